@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The policy of the scheduler, see sched.h.
+ *
+ * Which class: the highest with something waiting. A class rises by one for each lite_sched.age_ns
+ * in which it was not served, until it has spent a quantum; of two at one level, the one that has
+ * risen further is first. Classes age, not items: an item that waits because of others of its own
+ * class must not get more than its share, and many waiting items of a low class must not take more
+ * from a high one than a few do.
+ *
+ * Which tenant: start-time fair queueing (Goyal et al., 1996). An item moves its tenant on by its
+ * cost per weight in virtual time, and the tenant that is least far is next. What comes after a
+ * pause begins at the present time: unlike in deficit round robin, a tenant with one thread, which
+ * never has two items at once, still gets its share. The order is kept in constant time as in
+ * Checconi et al.'s QFQ (2013), by slots of a quarter to an eighth of what a quantum moves the
+ * lightest tenant of a stratum.
+ *
+ * The window: once per window of completed cost the limit grows by half a quantum if the device ran
+ * dry, or if too little stands in front of it, and shrinks if too much does, as in TCP Vegas. What
+ * stands there is the part of the window by which the latency exceeds that with a quantum in
+ * flight, which is measured anew from time to time. It is a mean: by Little's law that tells how
+ * much is in flight whatever varies, and a least latency would be exceptional.
+ */
+#include "sched.h"
+
+/* Fraction bits of virtual time. */
+#define LITE_SCHED_VTIME_SHIFT 20
+/* Tenants of a slot that one which enters it is compared with. */
+#define LITE_SCHED_SORTED 8
+/* The base of the latency is measured anew this often, */
+#define LITE_SCHED_RESTART_NS 10000000000ULL
+/* by so many completions; */
+#define LITE_SCHED_BASED 16
+/* latencies of more than a second are cut. */
+#define LITE_SCHED_LATENCY_MAX 1000000000ULL
+/* How often sw-pri decides. */
+#define LITE_SCHED_HOLD_NS 10000000ULL
+
+/* 0 if the clock of another processor was ahead. */
+static u64 lite_sched_elapsed(u64 from, u64 now)
+{
+	return (s64)(now - from) > 0 ? now - from : 0;
+}
+
+static u32 lite_sched_bit(u64 word)
+{
+	return 63 - __builtin_clzll(word);
+}
+
+static s64 lite_sched_in_flight(const struct lite_sched *s)
+{
+	s64 gates = !!s->queued + (s->mode == LITE_SCHED_SW_PRI);
+
+	return s->limit - atomic64_read(&s->room) - gates * LITE_SCHED_GATE;
+}
+
+static void lite_sched_set_limit(struct lite_sched *s, s64 limit)
+{
+	atomic64_add(limit - s->limit, &s->room);
+	s->limit = limit;
+}
+
+/* Measure anew, with as little in flight as keeps things going. */
+static void lite_sched_restart(struct lite_sched *s, u64 now)
+{
+	lite_sched_set_limit(s, s->mode == LITE_SCHED_FAIR ? s->quantum : LITE_SCHED_OPEN);
+	s->low_limit = s->quantum;
+	memset(s->base_ns, 0, sizeof(s->base_ns));
+	memset(s->based, 0, sizeof(s->based));
+	s->restarted = now;
+}
+
+/* Initialize a scheduler without items, for at most 16 MB of slice and op_cost. */
+void lite_sched_init(struct lite_sched *s, const struct lite_sched_conf *conf)
+{
+	u32 prio, k, i;
+
+	memset(s, 0, sizeof(*s));
+	s->mode = conf->mode;
+	s->op_cost = conf->op_cost;
+	s->quantum = conf->slice + conf->op_cost;
+	s->window_max = conf->window_max;
+	s->age_ns = conf->age_ns;
+	for (prio = 0; prio < LITE_SCHED_CLASSES; prio++)
+		for (k = 0; k < LITE_SCHED_STRATA; k++)
+			for (i = 0; i < LITE_SCHED_SLOTS; i++)
+				INIT_LIST_HEAD(&s->classes[prio].strata[k].slots[i]);
+	atomic64_set(&s->room, s->mode == LITE_SCHED_SW_PRI ? -LITE_SCHED_GATE : 0);
+	lite_sched_restart(s, 0);
+}
+
+void lite_sched_tenant_init(struct lite_sched_tenant *tenant, u32 weight)
+{
+	int i;
+
+	*tenant = (struct lite_sched_tenant){ .weight = weight };
+	for (i = 0; i < LITE_SCHED_CLASSES; i++)
+		INIT_LIST_HEAD(&tenant->queue[i].items);
+}
+
+/*
+ * Change the policy at any time; then take out what may be posted now. The window begins at its
+ * least.
+ */
+void lite_sched_set_mode(struct lite_sched *s, enum lite_sched_mode mode)
+{
+	s64 gates = (mode == LITE_SCHED_SW_PRI) - (s->mode == LITE_SCHED_SW_PRI);
+
+	atomic64_add(-gates * LITE_SCHED_GATE, &s->room);
+	s->mode = mode;
+	lite_sched_restart(s, s->restarted);
+	s->round = (struct lite_sched_round){ .begun = s->round.begun };
+}
+
+static u32 lite_sched_stratum(u32 weight)
+{
+	return lite_sched_bit(weight) / 2;
+}
+
+/*
+ * log2 of the virtual time of a slot. In a stratum that is ahead of its class by at most a quantum
+ * per 4^@k: eight slots, and one on each side for rounding.
+ */
+static u32 lite_sched_slot_shift(const struct lite_sched *s, u32 k)
+{
+	return LITE_SCHED_VTIME_SHIFT + lite_sched_bit(s->quantum) - 2 - 2 * k;
+}
+
+/*
+ * Enter the slot of its virtual time, in order as far as that is quickly done; the tenant has
+ * something waiting in class @prio.
+ */
+static void lite_sched_join(struct lite_sched *s, struct lite_sched_tenant *tenant, u32 prio)
+{
+	u32 k = lite_sched_stratum(tenant->weight);
+	struct lite_sched_stratum *stratum = &s->classes[prio].strata[k];
+	struct lite_sched_queue *queue = &tenant->queue[prio], *last;
+	u32 slot = (queue->vtime >> lite_sched_slot_shift(s, k)) % LITE_SCHED_SLOTS;
+	struct list_head *at = &stratum->slots[slot];
+	int i;
+
+	stratum->used |= 1U << slot;
+	for (i = 0; i < LITE_SCHED_SORTED && at->prev != &stratum->slots[slot]; i++) {
+		last = list_entry(at->prev, struct lite_sched_queue, slot);
+		if ((s64)(last->vtime - queue->vtime) <= 0)
+			break;
+		at = at->prev;
+	}
+	list_add_tail(&queue->slot, at);
+}
+
+static void lite_sched_quit(struct lite_sched *s, struct lite_sched_tenant *tenant, u32 prio)
+{
+	u32 k = lite_sched_stratum(tenant->weight);
+	struct lite_sched_stratum *stratum = &s->classes[prio].strata[k];
+	struct lite_sched_queue *queue = &tenant->queue[prio];
+	u32 slot = (queue->vtime >> lite_sched_slot_shift(s, k)) % LITE_SCHED_SLOTS;
+
+	list_del(&queue->slot);
+	if (list_empty(&stratum->slots[slot]))
+		stratum->used &= ~(1U << slot);
+}
+
+/* Change the weight of a tenant that may have items waiting. They are due now. */
+void lite_sched_set_weight(struct lite_sched *s, struct lite_sched_tenant *tenant, u32 weight)
+{
+	u32 prio, old = tenant->weight;
+
+	for (prio = 0; prio < LITE_SCHED_CLASSES; prio++) {
+		bool waits = !list_empty(&tenant->queue[prio].items);
+
+		tenant->weight = old;
+		if (waits)
+			lite_sched_quit(s, tenant, prio);
+		tenant->weight = weight;
+		tenant->queue[prio].vtime = s->classes[prio].vtime;
+		if (waits)
+			lite_sched_join(s, tenant, prio);
+	}
+}
+
+/*
+ * Have an item wait: @ops operations with @bytes in all. lite_sched_pop() must follow, at once: it
+ * may return this one. @now: ns of any clock that does not go backwards by much.
+ */
+void lite_sched_push(struct lite_sched *s, struct lite_sched_item *item,
+		     struct lite_sched_tenant *tenant, u32 prio, u32 bytes, u32 ops, u64 now)
+{
+	struct lite_sched_class *class = &s->classes[prio];
+	struct lite_sched_queue *queue = &tenant->queue[prio];
+
+	item->flight = (struct lite_sched_flight){
+		.tenant = tenant,
+		.cost = lite_sched_cost(s, bytes, ops),
+		.prio = prio,
+	};
+	item->bytes = bytes;
+	item->since = now;
+	if (list_empty(&queue->items)) {
+		if ((s64)(class->vtime - queue->vtime) > 0)
+			queue->vtime = class->vtime;
+		lite_sched_join(s, tenant, prio);
+	}
+	list_add_tail(&item->list, &queue->items);
+	if (!class->stats.queued++) {
+		s->waiting |= 1U << prio;
+		class->since = now;
+		class->spent = 0;
+	}
+	tenant->stats.queued++;
+	if (!s->queued++)
+		atomic64_add(-LITE_SCHED_GATE, &s->room);
+}
+
+/* Take an item that waits out of its queue: it is cancelled, or its poster dies. */
+void lite_sched_remove(struct lite_sched *s, struct lite_sched_item *item)
+{
+	struct lite_sched_tenant *tenant = item->flight.tenant;
+	u32 prio = item->flight.prio;
+
+	list_del(&item->list);
+	if (list_empty(&tenant->queue[prio].items))
+		lite_sched_quit(s, tenant, prio);
+	tenant->stats.queued--;
+	if (!--s->classes[prio].stats.queued)
+		s->waiting &= ~(1U << prio);
+	if (!--s->queued)
+		atomic64_add(LITE_SCHED_GATE, &s->room);
+}
+
+/* The class of the next item; @level: to which it has risen. */
+static u32 lite_sched_next_class(const struct lite_sched *s, u64 now, u32 *level)
+{
+	u32 left, prio, at, next = 0;
+	u64 risen;
+
+	*level = LITE_SCHED_CLASSES;
+	for (left = s->waiting; left; left &= left - 1) {
+		prio = __builtin_ctz(left);
+		risen = lite_sched_elapsed(s->classes[prio].since, now) / s->age_ns;
+		at = risen < prio ? prio - risen : 0;
+		if (at <= *level) {
+			*level = at;
+			next = prio;
+		}
+	}
+	return next;
+}
+
+/*
+ * The queue of the next item of a class: in the slot that begins first, at @vtime, of the first
+ * used slots of the strata, counted from the present one on.
+ */
+static struct lite_sched_queue *lite_sched_next_queue(const struct lite_sched *s,
+						      const struct lite_sched_class *class,
+						      u64 *vtime)
+{
+	const struct list_head *next = NULL;
+	u32 k;
+
+	for (k = 0; k < LITE_SCHED_STRATA; k++) {
+		const struct lite_sched_stratum *stratum = &class->strata[k];
+		u32 shift = lite_sched_slot_shift(s, k);
+		u64 now = class->vtime >> shift;
+		u32 at = now % LITE_SCHED_SLOTS;
+		u64 slot;
+
+		if (!stratum->used)
+			continue;
+		at = __builtin_ctz((stratum->used << LITE_SCHED_SLOTS | stratum->used) >> at);
+		slot = (now + at) << shift;
+		if (!next || (s64)(slot - *vtime) < 0) {
+			next = &stratum->slots[(now + at) % LITE_SCHED_SLOTS];
+			*vtime = slot;
+		}
+	}
+	return list_first_entry(next, struct lite_sched_queue, slot);
+}
+
+/*
+ * High classes may exceed the window by a quantum: an urgent operation is posted at once, though
+ * low ones fill the window.
+ */
+static bool lite_sched_has_room(const struct lite_sched *s, u32 prio, u32 level, u32 cost)
+{
+	s64 reserve = level < LITE_SCHED_LOW ? s->quantum : 0;
+
+	if (s->mode == LITE_SCHED_SW_PRI && prio >= LITE_SCHED_LOW)
+		return s->in_flight[1] + cost <= s->low_limit;
+	return lite_sched_in_flight(s) + cost <= s->limit + reserve;
+}
+
+/* Charge class and tenant for an item that is about to be taken out. */
+static void lite_sched_charge(struct lite_sched *s, const struct lite_sched_flight *flight,
+			      u64 now)
+{
+	struct lite_sched_class *class = &s->classes[flight->prio];
+	struct lite_sched_tenant *tenant = flight->tenant;
+	bool low = flight->prio >= LITE_SCHED_LOW;
+
+	class->spent += flight->cost;
+	if (class->spent >= s->quantum) {
+		class->spent = 0;
+		class->since = now;
+	}
+	lite_sched_quit(s, tenant, flight->prio);
+	tenant->queue[flight->prio].vtime +=
+		((u64)flight->cost << LITE_SCHED_VTIME_SHIFT) / tenant->weight;
+	lite_sched_join(s, tenant, flight->prio);
+	s->round.cost[low] += flight->cost;
+	s->in_flight[low] += flight->cost;
+}
+
+static void lite_sched_count(struct lite_sched_stats *stats, u32 bytes, u64 waited_ns)
+{
+	u64 us = waited_ns / 1000;
+	u32 bucket = us ? lite_sched_bit(us) + 1 : 0;
+
+	stats->in_flight++;
+	stats->slices++;
+	stats->bytes += bytes;
+	stats->waited[bucket < LITE_SCHED_WAITS ? bucket : LITE_SCHED_WAITS - 1]++;
+}
+
+/*
+ * Take out the item that is to be posted now. NULL: nothing waits, or there is no room. When it has
+ * completed, lite_sched_leave() with its flight must follow.
+ */
+struct lite_sched_item *lite_sched_pop(struct lite_sched *s, u64 now)
+{
+	struct lite_sched_flight *flight;
+	struct lite_sched_class *class;
+	struct lite_sched_queue *queue;
+	struct lite_sched_item *item;
+	u64 waited, vtime = 0;
+	u32 prio, level;
+
+	if (!s->queued)
+		return NULL;
+	prio = lite_sched_next_class(s, now, &level);
+	class = &s->classes[prio];
+	queue = lite_sched_next_queue(s, class, &vtime);
+	item = list_first_entry(&queue->items, struct lite_sched_item, list);
+	flight = &item->flight;
+	if (!lite_sched_has_room(s, prio, level, flight->cost)) {
+		s->round.limited = true;
+		return NULL;
+	}
+	if ((s64)(vtime - class->vtime) > 0)
+		class->vtime = vtime;
+	lite_sched_charge(s, flight, now);
+	waited = lite_sched_elapsed(item->since, now);
+	lite_sched_count(&class->stats, item->bytes, waited);
+	lite_sched_count(&flight->tenant->stats, item->bytes, waited);
+	flight->posted = now;
+	atomic64_add(-(s64)flight->cost, &s->room);
+	lite_sched_remove(s, item);
+	return item;
+}
+
+/* Any item that waits, or NULL: to remove all when the connection has ended. */
+struct lite_sched_item *lite_sched_any(const struct lite_sched *s)
+{
+	struct lite_sched_queue *queue;
+	u64 vtime = 0;
+
+	if (!s->queued)
+		return NULL;
+	queue = lite_sched_next_queue(s, &s->classes[__builtin_ctz(s->waiting)], &vtime);
+	return list_first_entry(&queue->items, struct lite_sched_item, list);
+}
+
+static bool lite_sched_has_base(const struct lite_sched *s)
+{
+	return s->based[0] + s->based[1] >= LITE_SCHED_BASED;
+}
+
+static void lite_sched_measure(struct lite_sched *s, const struct lite_sched_flight *flight,
+			       u64 now)
+{
+	bool large = flight->cost > s->quantum / 2;
+	u64 took = lite_sched_elapsed(flight->posted, now) + 1;
+	u64 base;
+
+	/* What was posted before has stood behind more than a quantum. */
+	if (lite_sched_elapsed(flight->posted, s->restarted))
+		return;
+	if (took > LITE_SCHED_LATENCY_MAX)
+		took = LITE_SCHED_LATENCY_MAX;
+	if (!lite_sched_has_base(s)) {
+		s->base_ns[large] += took;
+		s->based[large]++;
+		s->round = (struct lite_sched_round){ .begun = now };
+	} else if (s->based[large]) {
+		base = s->base_ns[large] / s->based[large];
+		s->round.late[took > 2 * base]++;
+		s->round.measured += flight->cost;
+		s->round.squares += (u64)flight->cost * flight->cost;
+		s->round.excess += took > base ? flight->cost * (took - base) / took : 0;
+	}
+}
+
+/* A window of at least a quantum, but not more than the caller wants. */
+static s64 lite_sched_clamp(const struct lite_sched *s, s64 limit)
+{
+	if (limit > s->window_max)
+		limit = s->window_max;
+	return limit < s->quantum ? s->quantum : limit;
+}
+
+static void lite_sched_adapt(struct lite_sched *s, u64 now)
+{
+	const struct lite_sched_round *r = &s->round;
+	u64 standing = r->measured ? s->limit * r->excess / r->measured : 0;
+	u64 item = r->measured ? r->squares / r->measured : s->quantum;
+	s64 limit = s->limit;
+
+	if (!lite_sched_has_base(s))
+		return;
+	if (r->dry || (r->limited && r->measured && standing < item / 2))
+		limit += item / 2;
+	else if (standing > item + item / 4)
+		limit -= item / 2;
+	lite_sched_set_limit(s, lite_sched_clamp(s, limit));
+	/* All is of a size without a base. */
+	if (r->limited && !r->measured)
+		lite_sched_restart(s, now);
+}
+
+/*
+ * LITE's SW-Pri (Tsai and Zhang, SOSP 2017, section 6.2): the window of low classes is halved while
+ * high ones move as much as low ones do, or while most of theirs take more than twice the base;
+ * else doubled. The base needs something high, and nothing left of what was low.
+ */
+static void lite_sched_hold(struct lite_sched *s, u64 now)
+{
+	const struct lite_sched_round *r = &s->round;
+	bool loaded = r->cost[0] && r->cost[0] >= r->cost[1];
+	bool high = r->cost[0] || s->in_flight[0];
+	bool slow = high && r->late[1] >= r->late[0];
+
+	if (high && !lite_sched_has_base(s)) {
+		if (s->low_limit > s->quantum)
+			lite_sched_restart(s, now + LITE_SCHED_HOLD_NS);
+	} else if (loaded || slow) {
+		s->low_limit = lite_sched_clamp(s, lite_sched_clamp(s, s->low_limit) / 2);
+	} else if (s->low_limit < LITE_SCHED_OPEN) {
+		s->low_limit *= 2;
+	}
+}
+
+/* Something has completed: see lite_sched_leave(). lite_sched_pop() must follow. */
+void lite_sched_done(struct lite_sched *s, const struct lite_sched_flight *flight, u64 now)
+{
+	bool low = flight->prio >= LITE_SCHED_LOW;
+	bool sw_pri = s->mode == LITE_SCHED_SW_PRI;
+
+	if (flight->tenant) {
+		flight->tenant->stats.in_flight--;
+		s->classes[flight->prio].stats.in_flight--;
+		s->in_flight[low] -= flight->cost;
+		if (!sw_pri || !low)
+			lite_sched_measure(s, flight, now);
+	}
+	if (s->queued && lite_sched_in_flight(s) <= 0)
+		s->round.dry = true;
+	s->round.acked += flight->cost;
+	if (sw_pri ? lite_sched_elapsed(s->round.begun, now) < LITE_SCHED_HOLD_NS :
+		     s->round.acked < (u64)s->limit)
+		return;
+	if (lite_sched_elapsed(s->restarted, now) >= LITE_SCHED_RESTART_NS)
+		lite_sched_restart(s, now);
+	else if (sw_pri)
+		lite_sched_hold(s, now);
+	else if (s->mode == LITE_SCHED_FAIR)
+		lite_sched_adapt(s, now);
+	s->round = (struct lite_sched_round){ .begun = now };
+}
+
+/*
+ * Which of @n queue pairs, at least one, a class uses: the @first and how many. Where queue pairs
+ * are served in turn, an operation waits longer behind others of its own queue pair. So in hw-sep
+ * low classes have a quarter of them, the last ones; in fair mode, where most operations are of the
+ * default class, high ones have a quarter, the first ones.
+ */
+u32 lite_sched_qps(enum lite_sched_mode mode, u32 prio, u32 n, u32 *first)
+{
+	u32 few = n > 4 ? n / 4 : 1;
+	u32 high = mode == LITE_SCHED_FAIR ? few : n - few;
+
+	*first = 0;
+	if (n == 1 || (mode != LITE_SCHED_FAIR && mode != LITE_SCHED_HW_SEP))
+		return n;
+	if (prio < LITE_SCHED_LOW)
+		return high;
+	*first = high;
+	return n - high;
+}

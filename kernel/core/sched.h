@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The order in which operations go to one peer: priorities, shares, and a window of bytes in
+ * flight. Documentation/scheduling.rst has the rules and the bounds.
+ *
+ * Normal operation: while nothing waits and the window has room, an operation passes by: one
+ * compare-and-exchange of lite_sched.room (lite_sched_try()). Otherwise the poster puts an item
+ * from its stack into the scheduler and takes out what may be posted now. Each completion makes
+ * room, and if anything waits, the thread that handles it takes out what has room.
+ *
+ * Long operations come in slices: an item costs at most lite_sched.quantum. The caller cuts them.
+ *
+ * Locking: the caller serialises all calls but lite_sched_try() and lite_sched_leave(), which take
+ * no lock. No wake-up is lost between these: what waits closes the gate in the same word in which
+ * lite_sched_leave() makes room. So either lite_sched_leave() sees the gate closed and its caller
+ * takes the lock, or lite_sched_pop(), which follows each lite_sched_push(), sees the room.
+ */
+#ifndef _LITE_CORE_SCHED_H
+#define _LITE_CORE_SCHED_H
+
+#include "types.h"
+
+/* Priorities: 0 is the highest. */
+#define LITE_SCHED_CLASSES 8
+#define LITE_SCHED_CLASS_DEFAULT 4
+/* The classes from here on are low: hw-sep and sw-pri know only high and low. */
+#define LITE_SCHED_LOW 4
+#define LITE_SCHED_WEIGHT_DEFAULT 100
+#define LITE_SCHED_WEIGHT_MAX 1000
+/* Tenants with weights of 4^k to 4^(k+1) are in one stratum, in slots by their virtual time. */
+#define LITE_SCHED_STRATA 5
+#define LITE_SCHED_SLOTS 16
+/* Buckets of histograms. */
+#define LITE_SCHED_WAITS 24
+
+/* Shut: added to lite_sched.room. Larger than all that can be in flight. */
+#define LITE_SCHED_GATE ((s64)BIT_ULL(50))
+/* A window without a limit. */
+#define LITE_SCHED_OPEN ((s64)BIT_ULL(40))
+
+enum lite_sched_mode {
+	LITE_SCHED_NONE,   /* first come, first served: no window, so nothing waits */
+	LITE_SCHED_FAIR,
+	LITE_SCHED_HW_SEP, /* as NONE, but classes have queue pairs of their own */
+	LITE_SCHED_SW_PRI, /* low classes are held back while high ones are loaded */
+	LITE_SCHED_MODES,
+};
+
+struct lite_sched_conf {
+	enum lite_sched_mode mode;
+	u32 slice;      /* most bytes of an item */
+	u32 op_cost;    /* what an operation costs the device besides its bytes, in bytes */
+	u32 window_max; /* most cost in flight; more than slice + op_cost */
+	u64 age_ns;     /* a class rises by one for each such time without service; not 0 */
+};
+
+/* What the policy counts, under the caller's lock. Operations that pass by are not in it. */
+struct lite_sched_stats {
+	u64 queued;                   /* items that wait now */
+	u64 in_flight;                /* items taken out and not yet done */
+	u64 slices;                   /* items taken out */
+	u64 bytes;                    /* in these */
+	u64 waited[LITE_SCHED_WAITS]; /* [i]: less than 2^i us, but not less than 2^(i - 1) */
+};
+
+/* What a tenant has waiting in one class. */
+struct lite_sched_queue {
+	struct list_head items;
+	struct list_head slot; /* in one of lite_sched_stratum.slots while there are items */
+	u64 vtime;             /* when the next item is due */
+};
+
+/*
+ * A user or control group with operations to the peer. The caller makes it, and keeps it while it
+ * has anything queued or in flight.
+ */
+struct lite_sched_tenant {
+	u32 weight; /* 1..LITE_SCHED_WEIGHT_MAX */
+	struct lite_sched_queue queue[LITE_SCHED_CLASSES];
+	struct lite_sched_stats stats;
+};
+
+/* What has to be known of an operation when it completes. */
+struct lite_sched_flight {
+	struct lite_sched_tenant *tenant; /* NULL: it has passed by */
+	u64 posted;                       /* ns, when it was taken out */
+	u32 cost;
+	u8 prio;                          /* its class */
+};
+
+/* An operation, or a slice, that waits; on the stack of its poster. */
+struct lite_sched_item {
+	struct list_head list;           /* in lite_sched_queue.items */
+	struct lite_sched_flight flight;
+	u32 bytes;
+	u64 since;                       /* ns */
+};
+
+/* Tenants of a class that have items, by virtual time; the slots are used round and round. */
+struct lite_sched_stratum {
+	struct list_head slots[LITE_SCHED_SLOTS]; /* of struct lite_sched_queue */
+	u32 used;                                 /* slots that are not empty, a bit each */
+};
+
+struct lite_sched_class {
+	struct lite_sched_stratum strata[LITE_SCHED_STRATA];
+	u64 vtime; /* virtual time: cost per weight; wraps */
+	u64 since; /* ns: it has been waiting for its turn */
+	u32 spent; /* cost of what was taken out since */
+	struct lite_sched_stats stats;
+};
+
+/* A window of cost, or in sw-pri a time, after which the window is adapted. */
+struct lite_sched_round {
+	u64 begun;    /* ns */
+	bool limited; /* something waited for room */
+	bool dry;     /* and the device had nothing to do */
+	u64 acked;    /* cost that has completed, */
+	u64 measured; /* what of it has a known latency, */
+	u64 squares;  /* the sum of the squares of that, */
+	u64 excess;   /* and the part of that by which the latency exceeds the base */
+	u64 cost[2];  /* taken out of high classes [0] and low ones [1] */
+	u32 late[2];  /* completions in up to twice the base [0], and later [1] */
+};
+
+/* The scheduler of a connection. */
+struct lite_sched {
+	/*
+	 * Of the window; may be negative. Less LITE_SCHED_GATE if anything waits, and again in
+	 * sw-pri. Changes without the lock.
+	 */
+	atomic64_t room;
+	enum lite_sched_mode mode;
+	u32 op_cost;
+	u32 quantum;      /* most cost of an item */
+	u32 window_max;
+	u64 age_ns;
+	u64 queued;       /* items that wait */
+	u32 waiting;      /* classes with such, a bit each */
+	s64 limit;        /* the window */
+	s64 low_limit;    /* and that of low classes in sw-pri */
+	s64 in_flight[2]; /* cost taken out of high and low classes and not yet done */
+	/*
+	 * Latency with a quantum in flight, of small items [0] and others [1]: mean of those posted
+	 * since @restarted, until there are as many of both as needed.
+	 */
+	u64 base_ns[2];   /* sum */
+	u32 based[2];     /* number */
+	u64 restarted;    /* ns */
+	struct lite_sched_round round;
+	struct lite_sched_class classes[LITE_SCHED_CLASSES];
+};
+
+void lite_sched_init(struct lite_sched *s, const struct lite_sched_conf *conf);
+void lite_sched_tenant_init(struct lite_sched_tenant *tenant, u32 weight);
+void lite_sched_set_mode(struct lite_sched *s, enum lite_sched_mode mode);
+void lite_sched_set_weight(struct lite_sched *s, struct lite_sched_tenant *tenant, u32 weight);
+void lite_sched_push(struct lite_sched *s, struct lite_sched_item *item,
+		     struct lite_sched_tenant *tenant, u32 prio, u32 bytes, u32 ops, u64 now);
+struct lite_sched_item *lite_sched_pop(struct lite_sched *s, u64 now);
+void lite_sched_remove(struct lite_sched *s, struct lite_sched_item *item);
+struct lite_sched_item *lite_sched_any(const struct lite_sched *s);
+void lite_sched_done(struct lite_sched *s, const struct lite_sched_flight *flight, u64 now);
+u32 lite_sched_qps(enum lite_sched_mode mode, u32 prio, u32 n, u32 *first);
+
+/* The cost of @ops operations posted together, of @bytes in all. */
+static inline u32 lite_sched_cost(const struct lite_sched *s, u32 bytes, u32 ops)
+{
+	u64 cost = bytes + (u64)ops * s->op_cost;
+
+	return cost < s->quantum ? cost : s->quantum;
+}
+
+/*
+ * Pass by, if nothing waits and there is room: then lite_sched_leave() must follow, with a flight
+ * that has no tenant. Without the lock.
+ */
+static inline bool lite_sched_try(struct lite_sched *s, u32 cost)
+{
+	s64 room = atomic64_read(&s->room);
+
+	do {
+		if (room < (s64)cost)
+			return false;
+	} while (!atomic64_try_cmpxchg(&s->room, &room, room - (s64)cost));
+	return true;
+}
+
+/*
+ * What lite_sched_try() let pass, or lite_sched_pop() returned, has completed, or was not posted
+ * after all. Without the lock. If it returns true, the caller takes the lock, calls
+ * lite_sched_done(), and lite_sched_pop() until that returns NULL.
+ */
+static inline bool lite_sched_leave(struct lite_sched *s, const struct lite_sched_flight *flight)
+{
+	s64 room = atomic64_add_return((s64)flight->cost, &s->room);
+
+	return flight->tenant || room < -LITE_SCHED_GATE / 2;
+}
+
+#endif /* _LITE_CORE_SCHED_H */

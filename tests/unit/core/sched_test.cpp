@@ -1,0 +1,729 @@
+// SPDX-License-Identifier: MIT
+// The scheduler's policy, case by case; and on a simulated link what it promises of shares, delays
+// and the window. sched_property_test.cpp has what must be true of any sequence of calls.
+#include "sched_link.hpp"
+#include "support.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+using namespace lite_test;
+
+namespace {
+
+constexpr std::uint32_t kSlice = 64 << 10;
+constexpr std::uint32_t kQuantum = (64 + 8) << 10;
+constexpr std::uint64_t kAge = 10 * kMs;
+
+// A scheduler whose posters and device are the test.
+class Sched {
+  public:
+    explicit Sched(lite_sched_mode mode = LITE_SCHED_FAIR) {
+        const auto conf = sched_conf(mode);
+        lite_sched_init(&s, &conf);
+    }
+
+    lite_sched_tenant& tenant(std::uint32_t weight = 100) {
+        tenants_.emplace_back();
+        lite_sched_tenant_init(&tenants_.back(), weight);
+        return tenants_.back();
+    }
+
+    lite_sched_item& push(lite_sched_tenant& tenant, std::uint32_t prio,
+                          std::uint32_t bytes = kSlice) {
+        items_.emplace_back();
+        lite_sched_push(&s, &items_.back(), &tenant, prio, bytes, 1, now);
+        return items_.back();
+    }
+
+    // Fill the window with operations that pass by.
+    void fill() {
+        while (lite_sched_try(&s, kQuantum))
+            passed_++;
+    }
+
+    void leave(const lite_sched_flight& flight) {
+        if (lite_sched_leave(&s, &flight))
+            lite_sched_done(&s, &flight, now);
+    }
+
+    // Complete what has passed by.
+    void empty() {
+        lite_sched_flight flight{};
+        flight.cost = kQuantum;
+        for (; passed_; passed_--)
+            leave(flight);
+    }
+
+    lite_sched_item* pop() { return lite_sched_pop(&s, now); }
+
+    // Take the next, and complete it at once.
+    lite_sched_item* serve() {
+        auto* item = pop();
+        if (item)
+            leave(item->flight);
+        return item;
+    }
+
+    lite_sched s{};
+    std::uint64_t now = kSecond;
+
+  private:
+    std::deque<lite_sched_tenant> tenants_;
+    std::deque<lite_sched_item> items_;
+    int passed_ = 0;
+};
+
+// A link under a 64-deep stream of the default class, and urgent operations of 64 bytes.
+struct Urgent {
+    double used;             // part of the link
+    std::uint64_t p50, p99;  // ns
+    std::int64_t limit;
+};
+
+Urgent urgent_beside_stream(lite_sched_mode mode, const LinkModel& model) {
+    SchedSim sim(sched_conf(mode), model, seed());
+    sim.add({.tenant = sim.tenant(100), .depth = 64});
+    const auto& urgent = sim.add(
+        {.tenant = sim.tenant(100), .prio = 0, .bytes = 64, .pause = 2 * kMs, .record = true});
+    sim.run(kSecond);
+    const auto early = sim.sent();
+    sim.run(2 * kSecond);
+    INFO("first second " << early);
+    return {(sim.sent() - early) / (model.bytes_per_ns * 1e9), percentile(urgent.took, 0.5),
+            percentile(urgent.took, 0.99), sim.sched.limit};
+}
+
+}  // namespace
+
+TEST_CASE("sched: with nothing waiting and room, an operation passes by") {
+    Sched t;
+    REQUIRE(lite_sched_try(&t.s, kQuantum));
+    // The window begins as one quantum.
+    CHECK_FALSE(lite_sched_try(&t.s, 1));
+    lite_sched_flight flight{};
+    flight.cost = kQuantum;
+    CHECK_FALSE(lite_sched_leave(&t.s, &flight));
+    CHECK(lite_sched_try(&t.s, lite_sched_cost(&t.s, 64, 1)));
+}
+
+TEST_CASE("sched: none passes by what waits, and the last that leaves opens the gate") {
+    Sched t;
+    auto& a = t.tenant();
+    t.fill();
+    auto& first = t.push(a, 4);
+    auto& second = t.push(a, 5);
+    CHECK(t.pop() == nullptr);
+    t.empty();
+    CHECK_FALSE(lite_sched_try(&t.s, 1));
+    CHECK(t.serve() == &first);
+    CHECK_FALSE(lite_sched_try(&t.s, 1));
+    lite_sched_remove(&t.s, &second);
+    CHECK(lite_sched_try(&t.s, 1));
+}
+
+TEST_CASE("sched: leaving tells when something waits") {
+    Sched t;
+    auto& a = t.tenant();
+    t.fill();
+    lite_sched_flight passed{};
+    passed.cost = kQuantum;
+    auto& item = t.push(a, 4);
+    CHECK(t.pop() == nullptr);
+    CHECK(lite_sched_leave(&t.s, &passed));
+    lite_sched_done(&t.s, &passed, t.now);
+    REQUIRE(t.pop() == &item);
+    // What was taken out is always counted out.
+    CHECK(lite_sched_leave(&t.s, &item.flight));
+    lite_sched_done(&t.s, &item.flight, t.now);
+    CHECK(a.stats.in_flight == 0);
+}
+
+TEST_CASE("sched: what an operation costs") {
+    Sched t;
+    CHECK(lite_sched_cost(&t.s, 0, 1) == 8 << 10);
+    CHECK(lite_sched_cost(&t.s, kSlice, 1) == kQuantum);
+    CHECK(lite_sched_cost(&t.s, 64, 3) == 3 * (8 << 10) + 64);
+    CHECK(lite_sched_cost(&t.s, kSlice, 2) == kQuantum);
+    CHECK(lite_sched_cost(&t.s, UINT32_MAX, UINT32_MAX) == kQuantum);
+}
+
+TEST_CASE("sched: the highest class first; within it and a tenant, first in, first out") {
+    Sched t;
+    auto& a = t.tenant();
+    t.fill();
+    std::vector<lite_sched_item*> order;
+    for (const std::uint32_t prio : {7U, 4U, 0U, 4U, 7U, 1U, 0U})
+        order.push_back(&t.push(a, prio));
+    t.empty();
+    for (const std::size_t next : {2U, 6U, 5U, 1U, 3U, 0U, 4U})
+        CHECK(t.serve() == order[next]);
+    CHECK(t.serve() == nullptr);
+}
+
+TEST_CASE("sched: a class rises by one per interval, for a quantum") {
+    Sched t;
+    auto& a = t.tenant();
+    t.fill();
+    std::deque<lite_sched_item*> high;
+    std::deque<lite_sched_item*> low;
+    for (int i = 0; i < 4; i++)
+        high.push_back(&t.push(a, 2));
+    // Nine of these make a quantum.
+    for (int i = 0; i < 20; i++)
+        low.push_back(&t.push(a, 5, 0));
+    t.empty();
+    const auto serves = [&t](std::deque<lite_sched_item*>& of) {
+        auto* item = t.serve();
+        const bool right = !of.empty() && item == of.front();
+        of.pop_front();
+        return right;
+    };
+    t.now += 3 * kAge - 1;
+    CHECK(serves(high));
+    t.now += 1;
+    // Both are at level 2, or class 2 would be higher if it were not at the top already.
+    for (int i = 0; i < 9; i++)
+        CHECK(serves(low));
+    CHECK(serves(high));
+    t.now += 3 * kAge - 1;
+    CHECK(serves(high));
+    t.now += kAge + 1;
+    for (int i = 0; i < 9; i++)
+        CHECK(serves(low));
+    CHECK(serves(high));
+    CHECK(serves(low));
+    CHECK(serves(low));
+    CHECK(t.serve() == nullptr);
+}
+
+TEST_CASE("sched: a class that has just come has not waited") {
+    Sched t;
+    auto& a = t.tenant();
+    t.fill();
+    auto& early = t.push(a, 7);
+    lite_sched_remove(&t.s, &early);
+    t.now += 100 * kAge;
+    auto& low = t.push(a, 7);
+    auto& high = t.push(a, 6);
+    t.empty();
+    CHECK(t.serve() == &high);
+    CHECK(t.serve() == &low);
+}
+
+TEST_CASE("sched: a clock that goes backwards ages nothing") {
+    Sched t;
+    auto& a = t.tenant();
+    t.fill();
+    auto& low = t.push(a, 1);
+    auto& high = t.push(a, 0);
+    t.empty();
+    t.now -= kMs;
+    CHECK(t.serve() == &high);
+    CHECK(t.serve() == &low);
+    CHECK(a.stats.waited[0] == 2);
+}
+
+TEST_CASE("sched: times wrap") {
+    Sched t;
+    auto& a = t.tenant();
+    t.now = UINT64_MAX - kMs;
+    t.fill();
+    auto& low = t.push(a, 1);
+    auto& high = t.push(a, 0);
+    t.empty();
+    t.now += kAge;
+    CHECK(t.serve() == &low);
+    CHECK(t.serve() == &high);
+}
+
+TEST_CASE("sched: tenants take turns, of less than two quanta whatever their weight") {
+    Sched t;
+    auto& light = t.tenant(1);
+    auto& heavy = t.tenant(1000);
+    auto& other = t.tenant(999);
+    t.fill();
+    for (int i = 0; i < 30; i++) {
+        t.push(heavy, 4);
+        t.push(light, 4);
+        t.push(other, 4);
+    }
+    t.empty();
+    int run = 0;
+    const lite_sched_tenant* last = nullptr;
+    std::map<const lite_sched_tenant*, int> served;
+    for (int i = 0; i < 40; i++) {
+        const auto* tenant = t.serve()->flight.tenant;
+        run = tenant == last ? run + 1 : 1;
+        last = tenant;
+        served[tenant]++;
+        CHECK(run <= 3);
+    }
+    CHECK(served[&light] == 1);
+    CHECK(std::abs(served[&heavy] - served[&other]) <= 2);
+}
+
+TEST_CASE("sched: a tenant of small operations gets as many quanta as one of large ones") {
+    Sched t;
+    auto& large = t.tenant();
+    auto& small = t.tenant();
+    t.fill();
+    for (int i = 0; i < 100; i++)
+        t.push(large, 4);
+    for (int i = 0; i < 900; i++)
+        t.push(small, 4, 0);
+    t.empty();
+    int bigs = 0;
+    for (int i = 0; i < 500; i++)
+        bigs += t.serve()->flight.tenant == &large ? 1 : 0;
+    CHECK(bigs == 50);
+}
+
+TEST_CASE("sched: an overdrawn turn is paid back in the next") {
+    Sched t;
+    auto& a = t.tenant();
+    auto& b = t.tenant();
+    t.fill();
+    for (int i = 0; i < 200; i++) {
+        // 40 KB: two make more than a quantum.
+        t.push(a, 4, 32 << 10);
+        t.push(b, 4);
+    }
+    t.empty();
+    std::uint64_t cost[2] = {};
+    for (int i = 0; i < 200; i++) {
+        const auto* item = t.serve();
+        cost[item->flight.tenant == &b] += item->flight.cost;
+        const auto apart = std::max(cost[0], cost[1]) - std::min(cost[0], cost[1]);
+        CHECK(apart <= 2 * kQuantum);
+    }
+}
+
+TEST_CASE("sched: what waits can be removed, from anywhere") {
+    Sched t;
+    auto& a = t.tenant();
+    auto& b = t.tenant(7);
+    t.fill();
+    auto& first = t.push(a, 4);
+    auto& middle = t.push(a, 4);
+    auto& last = t.push(a, 4);
+    auto& only = t.push(b, 0);
+    lite_sched_remove(&t.s, &middle);
+    lite_sched_remove(&t.s, &only);
+    CHECK(b.stats.queued == 0);
+    CHECK(t.s.classes[0].stats.queued == 0);
+    t.empty();
+    CHECK(t.serve() == &first);
+    lite_sched_remove(&t.s, &last);
+    CHECK(t.serve() == nullptr);
+    CHECK(a.stats.queued == 0);
+    CHECK(a.stats.slices == 1);
+}
+
+TEST_CASE("sched: at the end of a connection all that waits is found") {
+    Sched t;
+    CHECK(lite_sched_any(&t.s) == nullptr);
+    auto& a = t.tenant();
+    auto& b = t.tenant(900);
+    t.fill();
+    for (std::uint32_t i = 0; i < 50; i++)
+        t.push(i % 3 ? a : b, i % 8, i);
+    int found = 0;
+    while (auto* item = lite_sched_any(&t.s)) {
+        lite_sched_remove(&t.s, item);
+        found++;
+    }
+    CHECK(found == 50);
+    t.empty();
+    CHECK(atomic64_read(&t.s.room) == t.s.limit);
+}
+
+TEST_CASE("sched: high classes exceed a full window by a quantum, low ones do not") {
+    for (std::uint32_t prio = 0; prio < LITE_SCHED_CLASSES; prio++) {
+        CAPTURE(prio);
+        Sched t;
+        auto& a = t.tenant();
+        t.fill();
+        t.push(a, prio);
+        t.push(a, prio);
+        CHECK((t.pop() != nullptr) == (prio < LITE_SCHED_LOW));
+        CHECK(t.pop() == nullptr);
+    }
+}
+
+TEST_CASE("sched: a low class that has risen exceeds the window, too") {
+    Sched t;
+    auto& a = t.tenant();
+    t.fill();
+    t.push(a, 4);
+    CHECK(t.pop() == nullptr);
+    t.now += kAge;
+    CHECK(t.pop() != nullptr);
+}
+
+TEST_CASE("sched: how long it waited is counted by powers of two") {
+    for (const auto& [waited, bucket] : std::vector<std::pair<std::uint64_t, std::size_t>>{
+             {0, 0},
+             {999, 0},
+             {kUs, 1},
+             {2 * kUs - 1, 1},
+             {2 * kUs, 2},
+             {kMs, 10},
+             {3 * kSecond, 22},
+             {3600 * kSecond, LITE_SCHED_WAITS - 1}}) {
+        CAPTURE(waited);
+        Sched t;
+        auto& a = t.tenant();
+        t.fill();
+        t.push(a, 4, 100);
+        t.empty();
+        CHECK(a.stats.queued == 1);
+        CHECK(t.s.classes[4].stats.queued == 1);
+        t.now += waited;
+        const auto* item = t.pop();
+        for (const auto* stats : {&a.stats, &t.s.classes[4].stats}) {
+            CHECK(stats->waited[bucket] == 1);
+            CHECK(stats->queued == 0);
+            CHECK(stats->in_flight == 1);
+            CHECK(stats->slices == 1);
+            CHECK(stats->bytes == 100);
+        }
+        t.leave(item->flight);
+        CHECK(a.stats.in_flight == 0);
+        CHECK(t.s.classes[4].stats.in_flight == 0);
+    }
+}
+
+TEST_CASE("sched: a weight changes while its tenant waits") {
+    Sched t;
+    auto& a = t.tenant(1);
+    auto& b = t.tenant(1);
+    t.fill();
+    for (int i = 0; i < 100; i++) {
+        t.push(a, i % 2 ? 4 : 5);
+        t.push(b, i % 2 ? 4 : 5);
+    }
+    lite_sched_set_weight(&t.s, &a, 3);
+    t.empty();
+    int served = 0;
+    for (int i = 0; i < 60; i++)
+        served += t.serve()->flight.tenant == &a ? 1 : 0;
+    CHECK(served >= 44);
+    CHECK(served <= 46);
+    lite_sched_set_weight(&t.s, &a, 1);
+    while (t.serve()) {
+    }
+    CHECK(a.stats.queued == 0);
+    for (const auto& stratum : t.s.classes[5].strata)
+        CHECK(stratum.used == 0);
+}
+
+TEST_CASE("sched: in mode none there is no window, and what waited when it came goes") {
+    Sched t;
+    auto& a = t.tenant();
+    t.fill();
+    auto& first = t.push(a, 4);
+    auto& second = t.push(a, 4);
+    CHECK(t.pop() == nullptr);
+    lite_sched_set_mode(&t.s, LITE_SCHED_NONE);
+    CHECK(t.pop() == &first);
+    CHECK(t.pop() == &second);
+    for (int i = 0; i < 10000; i++)
+        CHECK(lite_sched_try(&t.s, kQuantum));
+    // Too much is in flight for the window now.
+    lite_sched_set_mode(&t.s, LITE_SCHED_FAIR);
+    CHECK_FALSE(lite_sched_try(&t.s, 1));
+    t.push(a, 0);
+    CHECK(t.pop() == nullptr);
+    lite_sched_set_mode(&t.s, LITE_SCHED_HW_SEP);
+    CHECK(t.pop() != nullptr);
+}
+
+TEST_CASE("sched: in sw-pri nothing passes by, and only low classes are held back") {
+    Sched t(LITE_SCHED_SW_PRI);
+    auto& a = t.tenant();
+    CHECK_FALSE(lite_sched_try(&t.s, 1));
+    std::vector<lite_sched_item*> low;
+    for (int i = 0; i < 3; i++)
+        low.push_back(&t.push(a, 4));
+    CHECK(t.pop() == low[0]);
+    CHECK(t.pop() == nullptr);
+    for (int i = 0; i < 100; i++) {
+        auto& high = t.push(a, 3);
+        CHECK(t.pop() == &high);
+    }
+    t.leave(low[0]->flight);
+    CHECK(t.pop() == low[1]);
+    lite_sched_set_mode(&t.s, LITE_SCHED_NONE);
+    CHECK(t.pop() == low[2]);
+    CHECK(lite_sched_try(&t.s, 1));
+    lite_sched_set_mode(&t.s, LITE_SCHED_SW_PRI);
+    CHECK_FALSE(lite_sched_try(&t.s, 1));
+}
+
+TEST_CASE("sched: which queue pairs a class uses") {
+    const auto range = [](lite_sched_mode mode, std::uint32_t prio, std::uint32_t n) {
+        std::uint32_t first = 99;
+        const auto count = lite_sched_qps(mode, prio, n, &first);
+        return std::pair(first, count);
+    };
+    using Range = std::pair<std::uint32_t, std::uint32_t>;
+    for (const auto mode : {LITE_SCHED_NONE, LITE_SCHED_SW_PRI})
+        CHECK(range(mode, 0, 4) == Range(0, 4));
+    for (const std::uint32_t prio : {0U, 3U}) {
+        CHECK(range(LITE_SCHED_HW_SEP, prio, 4) == Range(0, 3));
+        CHECK(range(LITE_SCHED_FAIR, prio, 4) == Range(0, 1));
+    }
+    for (const std::uint32_t prio : {4U, 7U}) {
+        CHECK(range(LITE_SCHED_HW_SEP, prio, 4) == Range(3, 1));
+        CHECK(range(LITE_SCHED_FAIR, prio, 4) == Range(1, 3));
+    }
+    for (const auto mode : {LITE_SCHED_FAIR, LITE_SCHED_HW_SEP}) {
+        for (std::uint32_t prio = 0; prio < LITE_SCHED_CLASSES; prio++)
+            CHECK(range(mode, prio, 1) == Range(0, 1));
+        for (const std::uint32_t n : {2U, 3U, 8U, 9U}) {
+            const auto high = range(mode, 0, n);
+            const auto low = range(mode, 7, n);
+            CHECK(high.first == 0);
+            CHECK(high.second >= 1);
+            CHECK(low == Range(high.second, n - high.second));
+        }
+    }
+}
+
+TEST_CASE("sched: shares are within 5 % of the weights over any second") {
+    const auto weights = {10U, 25U, 64U, 100U, 100U, 130U, 250U, 511U, 512U, 999U, 1000U};
+    const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+    // Large ones by bytes, small ones by number.
+    for (const std::uint32_t bytes : {kSlice, 64U, 5000U}) {
+        CAPTURE(bytes, seed());
+        SchedSim sim(sched_conf(), {.bytes_per_ns = 2.5}, seed());
+        std::vector<SchedSim::Source*> sources;
+        std::uint32_t depth = 20;
+        for (const auto weight : weights) {
+            // Threads are no shares.
+            sources.push_back(&sim.add({.tenant = sim.tenant(weight),
+                                        .bytes = bytes,
+                                        .depth = depth = depth == 40 ? 20 : 40}));
+        }
+        std::vector<std::vector<std::uint64_t>> at;
+        constexpr std::uint64_t step = kSecond / 10;
+        for (std::uint64_t i = 2; i <= (bytes == kSlice ? 30U : 15U); i++) {
+            sim.run(i * step);
+            at.emplace_back();
+            for (const auto* source : sources)
+                at.back().push_back(source->done_ops);
+        }
+        double worst = 0;
+        for (std::size_t end = 10; end < at.size(); end++) {
+            double all = 0;
+            for (std::size_t i = 0; i < sources.size(); i++)
+                all += static_cast<double>(at[end][i] - at[end - 10][i]);
+            for (std::size_t i = 0; i < sources.size(); i++) {
+                const double share = static_cast<double>(at[end][i] - at[end - 10][i]) / all;
+                const double due = sources[i]->tenant->weight / total;
+                worst = std::max(worst, std::abs(share / due - 1));
+            }
+        }
+        CAPTURE(worst);
+        CHECK(worst <= 0.05);
+    }
+}
+
+TEST_CASE("sched: weights 1:3 share 0.25 to 0.75, large beside small") {
+    SchedSim sim(sched_conf(), {}, seed());
+    const auto& one = sim.add({.tenant = sim.tenant(1), .bytes = 64, .depth = 64});
+    const auto& three = sim.add({.tenant = sim.tenant(3), .depth = 16});
+    sim.run(kSecond);
+    const auto cost_one = static_cast<double>(one.done_ops) * (64 + 8192);
+    const auto cost_three = static_cast<double>(three.done_ops) * kQuantum;
+    CHECK(std::abs(cost_one / (cost_one + cost_three) - 0.25) < 0.005);
+}
+
+TEST_CASE("sched: of 16 equal tenants the one with 64 threads gets no more") {
+    for (const std::uint32_t bytes : {kSlice, 64U}) {
+        SchedSim sim(sched_conf(), {.delay = 2 * kUs}, seed());
+        std::vector<const SchedSim::Source*> sources;
+        for (std::uint32_t i = 0; i < 16; i++)
+            sources.push_back(
+                &sim.add({.tenant = sim.tenant(100), .bytes = bytes, .depth = i ? 1U : 64U}));
+        sim.run(kSecond);
+        std::vector<double> done;
+        for (const auto* source : sources)
+            done.push_back(static_cast<double>(source->done_ops));
+        CAPTURE(bytes, done);
+        CHECK(jain(done) >= 0.98);
+    }
+}
+
+TEST_CASE("sched: an urgent operation waits for two slices at most, and the stream loses nothing") {
+    for (const double rate : {0.1, 1.25, 12.5}) {
+        for (const std::uint64_t delay : {kUs, 10 * kUs, 100 * kUs}) {
+            LinkModel model{.bytes_per_ns = rate, .delay = delay};
+            const auto slice = static_cast<std::uint64_t>(kQuantum / rate);
+            const auto idle = static_cast<std::uint64_t>((64 + 8192) / rate) + delay;
+            const auto fair = urgent_beside_stream(LITE_SCHED_FAIR, model);
+            CAPTURE(rate, delay, fair.limit, fair.used, fair.p99, slice, idle);
+            CHECK(fair.used >= 0.98);
+            CHECK(fair.p99 <= idle + 5 * slice / 2);
+            const auto none = urgent_beside_stream(LITE_SCHED_NONE, model);
+            CAPTURE(none.p99, none.used);
+            CHECK(fair.used >= 0.99 * none.used);
+            if (delay <= slice)
+                CHECK(none.p99 >= 20 * fair.p99);
+        }
+    }
+}
+
+TEST_CASE("sched: latencies that vary do not empty the link") {
+    for (const std::uint64_t jitter : {20 * kUs, 60 * kUs, 200 * kUs}) {
+        LinkModel model{.jitter = jitter};
+        const auto fair = urgent_beside_stream(LITE_SCHED_FAIR, model);
+        CAPTURE(jitter, fair.limit, fair.used, fair.p99);
+        CHECK(fair.used >= (jitter > 60 * kUs ? 0.80 : 0.97));
+    }
+}
+
+TEST_CASE("sched: the window follows the link") {
+    SchedSim sim(sched_conf(), {.bytes_per_ns = 12.5, .delay = 50 * kUs}, seed());
+    sim.add({.tenant = sim.tenant(100), .depth = 128});
+    sim.run(kSecond);
+    const auto fast = sim.sched.limit;
+    CHECK(sim.sent() >= 0.98 * 12.5e9);
+    // Ten quanta fill the pipe.
+    CHECK(fast >= 9 * kQuantum);
+    CHECK(fast <= 13 * kQuantum);
+    sim.model().bytes_per_ns = 1.25;
+    sim.run(2 * kSecond);
+    CAPTURE(sim.sched.limit);
+    CHECK(sim.sched.limit <= 4 * kQuantum);
+    // A longer way is noticed when the least latency is measured anew.
+    sim.model().bytes_per_ns = 12.5;
+    sim.model().delay = 100 * kUs;
+    sim.run(14 * kSecond);
+    CAPTURE(sim.sched.limit);
+    CHECK(sim.sched.limit >= 17 * kQuantum);
+    CHECK(sim.sched.limit <= 25 * kQuantum);
+}
+
+TEST_CASE("sched: the window is never more than allowed, nor less than a quantum") {
+    auto conf = sched_conf();
+    conf.window_max = 4 * kQuantum;
+    SchedSim sim(conf, {.bytes_per_ns = 12.5, .delay = kMs}, seed());
+    sim.add({.tenant = sim.tenant(100), .depth = 128});
+    sim.run(kSecond / 2);
+    CHECK(sim.sched.limit == 4 * kQuantum);
+    conf.window_max = 1;
+    SchedSim least(conf, {}, seed());
+    least.add({.tenant = least.tenant(100), .depth = 128});
+    least.run(kSecond / 10);
+    CHECK(least.sched.limit == kQuantum);
+    CHECK(least.sent() >= 0.08e9);
+}
+
+TEST_CASE("sched: sw-pri holds the low classes back while the high ones are loaded") {
+    // Saturated by high classes alone: the low ones keep what a quantum in flight moves.
+    LinkModel model{.queue_pairs = 4};
+    std::uint64_t high_bytes[LITE_SCHED_MODES] = {};
+    std::uint64_t low_bytes[LITE_SCHED_MODES] = {};
+    for (const auto mode :
+         {LITE_SCHED_NONE, LITE_SCHED_FAIR, LITE_SCHED_HW_SEP, LITE_SCHED_SW_PRI}) {
+        SchedSim sim(sched_conf(mode), model, seed());
+        const auto& high = sim.add({.tenant = sim.tenant(100), .prio = 0, .depth = 16});
+        const auto& low = sim.add({.tenant = sim.tenant(100), .prio = 7, .depth = 16});
+        sim.run(kSecond);
+        high_bytes[mode] = high.done_bytes;
+        low_bytes[mode] = low.done_bytes;
+    }
+    const auto all = static_cast<double>(high_bytes[0] + low_bytes[0]);
+    // As in the paper's figure 16: none < hw-sep < sw-pri.
+    CHECK(static_cast<double>(high_bytes[LITE_SCHED_NONE]) / all < 0.55);
+    CHECK(static_cast<double>(high_bytes[LITE_SCHED_HW_SEP]) / all > 0.70);
+    CHECK(high_bytes[LITE_SCHED_SW_PRI] > high_bytes[LITE_SCHED_HW_SEP]);
+    CHECK(static_cast<double>(high_bytes[LITE_SCHED_FAIR]) / all > 0.97);
+    for (const auto bytes : low_bytes)
+        CHECK(bytes > 0);
+}
+
+TEST_CASE("sched: sw-pri gives the low classes everything while nothing is high") {
+    SchedSim sim(sched_conf(LITE_SCHED_SW_PRI), {.bytes_per_ns = 12.5, .delay = 50 * kUs}, seed());
+    const auto& low = sim.add({.tenant = sim.tenant(100), .prio = 7, .depth = 64});
+    // Later something high, so little that the latency alone tells.
+    const auto& high = sim.add({.tenant = sim.tenant(100),
+                                .prio = 0,
+                                .bytes = 64,
+                                .pause = kMs,
+                                .from = kSecond,
+                                .record = true});
+    sim.run(kSecond);
+    CHECK(static_cast<double>(low.done_bytes) >= 0.85 * 12.5e9 * 8 / 9);
+    sim.run(12 * kSecond);
+    const auto half = high.took.begin() + static_cast<std::ptrdiff_t>(high.took.size() / 2);
+    const std::vector<std::uint64_t> later(half, high.took.end());
+    CAPTURE(percentile(later, 0.5), percentile(later, 0.9));
+    CHECK(percentile(later, 0.5) < 200 * kUs);
+}
+
+TEST_CASE("sched: between threads no wake-up is lost") {
+    struct Post {
+        lite_sched_item item{};
+        std::atomic<bool> granted{false};
+    };
+    Sched t;
+    auto& a = t.tenant();
+    auto& b = t.tenant(3);
+    std::mutex lock;
+    std::atomic<int> done{0};
+    const auto grant = [&t] {
+        while (auto* item = t.pop())
+            reinterpret_cast<Post*>(reinterpret_cast<char*>(item) - offsetof(Post, item))
+                ->granted.store(true);
+    };
+    // Each posts and completes its own, one after the other.
+    const auto poster = [&](lite_sched_tenant& tenant, std::uint32_t bytes) {
+        const auto cost = lite_sched_cost(&t.s, bytes, 1);
+        for (int i = 0; i < 20000; i++) {
+            lite_sched_flight flight{};
+            flight.cost = cost;
+            if (!lite_sched_try(&t.s, cost)) {
+                Post post;
+                {
+                    const std::lock_guard guard(lock);
+                    lite_sched_push(&t.s, &post.item, &tenant, 4, bytes, 1, t.now);
+                    grant();
+                }
+                const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+                while (!post.granted.load()) {
+                    if (std::chrono::steady_clock::now() > end) {
+                        std::fputs("a wake-up was lost\n", stderr);
+                        std::abort();
+                    }
+                    std::this_thread::yield();
+                }
+                flight = post.item.flight;
+            }
+            if (lite_sched_leave(&t.s, &flight)) {
+                const std::lock_guard guard(lock);
+                lite_sched_done(&t.s, &flight, t.now);
+                grant();
+            }
+            done++;
+        }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; i++)
+        threads.emplace_back([&, i] { poster(i ? a : b, i == 2 ? 64 : kSlice); });
+    for (auto& thread : threads)
+        thread.join();
+    CHECK(done == 60000);
+    CHECK(atomic64_read(&t.s.room) == t.s.limit);
+    CHECK(a.stats.queued + a.stats.in_flight + b.stats.queued + b.stats.in_flight == 0);
+}
