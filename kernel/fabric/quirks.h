@@ -28,9 +28,9 @@ struct rdma_cm_id;
  *	completer advances both, and sends a completed request again under the next PSN. So a
  *	message with the number of the previous one is ignored, whatever kernel we run, and also
  *	if only the peer's device is like that (lite_conn.repeats).
- * @misnumbers: a write of several packets that it sends again may be followed by an empty one, which
- *	shifts all later packet numbers; the peer refuses what does not fit as an invalid request.
- *	So that is a failure of the transport, and no error of the request. See
+ * @misnumbers: a write of several packets that it repeats may be followed by an empty one, which
+ *	shifts the numbers of all later packets; the peer refuses what does not fit as an invalid
+ *	request. So that is a failure of the transport, and no error of the request:
  *	Documentation/decisions.rst.
  * @tasklets: it does the work of a post in a tasklet, and destroying a CQ does not wait for pending
  *	events of it in a tasklet (lite_cq_barrier()).
