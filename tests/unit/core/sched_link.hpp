@@ -25,6 +25,8 @@ namespace lite_test {
 constexpr std::uint64_t kUs = 1000;
 constexpr std::uint64_t kMs = 1000 * kUs;
 constexpr std::uint64_t kSecond = 1000 * kMs;
+constexpr std::uint32_t kSlice = 64 << 10;
+constexpr std::uint32_t kQuantum = (64 + 8) << 10;
 
 // As the module's: 64 KB slices, operations that cost as much as 8 KB.
 inline lite_sched_conf sched_conf(lite_sched_mode mode = LITE_SCHED_FAIR) {

@@ -25,7 +25,6 @@ namespace {
 
 constexpr std::size_t kTenants = 12;
 constexpr std::size_t kPosters = 80;
-constexpr std::uint32_t kQuantum = (64 + 8) << 10;
 
 class Property {
   public:
