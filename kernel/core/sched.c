@@ -15,7 +15,7 @@
  * Checconi et al.'s QFQ (2013), by slots of a quarter to an eighth of what a quantum moves the
  * lightest tenant of a stratum.
  *
- * The window: once per window of completed cost the limit grows by half a quantum if the device ran
+ * The window: once per window of completed cost the limit grows by half an item if the device ran
  * dry, or if too little stands in front of it, and shrinks if too much does, as in TCP Vegas. What
  * stands there is the part of the window by which the latency exceeds that with a quantum in
  * flight, which is measured anew from time to time. It is a mean: by Little's law that tells how
@@ -70,7 +70,7 @@ static void lite_sched_restart(struct lite_sched *s, u64 now)
 	s->restarted = now;
 }
 
-/* Initialize a scheduler without items, for at most 16 MB of slice and op_cost. */
+/* Initialize a scheduler: at most 16 MB of slice and op_cost, and 1 GB of window. */
 void lite_sched_init(struct lite_sched *s, const struct lite_sched_conf *conf)
 {
 	u32 prio, k, i;
@@ -180,6 +180,21 @@ void lite_sched_set_weight(struct lite_sched *s, struct lite_sched_tenant *tenan
 }
 
 /*
+ * A tenant that comes back begins at the present time, unless what it has had lately was ahead of
+ * that. (Not if it was away for so long that virtual time has wrapped: it would seem far ahead.)
+ */
+static void lite_sched_catch_up(const struct lite_sched *s, struct lite_sched_tenant *tenant,
+				u32 prio)
+{
+	u32 shift = lite_sched_slot_shift(s, lite_sched_stratum(tenant->weight));
+	struct lite_sched_queue *queue = &tenant->queue[prio];
+	u64 present = s->classes[prio].vtime;
+
+	if ((queue->vtime - present) >> shift >= LITE_SCHED_SLOTS - 1)
+		queue->vtime = present;
+}
+
+/*
  * Have an item wait: @ops operations with @bytes in all. lite_sched_pop() must follow, at once: it
  * may return this one. @now: ns of any clock that does not go backwards by much.
  */
@@ -197,8 +212,7 @@ void lite_sched_push(struct lite_sched *s, struct lite_sched_item *item,
 	item->bytes = bytes;
 	item->since = now;
 	if (list_empty(&queue->items)) {
-		if ((s64)(class->vtime - queue->vtime) > 0)
-			queue->vtime = class->vtime;
+		lite_sched_catch_up(s, tenant, prio);
 		lite_sched_join(s, tenant, prio);
 	}
 	list_add_tail(&item->list, &queue->items);
@@ -231,11 +245,15 @@ void lite_sched_remove(struct lite_sched *s, struct lite_sched_item *item)
 /* The class of the next item; @level: to which it has risen. */
 static u32 lite_sched_next_class(const struct lite_sched *s, u64 now, u32 *level)
 {
-	u32 left, prio, at, next = 0;
+	const u32 high = (1U << LITE_SCHED_LOW) - 1;
+	u32 prio, at, next = 0, left = s->waiting;
 	u64 risen;
 
+	/* Low classes that are held back have risen, but nothing high may wait for them. */
+	if (s->mode == LITE_SCHED_SW_PRI && (left & high))
+		left &= high;
 	*level = LITE_SCHED_CLASSES;
-	for (left = s->waiting; left; left &= left - 1) {
+	for (; left; left &= left - 1) {
 		prio = __builtin_ctz(left);
 		risen = lite_sched_elapsed(s->classes[prio].since, now) / s->age_ns;
 		at = risen < prio ? prio - risen : 0;
@@ -397,6 +415,8 @@ static void lite_sched_measure(struct lite_sched *s, const struct lite_sched_fli
 		s->round.measured += flight->cost;
 		s->round.squares += (u64)flight->cost * flight->cost;
 		s->round.excess += took > base ? flight->cost * (took - base) / took : 0;
+	} else {
+		s->round.strange = true;
 	}
 }
 
@@ -423,7 +443,7 @@ static void lite_sched_adapt(struct lite_sched *s, u64 now)
 		limit -= item / 2;
 	lite_sched_set_limit(s, lite_sched_clamp(s, limit));
 	/* All is of a size without a base. */
-	if (r->limited && !r->measured)
+	if (r->strange && !r->measured)
 		lite_sched_restart(s, now);
 }
 

@@ -115,6 +115,7 @@ struct lite_sched_round {
 	u64 begun;    /* ns */
 	bool limited; /* something waited for room */
 	bool dry;     /* and the device had nothing to do */
+	bool strange; /* something has completed of a size without a base */
 	u64 acked;    /* cost that has completed, */
 	u64 measured; /* what of it has a known latency, */
 	u64 squares;  /* the sum of the squares of that, */

@@ -33,6 +33,9 @@ class Property {
         conf.age_ns = age_;
         conf.window_max = window_max_;
         lite_sched_init(&s_, &conf);
+        // Virtual time wraps soon.
+        for (auto& of : s_.classes)
+            of.vtime = 0 - (std::uint64_t{1} << 44);
         for (auto& tenant : tenants_)
             lite_sched_tenant_init(&tenant, random_weight());
         for (auto& poster : posters_)

@@ -446,6 +446,24 @@ TEST_CASE("sched: a new weight counts at once") {
     CHECK(served <= 11);
 }
 
+TEST_CASE("sched: a tenant that was away while virtual time wrapped is as any other") {
+    Sched t;
+    auto& a = t.tenant();
+    auto& b = t.tenant();
+    t.s.classes[4].vtime = (std::uint64_t{1} << 63) + 12345678912345;
+    t.fill();
+    for (int i = 0; i < 20; i++) {
+        t.push(a, 4);
+        t.push(b, 4);
+    }
+    CHECK(a.queue[4].vtime == t.s.classes[4].vtime);
+    t.empty();
+    int served = 0;
+    for (int i = 0; i < 20; i++)
+        served += t.serve()->flight.tenant == &a ? 1 : 0;
+    CHECK(served == 10);
+}
+
 TEST_CASE("sched: in mode none there is no window, and what waited when it came goes") {
     Sched t;
     auto& a = t.tenant();
@@ -487,6 +505,18 @@ TEST_CASE("sched: in sw-pri nothing passes by, and only low classes are held bac
     CHECK(lite_sched_try(&t.s, 1));
     lite_sched_set_mode(&t.s, LITE_SCHED_SW_PRI);
     CHECK_FALSE(lite_sched_try(&t.s, 1));
+}
+
+TEST_CASE("sched: in sw-pri nothing high waits for low classes that have risen") {
+    Sched t(LITE_SCHED_SW_PRI);
+    auto& a = t.tenant();
+    t.push(a, 7);
+    t.push(a, 7);
+    CHECK(t.pop() != nullptr);
+    CHECK(t.pop() == nullptr);
+    t.now += 100 * kAge;
+    auto& high = t.push(a, 0);
+    CHECK(t.pop() == &high);
 }
 
 TEST_CASE("sched: sw-pri halves and doubles the window of the low classes") {
@@ -700,6 +730,33 @@ TEST_CASE("sched: what stood in a longer queue is no base of the latency") {
     const auto* third = t.pop();
     t.leave(third->flight);
     CHECK(t.s.based[1] == 1);
+}
+
+TEST_CASE("sched: sizes without a base get one, operations that passed by are no reason") {
+    Sched t;
+    auto& a = t.tenant();
+    const auto serve = [&](std::uint32_t bytes, int n) {
+        t.fill();
+        for (int i = 0; i < n; i++)
+            t.push(a, 4, bytes);
+        t.empty();
+        while (auto* item = t.pop()) {
+            t.now += 10 * kUs;
+            t.leave(item->flight);
+        }
+    };
+    serve(kSlice, 40);
+    const auto limit = t.s.limit;
+    CHECK(t.s.based[1] == 16);
+    CHECK(limit > kQuantum);
+    // Only what had passed by completes while something waits.
+    for (int i = 0; i < 10; i++)
+        serve(kSlice, 1);
+    CHECK(t.s.based[1] == 16);
+    CHECK(t.s.limit >= limit);
+    serve(64, 500);
+    CHECK(t.s.based[0] == 16);
+    CHECK(t.s.based[1] == 0);
 }
 
 TEST_CASE("sched: a device that runs dry gets more, whatever the latency tells") {
