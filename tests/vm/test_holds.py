@@ -4,7 +4,7 @@
 import errno
 import statistics
 
-from litelab import (holds_of, in_one_machine, nodes_in, prepare_all, program_path, run_program, stop_all, times, wait_complete,
+from litelab import (holds_of, in_one_machine, nodes_in, on_machines, prepare_all, program_path, run_program, stop_all, times, wait_complete,
                      wait_until)
 from vmlab.testing import vmtest
 
@@ -104,3 +104,26 @@ def test_many_mappings_are_looked_at(lab):
             lite.check_idle(30)
     _compare("mapping", *medians)
     stop_all([mapper, home, other])
+
+
+@vmtest(nodes=2, kernels=_KERNELS, timeout=200)
+def test_a_store_is_lost(lab):
+    """Its home has been freeing memory there while it was out of reach."""
+    here, there = lites = on_machines(lab)
+    number = there.id
+    holder = lab.n1.spawn([program_path("crowd"), "map", "0", "300", str(here.id), str(number)])
+    holder.wait_output("ready", timeout=100)
+    there.vm.cut()
+    here.wait_states({here.id: "up", number: "down"})
+    holder.close_stdin()
+    holder.wait(60, check=True)
+    here.check_idle()
+    there.stop()
+    there.start(**times(lab.n1), id=number)
+    there.vm.cut(False)
+    with holds_of(lab.n1, "lite_memory_peer_lost", "kfree") as freed:
+        there.join(here)
+        wait_complete(lites)
+    assert freed and max(freed) <= 1, freed
+    here.check_idle()
+    stop_all(lites)
