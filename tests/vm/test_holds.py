@@ -70,6 +70,36 @@ def test_many_wait_in_poll(lab):
         lite.check_idle()
 
 
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
+def test_many_functions_have_names(lab):
+    """One is found by its name without looking at them all."""
+    lites = in_one_machine(lab.n1, 2)
+    medians = []
+    for count in (1, 1000):
+        server = lab.n1.spawn([program_path("crowd"), "names", "1", str(count)], user="alice")
+        server.wait_output("ready", timeout=60)
+        medians.append(_median_hold(lab, "lite_func_find", "find", lites[1].id, 60))
+        server.close_stdin()
+        server.wait(60, check=True)
+    _compare("name", *medians)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
+def test_many_wait_on_a_node_that_stops(lab):
+    """For requests, and for calls to end: they are woken one by one."""
+    count = 300
+    lites = in_one_machine(lab.n1, 2)
+    crowd = lab.n1.spawn([program_path("crowd"), "recv", "0", str(count)], user="alice")
+    crowd.wait_output("ready", timeout=60)
+    with holds_of(lab.n1, "lite_service_stop", "complete") as woken:
+        lites[0].stop()
+    crowd.wait(60, check=True)
+    assert sum(woken) >= 2 * count and max(woken) == 1, (sum(woken), max(woken))
+    stop_all(lites)
+
+
 @vmtest(nodes=1, cpus=2, timeout=100)
 def test_a_function_has_so_many_servers(lab):
     """LITE_FUNC_SERVERS_MAX open files."""

@@ -629,13 +629,17 @@ int lite_file_collect(struct lite_rpc_file *file, struct lite_ioc_rpc_collect *c
 	return 0;
 }
 
-/* Wake all threads in COLLECT; the node is @stopping already. */
+/* Wake all threads in COLLECT, which may be many; the node is @stopping already. May sleep. */
 void lite_async_stop(struct lite_rpc_file *file)
 {
 	struct lite_line_place *first;
 
-	spin_lock(&file->lock);
-	while ((first = lite_line_front(&file->collectors)))
-		lite_collector_wake(file, first->kind, true);
-	spin_unlock(&file->lock);
+	do {
+		spin_lock(&file->lock);
+		first = lite_line_front(&file->collectors);
+		if (first)
+			lite_collector_wake(file, first->kind, true);
+		spin_unlock(&file->lock);
+		cond_resched();
+	} while (first);
 }
