@@ -87,6 +87,23 @@ def test_many_functions_have_names(lab):
 
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
+def test_a_line_ends(lab):
+    """Rings close that hundreds of a user's calls wait for: their work is queued 64 at a time (LITE_RING_WAIT_ENDS)."""
+    here, there = lites = in_one_machine(lab.n1, 2)
+    crowd = lab.n1.spawn([program_path("crowd"), "line", "0", "1", str(there.id), "1500"], user="alice")
+    crowd.wait_output("ready", timeout=60)
+    with holds_of(lab.n1, "lite_client_rings_down lite_ring_line_work", "mod_delayed_work_on") as queued:
+        here.leave()
+    assert sum(queued) >= 1200 and max(queued) <= 64, (sum(queued), max(queued))
+    crowd.close_stdin()
+    crowd.wait(60, check=True)
+    for lite in lites:
+        lite.check_idle()
+    here.join(there)
+    wait_complete(lites)
+
+
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_many_wait_on_a_node_that_stops(lab):
     """For requests, and for calls to end: they are woken one by one."""
     count = 300
