@@ -104,6 +104,20 @@ def test_a_line_ends(lab):
 
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
+def test_calls_in_line_are_cancelled(lab):
+    """The work of each is queued without the lock that replies to others of the file need."""
+    here, there = lites = in_one_machine(lab.n1, 2)
+    crowd = lab.n1.spawn([program_path("crowd"), "cancel", "0", "1", str(there.id), "1000"], user="alice")
+    crowd.wait_output("ready", timeout=60)
+    with holds_of(lab.n1, "lite_file_collect", "mod_delayed_work_on") as queued:
+        crowd.close_stdin()
+        crowd.wait(60, check=True)
+    assert len(queued) >= 1000 and not max(queued), (len(queued), max(queued))
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_many_wait_on_a_node_that_stops(lab):
     """For requests, and for calls to end: they are woken one by one."""
     count = 300
