@@ -243,6 +243,7 @@ int lite_service_init(struct lite_service *svc, struct lite_memory *mem)
 	atomic64_set(&svc->seqs, get_random_u32());
 	spin_lock_init(&svc->lock);
 	xa_init_flags(&svc->functions, XA_FLAGS_ALLOC1);
+	svc->names = RB_ROOT;
 	xa_init_flags(&svc->rings, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&svc->files);
 	lite_service_pools(svc);
@@ -264,19 +265,38 @@ err:
 	return -ENOMEM;
 }
 
-/* No thread enters the services any more: wake all that wait for a call or a request. May sleep. */
-void lite_service_stop(struct lite_service *svc)
+/* Move an open file to @stopped, with a reference; NULL: none is left. */
+static struct lite_rpc_file *lite_service_next(struct lite_service *svc, struct list_head *stopped)
 {
 	struct lite_rpc_file *file;
 
 	spin_lock(&svc->lock);
+	file = list_first_entry_or_null(&svc->files, struct lite_rpc_file, list);
+	if (file) {
+		kref_get(&file->ref);
+		list_move(&file->list, stopped);
+	} else {
+		list_splice_init(stopped, &svc->files);
+	}
+	spin_unlock(&svc->lock);
+	return file;
+}
+
+/* No thread enters the services any more: wake all that wait for a call or a request. May sleep. */
+void lite_service_stop(struct lite_service *svc)
+{
+	struct lite_rpc_file *file;
+	LIST_HEAD(stopped); /* A file that is shut meanwhile leaves it. */
+
+	spin_lock(&svc->lock);
 	WRITE_ONCE(svc->stopping, true);
-	list_for_each_entry(file, &svc->files, list) {
+	spin_unlock(&svc->lock);
+	while ((file = lite_service_next(svc, &stopped))) {
 		lite_func_stop(file);
 		lite_async_stop(file);
 		wake_up_all(&file->wait);
+		lite_rpc_file_put(file);
 	}
-	spin_unlock(&svc->lock);
 	lite_client_rings_down(&svc->local);
 }
 

@@ -191,6 +191,7 @@ struct lite_service {
 	spinlock_t lock;		/* the server's side */
 	bool stopping;			/* the node stops: no more waiting */
 	struct xarray functions;	/* by number */
+	struct rb_root names;		/* those that have one, by it */
 	u32 next_function;		/* where to look for a free number */
 	struct xarray rings;		/* by id */
 	u32 requests;			/* number of requests so far */

@@ -387,24 +387,30 @@ def probed(vm, function):
 
 
 @contextlib.contextmanager
-def holds_of(vm, function):
-    """The microseconds of each hold of spin locks by a function of the module, filled in at the end."""
+def holds_of(vm, function, step=None):
+    """The microseconds of each hold of spin locks by a function (or several) of the kernel, filled in at the end; or how often
+    it called the function `step` in each, which does not depend on how busy the host is."""
     holds = []
     vm.run("[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; "
-           f"echo {function} >set_graph_function; echo {function} _raw_spin_lock _raw_spin_unlock >set_ftrace_filter; "
-           "echo 1 >options/funcgraph-abstime; echo 0 >options/funcgraph-irqs; echo function_graph >current_tracer")
+           f"echo {step or ''} _raw_spin_lock _raw_spin_unlock >set_ftrace_filter; "
+           f"for f in {function}; do echo $f >>set_graph_function; echo $f >>set_ftrace_filter; done; "
+           "echo 1 >options/funcgraph-abstime; echo 1 >options/funcgraph-proc; echo 0 >options/funcgraph-irqs; echo function_graph >current_tracer")
     yield holds
     trace = vm.run("cd /sys/kernel/tracing; cat trace; echo nop >current_tracer; echo >set_graph_function; echo >set_ftrace_filter; "
-                   "echo 1 >options/funcgraph-irqs; echo 0 >options/funcgraph-abstime").out
-    since = {}
-    for at, cpu, what in re.findall(r"^ *(\d+\.\d+) \| +(\d+)\).*\| +_raw_spin_(lock|unlock)\(\);", trace, re.M):
-        held = since.setdefault(cpu, [])
-        if what == "lock":
-            held.append(float(at))
-        elif held:
-            begun = held.pop()
-            if not held:
-                holds.append((float(at) - begun) * 1e6)
+                   "echo 1 >options/funcgraph-irqs; echo 0 >options/funcgraph-proc; echo 0 >options/funcgraph-abstime").out
+    since = {}  # by thread: one that gives way to another has a lock of the scheduler meanwhile
+    for at, thread, what in re.findall(r"^ *(\d+\.\d+) \| +\d+\) +(\S+) +\|.*\| +(\w+)\(\)(?:;| \{)", trace, re.M):
+        held = since.setdefault(thread, [])
+        if what == "_raw_spin_lock":
+            held.append([float(at), 0])
+        elif what == "_raw_spin_unlock" and held:
+            begun, steps = held.pop()
+            if held:
+                held[-1][1] += steps
+            else:
+                holds.append(steps if step else (float(at) - begun) * 1e6)
+        elif what == step and held:
+            held[-1][1] += 1
 
 # --- residue ---------------------------------------------------------------------------------------------------------
 

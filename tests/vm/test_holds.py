@@ -4,7 +4,7 @@
 import errno
 import statistics
 
-from litelab import (holds_of, in_one_machine, nodes_in, prepare_all, program_path, run_program, stop_all, times, wait_complete,
+from litelab import (holds_of, in_one_machine, nodes_in, on_machines, prepare_all, program_path, run_program, stop_all, times, wait_complete,
                      wait_until)
 from vmlab.testing import vmtest
 
@@ -59,16 +59,76 @@ def test_calls_of_a_user_in_line(lab):
 def test_many_wait_in_poll(lab):
     """A request wakes them all, but not under the lock of all functions."""
     lites = in_one_machine(lab.n1, 2)
-    medians = []
-    for count in (1, _MANY):
-        server = lab.n1.spawn([program_path("crowd"), "poll", "1", str(count)])
-        server.wait_output("ready", timeout=60)
-        medians.append(_median_hold(lab, "lite_ring_on_request", "call", 0, lites[1].id, 60))
-        server.kill()
-        server.wait(20)
-    _compare("request", *medians)
+    server = lab.n1.spawn([program_path("crowd"), "poll", "1", str(_MANY)])
+    server.wait_output("ready", timeout=60)
+    with holds_of(lab.n1, "lite_ring_on_request", "ep_poll_callback") as woken:
+        lab.n1.run([program_path("crowd"), "call", "0", str(lites[1].id), "60"], timeout=100)
+    assert len(woken) >= 60 and max(woken) <= 1, woken
+    server.kill()
+    server.wait(20)
     for lite in lites:
         lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
+def test_many_functions_have_names(lab):
+    """One is found by its name without looking at them all."""
+    lites = in_one_machine(lab.n1, 2)
+    medians = []
+    for count in (1, 1000):
+        server = lab.n1.spawn([program_path("crowd"), "names", "1", str(count)], user="alice")
+        server.wait_output("ready", timeout=60)
+        medians.append(_median_hold(lab, "lite_func_find", "find", lites[1].id, 60))
+        server.close_stdin()
+        server.wait(60, check=True)
+    _compare("name", *medians)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
+def test_a_line_ends(lab):
+    """Rings close that hundreds of a user's calls wait for: their work is queued 64 at a time (LITE_RING_WAIT_ENDS)."""
+    here, there = lites = in_one_machine(lab.n1, 2)
+    crowd = lab.n1.spawn([program_path("crowd"), "line", "0", "1", str(there.id), "1500"], user="alice")
+    crowd.wait_output("ready", timeout=60)
+    with holds_of(lab.n1, "lite_client_rings_down lite_ring_line_work", "mod_delayed_work_on") as queued:
+        here.leave()
+    assert sum(queued) >= 1200 and max(queued) <= 64, (sum(queued), max(queued))
+    crowd.close_stdin()
+    crowd.wait(60, check=True)
+    for lite in lites:
+        lite.check_idle()
+    here.join(there)
+    wait_complete(lites)
+
+
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
+def test_calls_in_line_are_cancelled(lab):
+    """The work of each is queued without the lock that replies to others of the file need."""
+    here, there = lites = in_one_machine(lab.n1, 2)
+    crowd = lab.n1.spawn([program_path("crowd"), "cancel", "0", "1", str(there.id), "1000"], user="alice")
+    crowd.wait_output("ready", timeout=60)
+    with holds_of(lab.n1, "lite_file_collect", "mod_delayed_work_on") as queued:
+        crowd.close_stdin()
+        crowd.wait(60, check=True)
+    assert len(queued) >= 1000 and not max(queued), (len(queued), max(queued))
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
+def test_many_wait_on_a_node_that_stops(lab):
+    """For requests, and for calls to end: they are woken one by one."""
+    count = 300
+    lites = in_one_machine(lab.n1, 2)
+    crowd = lab.n1.spawn([program_path("crowd"), "recv", "0", str(count)], user="alice")
+    crowd.wait_output("ready", timeout=60)
+    with holds_of(lab.n1, "lite_service_stop", "complete") as woken:
+        lites[0].stop()
+    crowd.wait(60, check=True)
+    assert sum(woken) >= 2 * count and max(woken) == 1, (sum(woken), max(woken))
+    stop_all(lites)
 
 
 @vmtest(nodes=1, cpus=2, timeout=100)
@@ -90,7 +150,7 @@ def test_many_mappings_are_looked_at(lab):
     home.join(mapper)
     medians = []
     for count in (30, 1000):
-        holder = lab.n1.spawn([program_path("crowd"), "map", "0", str(home.id), str(count)])
+        holder = lab.n1.spawn([program_path("crowd"), "map", "0", str(count), str(home.id)])
         holder.wait_output("ready", timeout=100)
         with holds_of(lab.n1, "lite_mappings_retire_work") as holds:
             other.join(mapper)
@@ -105,3 +165,26 @@ def test_many_mappings_are_looked_at(lab):
             lite.check_idle(30)
     _compare("mapping", *medians)
     stop_all([mapper, home, other])
+
+
+@vmtest(nodes=2, kernels=_KERNELS, timeout=200)
+def test_a_store_is_lost(lab):
+    """Its home has been freeing memory there while it was out of reach."""
+    here, there = lites = on_machines(lab)
+    number = there.id
+    holder = lab.n1.spawn([program_path("crowd"), "map", "0", "300", str(here.id), str(number)])
+    holder.wait_output("ready", timeout=100)
+    there.vm.cut()
+    here.wait_states({here.id: "up", number: "down"})
+    holder.close_stdin()
+    holder.wait(60, check=True)
+    here.check_idle()
+    there.stop()
+    there.start(**times(lab.n1), id=number)
+    there.vm.cut(False)
+    with holds_of(lab.n1, "lite_memory_peer_lost", "kfree") as freed:
+        there.join(here)
+        wait_complete(lites)
+    assert freed and max(freed) <= 1, freed
+    here.check_idle()
+    stop_all(lites)

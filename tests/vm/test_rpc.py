@@ -3,8 +3,8 @@
 
 import signal
 
-from litelab import (Lite, dead_seconds, in_one_machine, join_all, module_path, on_machines, prepare_all, program_path, run_catch,
-                     stop_all, wait_complete, wait_until)
+from litelab import (Lite, dead_seconds, in_one_machine, join_all, module_path, nodes_in, on_machines, prepare_all, program_path,
+                     run_catch, stop_all, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -168,6 +168,7 @@ def test_giving_back_waits_for_its_turn(lab):
 def test_calls_in_line_end(lab):
     """A user's calls wait in line: their node leaves, their process is killed, both at once, or their node is stopped. They give
     back what they have, once, and nothing that is another call's."""
+    stop_all(nodes_in(lab.n1))
     here, there = lites = in_one_machine(lab.n1, 2)
 
     def queue():

@@ -564,12 +564,12 @@ static bool lite_async_is_of(const struct lite_async *a, const u32 *group, const
 }
 
 /*
- * Mark calls as not to be collected. Those that have ended, and those in flight, are returned one
- * by one, with a reference, to be ended and reaped. The thread or the work that owns one of the
+ * Mark calls as not to be collected. Those that have ended, those in flight, and those to be begun
+ * (@queued) are returned one by one, with a reference. The thread or the work that owns one of the
  * others ends it.
  */
 static struct lite_async *lite_async_drop(struct lite_rpc_file *file, const u32 *group,
-					  const void *owner)
+					  const void *owner, bool *queued)
 {
 	struct lite_async *a, *found = NULL;
 
@@ -580,15 +580,15 @@ static struct lite_async *lite_async_drop(struct lite_rpc_file *file, const u32 
 			continue;
 		a->dropped = true;
 		lite_line_leave(&a->place);
-		if (a->state == LITE_ASYNC_QUEUED) {
-			lite_async_run(a, LITE_WQ_BEGIN);
-		} else if (a->state == LITE_ASYNC_BEGUN || a->state == LITE_ASYNC_ENDED) {
-			if (a->state == LITE_ASYNC_BEGUN)
-				a->state = LITE_ASYNC_ENDING;
-			kref_get(&a->ref);
-			found = a;
-			break;
-		}
+		if (a->state == LITE_ASYNC_COPYING || a->state == LITE_ASYNC_ENDING ||
+		    a->state == LITE_ASYNC_GIVEN)
+			continue;
+		*queued = a->state == LITE_ASYNC_QUEUED;
+		if (a->state == LITE_ASYNC_BEGUN)
+			a->state = LITE_ASYNC_ENDING;
+		kref_get(&a->ref);
+		found = a;
+		break;
 	}
 	spin_unlock(&file->lock);
 	return found;
@@ -602,9 +602,13 @@ static struct lite_async *lite_async_drop(struct lite_rpc_file *file, const u32 
 void lite_async_cancel(struct lite_rpc_file *file, const u32 *group, const void *owner)
 {
 	struct lite_async *a;
+	bool queued;
 
-	while ((a = lite_async_drop(file, group, owner))) {
-		lite_async_end(a, -ECANCELED);
+	while ((a = lite_async_drop(file, group, owner, &queued))) {
+		if (queued)
+			lite_async_run(a, LITE_WQ_BEGIN);
+		else
+			lite_async_end(a, -ECANCELED);
 		lite_async_reap(a);
 		lite_async_put(a);
 	}
@@ -629,13 +633,17 @@ int lite_file_collect(struct lite_rpc_file *file, struct lite_ioc_rpc_collect *c
 	return 0;
 }
 
-/* Wake all threads in COLLECT; the node is @stopping already. */
+/* Wake all threads in COLLECT, which may be many; the node is @stopping already. May sleep. */
 void lite_async_stop(struct lite_rpc_file *file)
 {
 	struct lite_line_place *first;
 
-	spin_lock(&file->lock);
-	while ((first = lite_line_front(&file->collectors)))
-		lite_collector_wake(file, first->kind, true);
-	spin_unlock(&file->lock);
+	do {
+		spin_lock(&file->lock);
+		first = lite_line_front(&file->collectors);
+		if (first)
+			lite_collector_wake(file, first->kind, true);
+		spin_unlock(&file->lock);
+		cond_resched();
+	} while (first);
 }

@@ -57,7 +57,8 @@ struct lite_client_ring {
 	enum lite_client_ring_state state; /* under rp->lock, as the fields below */
 	struct list_head list;		/* in rp->client_rings */
 	struct list_head line_list;	/* in rp->lines while @line has entries */
-	struct lite_line line;		/* struct lite_rcall, waiting for room; if NEW, for BIND */
+	struct lite_line line;		/* struct lite_rcall, waiting for room */
+	struct lite_line binding;	/* those that wait for BIND, or have not been told of it */
 	u32 index;			/* number of the ring at the server */
 	u64 cookie;			/* of the function */
 	u32 depth;			/* slots */
@@ -71,6 +72,7 @@ struct lite_client_ring {
 	u64 slots_used;			/* bitmap */
 	unsigned long used;		/* time of last use, in jiffies */
 	struct lite_pace pace;		/* how long calls take */
+	struct work_struct line_work;	/* ends the calls in @line when it is not LIVE any more */
 	struct work_struct unbind_work;	/* unbinds it when it is CLOSING and empty */
 	struct lite_client_ring_slot slot[LITE_RPC_DEPTH];
 };
@@ -90,8 +92,8 @@ struct lite_rcall {
 	bool by_reference;		/* the reply is in @reply_bulk */
 	void *copy;			/* of a request that was absent or is sent later */
 	u32 flags;			/* LITE_RPC_NOWAIT, LITE_RPC_ONEWAY, LITE_RCALL_TRY */
-	struct lite_line_place place;	/* in ring->line, while @line_err is -EINPROGRESS; by uid */
-	int line_err;			/* outcome of waiting in line; under rp->lock */
+	struct lite_line_place place;	/* in a line of @ring, by uid; see @line_err */
+	int line_err;			/* -EINPROGRESS: in line; else the outcome; rp->lock */
 	struct lite_pool_part *part;	/* its user's part of the window, until the slot has it */
 	u32 units;			/* length of the record that it needs */
 	unsigned long deadline;		/* jiffies */
@@ -173,7 +175,9 @@ void lite_client_rings_gone(struct lite_rpc_peer *rp);
 int lite_ring_wait_take(struct lite_rcall *call);
 int lite_ring_wait_look(struct lite_rcall *call, int leave);
 int lite_ring_wait_sleep(struct lite_rcall *call);
-void lite_ring_wait_end(struct lite_client_ring *ring, int err);
+void lite_ring_wait_end(struct lite_client_ring *ring, struct lite_line *line, int err);
+void lite_ring_wait_close(struct lite_client_ring *ring);
+void lite_ring_line_work(struct work_struct *work);
 void lite_slot_drop(struct lite_client_ring_slot *s);
 void lite_slot_free(struct lite_client_ring *ring, u32 slot);
 void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err);

@@ -106,8 +106,7 @@ void lite_client_ring_close_locked(struct lite_client_ring *ring)
 	if (ring->state != LITE_CLIENT_RING_LIVE)
 		return;
 	ring->state = LITE_CLIENT_RING_CLOSING;
-	/* Calls in line bind anew. */
-	lite_ring_wait_end(ring, -ESTALE);
+	lite_ring_wait_close(ring);
 	lite_client_ring_check_empty(ring);
 }
 
@@ -154,7 +153,7 @@ void lite_client_rings_down(struct lite_rpc_peer *rp)
 	spin_lock(&rp->lock);
 	rp->dead = true;
 	list_for_each_entry(ring, &rp->client_rings, list) {
-		lite_ring_wait_end(ring, -ESTALE);
+		lite_ring_wait_close(ring);
 		for (i = 0; i < LITE_RPC_DEPTH; i++)
 			lite_slot_end(ring, i, -EHOSTDOWN);
 	}
@@ -317,9 +316,10 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 		ring->state = LITE_CLIENT_RING_DEAD;
 		list_del_init(&ring->list);
 	}
-	/* They look again; the maker's signal or time-out is not that of other callers. */
-	lite_ring_wait_end(ring, !err || err == -EINTR || err == -ETIMEDOUT ? -ESTALE : err);
 	spin_unlock(&rp->lock);
+	/* They look again; the maker's signal or time-out is not that of other callers. */
+	lite_ring_wait_end(ring, &ring->binding,
+			   !err || err == -EINTR || err == -ETIMEDOUT ? -ESTALE : err);
 	if (!err) {
 		queue_delayed_work(rp->svc->wq[LITE_WQ_CALLS], &rp->svc->idle_work,
 				   LITE_CLIENT_RING_IDLE);
@@ -360,7 +360,9 @@ static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
 	lite_pace_init(&ring->pace, LITE_PACE_WORTH_PROGRAM_NS);
 	INIT_LIST_HEAD(&ring->list);
 	lite_line_init(&ring->line);
+	lite_line_init(&ring->binding);
 	INIT_LIST_HEAD(&ring->line_list);
+	INIT_WORK(&ring->line_work, lite_ring_line_work);
 	INIT_WORK(&ring->unbind_work, lite_unbind_work);
 	if (rp->conn)
 		lite_conn_get(rp->conn);
@@ -390,12 +392,11 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call
 		kref_get(&ring->ref);
 		call->ring = ring;
 		if (ring->state == LITE_CLIENT_RING_NEW) {
-			/* In its line calls wait for BIND. */
 			err = -EINPROGRESS;
 			call->part = NULL;
 			call->line_err = err;
 			call->place.kind = call->cred->uid;
-			lite_line_enter(&ring->line, &call->place, false);
+			lite_line_enter(&ring->binding, &call->place, false);
 		}
 	} else if (rp->dead) {
 		err = -EHOSTDOWN;

@@ -13,6 +13,9 @@
 #include "function/service.h"
 #include "wait.h"
 
+/* Calls that are ended with the lock held. */
+#define LITE_RING_WAIT_ENDS 64
+
 /* Give a call its slot. -EAGAIN: there is no room; -EDQUOT: its user is at the limit. */
 static int lite_ring_wait_grant(struct lite_client_ring *ring, struct lite_rcall *call)
 {
@@ -107,15 +110,49 @@ static void lite_ring_wait_move(struct lite_rpc_peer *rp)
 	}
 }
 
-/* End all calls in a ring's line with @err. */
-void lite_ring_wait_end(struct lite_client_ring *ring, int err)
+/*
+ * End all calls in one of a ring's lines, which may be many, with @err. None enters it any more.
+ * May sleep.
+ */
+void lite_ring_wait_end(struct lite_client_ring *ring, struct lite_line *line, int err)
 {
 	struct lite_line_place *first;
+	u32 n;
 
+	do {
+		spin_lock(&ring->rp->lock);
+		for (n = 0; n < LITE_RING_WAIT_ENDS; n++) {
+			first = lite_line_front(line);
+			if (!first)
+				break;
+			lite_ring_wait_tell(container_of(first, struct lite_rcall, place), err);
+		}
+		spin_unlock(&ring->rp->lock);
+		cond_resched();
+	} while (first);
+}
+
+/* End the calls in the line of a ring that is closed; drops the reference of the work item. */
+void lite_ring_line_work(struct work_struct *work)
+{
+	struct lite_client_ring *ring = container_of(work, struct lite_client_ring, line_work);
+
+	/* They bind anew. */
+	lite_ring_wait_end(ring, &ring->line, -ESTALE);
+	lite_client_ring_put(ring);
+}
+
+/* A ring that takes no more calls: have those in its line ended. rp->lock is held. */
+void lite_ring_wait_close(struct lite_client_ring *ring)
+{
 	lockdep_assert_held(&ring->rp->lock);
-	while ((first = lite_line_front(&ring->line)))
-		lite_ring_wait_tell(container_of(first, struct lite_rcall, place), err);
 	list_del_init(&ring->line_list);
+	if (lite_line_empty(&ring->line))
+		return;
+	kref_get(&ring->ref);
+	/* Already queued, with a reference of its own. */
+	if (!queue_work(ring->rp->svc->wq[LITE_WQ_CALLS], &ring->line_work))
+		lite_client_ring_put(ring);
 }
 
 /* Queue a call. If the calls before it are of users at their limit, it may be served at once. */

@@ -31,17 +31,23 @@ void lite_func_put(struct lite_func *func)
 	kref_put(&func->ref, lite_func_release);
 }
 
+static int lite_func_cmp(const void *name, const struct rb_node *node)
+{
+	return strcmp(name, rb_entry(node, struct lite_func, by_name)->name);
+}
+
+static bool lite_func_less(struct rb_node *a, const struct rb_node *b)
+{
+	return lite_func_cmp(rb_entry(a, struct lite_func, by_name)->name, b) < 0;
+}
+
 static struct lite_func *lite_func_by_name(struct lite_service *svc, const char *name)
 {
-	struct lite_func *func;
-	unsigned long i;
+	struct rb_node *node;
 
 	lockdep_assert_held(&svc->lock);
-	xa_for_each(&svc->functions, i, func) {
-		if (!strcmp(func->name, name))
-			return func;
-	}
-	return NULL;
+	node = rb_find(name, &svc->names, lite_func_cmp);
+	return node ? rb_entry(node, struct lite_func, by_name) : NULL;
 }
 
 /*
@@ -152,6 +158,8 @@ static void lite_func_end(struct lite_func *func)
 	list_for_each_entry(ring, &func->rings, of_func)
 		lite_ring_tell_gone(ring);
 	xa_erase(&svc->functions, func->number);
+	if (func->name[0])
+		rb_erase(&func->by_name, &svc->names);
 	lite_pool_give(&svc->pools[LITE_POOL_FUNCTIONS], func->uid, 1);
 	list_for_each_entry_safe(req, tmp, &func->queue, list) {
 		list_del(&req->list);
@@ -172,18 +180,32 @@ static bool lite_waiter_end(struct list_head *waiters, int err)
 	return true;
 }
 
-/* The node stops: end all waits of a file's threads. svc->lock is held. */
-void lite_func_stop(struct lite_rpc_file *file)
+static bool lite_func_stop_one(struct lite_rpc_file *file)
 {
 	struct lite_server *s;
 
 	lockdep_assert_held(&file->svc->lock);
-	while (lite_waiter_end(&file->waiters, -ENODEV))
-		;
+	if (lite_waiter_end(&file->waiters, -ENODEV))
+		return true;
 	list_for_each_entry(s, &file->servers, of_file) {
-		while (lite_waiter_end(&s->waiters, -ENODEV))
-			;
+		if (lite_waiter_end(&s->waiters, -ENODEV))
+			return true;
 	}
+	return false;
+}
+
+/* End all waits of a file's threads, which may be many; the node is @stopping already. */
+void lite_func_stop(struct lite_rpc_file *file)
+{
+	struct lite_service *svc = file->svc;
+	bool more;
+
+	do {
+		spin_lock(&svc->lock);
+		more = lite_func_stop_one(file);
+		spin_unlock(&svc->lock);
+		cond_resched();
+	} while (more);
 }
 
 /* End the waits for a server that has ended, which may be many. */
@@ -300,6 +322,8 @@ static int lite_func_enter(struct lite_func *func, u32 number, struct lite_pool_
 		return err == -EBUSY ? -EEXIST : err;
 	}
 	func->number = number;
+	if (func->name[0])
+		rb_add(&func->by_name, &svc->names, lite_func_less);
 	return 0;
 }
 

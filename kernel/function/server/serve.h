@@ -3,6 +3,8 @@
 #ifndef _LITE_SERVICE_SERVE_H
 #define _LITE_SERVICE_SERVE_H
 
+#include <linux/rbtree.h>
+
 #include "core/ring.h"
 #include "wire/wire_rpc.h"
 #include "memory/memory.h"
@@ -22,6 +24,7 @@ struct lite_func {
 	u32 number;
 	u64 cookie;			/* of this registration */
 	char name[LITE_FUNCTION_NAME_SIZE]; /* or empty */
+	struct rb_node by_name;		/* in svc->names, if it has a name and is not @dead */
 	u32 uid;			/* owner */
 	u32 gid;
 	u32 mode;			/* permission to call */

@@ -169,22 +169,26 @@ void lite_zombies_retry(struct lite_memory *mem)
 		lite_zombies_free(mem, z, false);
 }
 
-/* An incarnation of a store is over: drop its zombies. NULL: of all. Context: any process. */
+/* An incarnation of a store is over: drop its zombies. NULL: of all. May sleep. */
 void lite_zombies_lost(struct lite_memory *mem, const struct lite_share *at)
 {
 	struct lite_zombies *z, *next;
 	struct lite_part *part, *tmp;
+	LIST_HEAD(lost);
 
 	spin_lock(&mem->zombies_lock);
 	list_for_each_entry_safe(z, next, &mem->zombies, list) {
-		if (at && !lite_share_is(&z->at, at))
-			continue;
-		list_for_each_entry_safe(part, tmp, &z->parts, list)
-			lite_part_free(part);
-		list_del(&z->list);
-		kfree(z);
+		if (!at || lite_share_is(&z->at, at))
+			list_move(&z->list, &lost);
 	}
 	spin_unlock(&mem->zombies_lock);
+	list_for_each_entry_safe(z, next, &lost, list) {
+		list_for_each_entry_safe(part, tmp, &z->parts, list) {
+			lite_part_free(part);
+			cond_resched();
+		}
+		kfree(z);
+	}
 }
 
 /* ---- giving parts back --------------------------------------------------- */

@@ -8,6 +8,14 @@
 //                                      begins COUNT calls of functions that answer none, more than
 //                                      a user may have in flight; says "ready", and keeps them
 //                                      until its input ends
+//   crowd cancel CLIENT SERVER NODE COUNT
+//                                      begins such calls through one open file, says "ready", waits
+//                                      for a line, and cancels them
+//   crowd recv INDEX COUNT             has COUNT threads wait for requests, and as many for calls,
+//                                      of one open file; says "ready", until the node stops
+//   crowd names SERVER COUNT           serves COUNT functions with names; says "ready", and keeps
+//                                      them until its input ends
+//   crowd find NODE COUNT              asks for a function of a name that none has
 //   crowd poll SERVER COUNT            serves a function when it looks, while COUNT instances of
 //                                      epoll(7) wait for requests; says "ready", until it is killed
 //   crowd call CLIENT NODE COUNT       calls that function
@@ -15,8 +23,9 @@
 //                                      calls a function of its own, through another open file
 //   crowd share SERVER COUNT           has COUNT open files serve one function; prints how many do,
 //                                      and the errno of the next one
-//   crowd map INDEX NODE COUNT         makes COUNT LMRs of a byte there, and opens them; says
-//                                      "ready", and keeps them until its input ends
+//   crowd map INDEX COUNT NODE...      makes COUNT LMRs of a page at each of these nodes, the first
+//                                      of which is their home, and opens them; says "ready", and
+//                                      keeps them until its input ends
 //
 //   crowd change INDEX WHAT            opens the LMR of the name WHAT, says "ready", waits for a
 //   line,
@@ -74,7 +83,8 @@ void await_end_of_input() {
     }
 }
 
-Errno serve(const Device& device, std::uint32_t function, std::uint32_t flags = 0) {
+Errno serve(const Device& device, std::uint32_t function, std::uint32_t flags = 0,
+            const std::string& name = {}) {
     lite_ioc_rpc_register args{};
     args.size = sizeof(args);
     args.flags = flags;
@@ -82,6 +92,7 @@ Errno serve(const Device& device, std::uint32_t function, std::uint32_t flags = 
     args.mode = 0666;
     args.max_request = 8;
     args.max_reply = 8;
+    name.copy(args.name, sizeof(args.name) - 1);
     return device.call(LITE_IOC_RPC_REGISTER, &args);
 }
 
@@ -193,6 +204,64 @@ int line(unsigned here, unsigned there, std::uint32_t node, std::uint32_t count)
     return 0;
 }
 
+int cancel(unsigned here, unsigned there, std::uint32_t node, std::uint32_t count) {
+    const Device server(there), client(here);
+    succeed(serve(server, kMute), "register");
+    for (std::uint32_t i = 0; i < count; i++)
+        begin(client, node, kMute, 1);
+    say("ready");
+    await_end_of_input();
+    auto args = collect_args(1, LITE_RPC_CANCEL);
+    succeed(client.call(LITE_IOC_RPC_COLLECT, &args), "cancel");
+    return 0;
+}
+
+int recv(unsigned index, int count) {
+    const Device server(index), device(index);
+    succeed(serve(server, kMute), "register");
+    succeed(serve(device, kMute + 1), "register");
+    begin(device, 0, kMute, 1);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; i++) {
+        threads.emplace_back([&device] { answer(device, LITE_FOREVER); });
+        threads.emplace_back([&device] {
+            auto args = collect_args(1, 0);
+            (void)device.call(LITE_IOC_RPC_COLLECT, &args);
+        });
+    }
+    while (!others_sleep())
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    say("ready");
+    for (auto& thread : threads)
+        thread.join();
+    return 0;
+}
+
+int names(unsigned index, std::uint32_t count) {
+    std::vector<Device> servers;
+    for (std::uint32_t i = 0; i < count; i++) {
+        if (i % LITE_RPC_FUNCTIONS_MAX == 0)
+            servers.emplace_back(index);
+        succeed(serve(servers.back(), 0, 0, "crowd-" + std::to_string(i)), "register");
+    }
+    say("ready");
+    await_end_of_input();
+    return 0;
+}
+
+int find(std::uint32_t node, int count) {
+    const Device device(0);
+    for (int i = 0; i < count; i++) {
+        lite_ioc_rpc_find args{};
+        args.size = sizeof(args);
+        args.node = node;
+        std::string("crowd").copy(args.name, sizeof(args.name) - 1);
+        if (device.call(LITE_IOC_RPC_FIND, &args).value != ECONNREFUSED)
+            throw std::runtime_error("it is found");
+    }
+    return 0;
+}
+
 int poll(unsigned index, int count) {
     rlimit files{};
     files.rlim_cur = files.rlim_max = static_cast<rlim_t>(count) + 100;
@@ -252,11 +321,11 @@ int share(unsigned index, int count) {
     return 0;
 }
 
-int map(unsigned index, std::uint32_t node, int count) {
+int map(unsigned index, int count, const std::vector<std::uint32_t>& nodes) {
     const Device device(index);
     for (int i = 0; i < count; i++) {
-        auto args = lite_test::alloc_args("", 1);
-        lite_test::set_nodes(args, std::span(&node, 1));
+        auto args = lite_test::alloc_args("", 4096 * nodes.size());
+        lite_test::set_nodes(args, nodes);
         succeed(device.call(LITE_IOC_ALLOC, &args), "alloc");
     }
     say("ready");
@@ -303,6 +372,14 @@ int main(int argc, char** argv) {
             return collect(number(1), number(2));
         if (words[0] == "line")
             return line(number(1), number(2), number(3), number(4));
+        if (words[0] == "cancel")
+            return cancel(number(1), number(2), number(3), number(4));
+        if (words[0] == "recv")
+            return recv(number(1), static_cast<int>(number(2)));
+        if (words[0] == "names")
+            return names(number(1), number(2));
+        if (words[0] == "find")
+            return find(number(1), static_cast<int>(number(2)));
         if (words[0] == "poll")
             return poll(number(1), static_cast<int>(number(2)));
         if (words[0] == "call")
@@ -313,8 +390,12 @@ int main(int argc, char** argv) {
             return share(number(1), static_cast<int>(number(2)));
         if (words[0] == "change")
             return change(number(1), words.at(2));
-        if (words[0] == "map")
-            return map(number(1), number(2), static_cast<int>(number(3)));
+        if (words[0] == "map") {
+            std::vector<std::uint32_t> nodes;
+            for (std::size_t i = 3; i < words.size(); i++)
+                nodes.push_back(number(i));
+            return map(number(1), static_cast<int>(number(2)), nodes);
+        }
     } catch (const std::exception& e) {
         std::fprintf(stderr, "crowd: %s\n", e.what());
         return 1;
