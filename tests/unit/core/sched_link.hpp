@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A simulated link with the scheduler in front of it, and sources that load it: for the tests of
-// core/sched.c and for sched-sim.
+// A scheduler in the hands of a test; and a simulated link with one in front of it, and sources
+// that load it: for the tests of core/sched.c and for sched-sim.
 #pragma once
 
 extern "C" {
@@ -36,6 +36,65 @@ inline lite_sched_conf sched_conf(lite_sched_mode mode = LITE_SCHED_FAIR) {
             .window_max = 2 << 20,
             .age_ns = 10 * kMs};
 }
+
+// A scheduler whose posters and device are the test.
+class Sched {
+  public:
+    explicit Sched(lite_sched_mode mode = LITE_SCHED_FAIR) {
+        const auto conf = sched_conf(mode);
+        lite_sched_init(&s, &conf);
+    }
+
+    lite_sched_tenant& tenant(std::uint32_t weight = 100) {
+        tenants_.emplace_back();
+        lite_sched_tenant_init(&tenants_.back(), weight);
+        return tenants_.back();
+    }
+
+    lite_sched_item& push(lite_sched_tenant& tenant, std::uint32_t prio,
+                          std::uint32_t bytes = kSlice) {
+        items_.emplace_back();
+        lite_sched_push(&s, &items_.back(), &tenant, prio, bytes, 1, now);
+        return items_.back();
+    }
+
+    // Fill the window with operations that pass by.
+    void fill() {
+        while (lite_sched_try(&s, kQuantum))
+            passed_++;
+    }
+
+    void leave(const lite_sched_flight& flight) {
+        if (lite_sched_leave(&s, &flight))
+            lite_sched_done(&s, &flight, now);
+    }
+
+    // Complete what has passed by.
+    void empty() {
+        lite_sched_flight flight{};
+        flight.cost = kQuantum;
+        for (; passed_; passed_--)
+            leave(flight);
+    }
+
+    lite_sched_item* pop() { return lite_sched_pop(&s, now); }
+
+    // Take the next, and complete it at once.
+    lite_sched_item* serve() {
+        auto* item = pop();
+        if (item)
+            leave(item->flight);
+        return item;
+    }
+
+    lite_sched s{};
+    std::uint64_t now = kSecond;
+
+  private:
+    std::deque<lite_sched_tenant> tenants_;
+    std::deque<lite_sched_item> items_;
+    int passed_ = 0;
+};
 
 // Queue pairs that a device serves in turn, an item at a time, and completes some time later.
 struct LinkModel {
