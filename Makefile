@@ -1,36 +1,36 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# The one door to LITE. `make help` lists what is behind it.
+# The entry point to LITE. `make help` lists the targets.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-print-directory
-# KERNEL and the rest are ours: the kernel's makefiles and meson must not get to see them.
+# KERNEL and the other variables are for this file only: hide them from the kernel's makefiles and from meson.
 MAKEOVERRIDES :=
 
 # Which kernels to build for and to test on: 6.1, 6.12, debug, debug2 (several with commas), or host, the running one.
 KERNEL ?= 6.1
 # The number of nodes for `make cluster`.
 N ?= 2
-# Where `make install` puts things.
+# Where `make install` installs to.
 DESTDIR ?=
 prefix ?= /usr/local
 
-# For ccache, where meson finds one: what one clone has compiled, another one need not.
+# For ccache, if meson finds it: clones in different directories share its cache.
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= 1
 
 comma := ,
 kernels := $(subst $(comma), ,$(KERNEL))
 user := build/user
-# For the kernel's makefiles, if given: W=1, C=2, CF=..., V=1.
+# For the kernel's makefiles, if given: W=2, C=2, CF=..., V=1.
 kbuild_args = $(foreach v,W C CF V,$(if $($(v)),$(v)='$($(v))'))
 
 .PHONY: all
 all: module user ## the module for KERNEL (default 6.1) and everything in user space
 
 .PHONY: module $(kernels:%=module-%)
-module: $(kernels:%=module-%) ## lite.ko, the examples and kperf.ko in build/kernel-RELEASE; W=1, C=2 as for the kernel
+module: $(kernels:%=module-%) ## lite.ko, the examples and kperf.ko in build/kernel-RELEASE; C=2 as for the kernel
 
 $(kernels:%=module-%): module-%: | deps-build
 	+@scripts/build-module $* $(kbuild_args)
@@ -45,11 +45,11 @@ $(user)/build.ninja: | deps-build
 	@flock build/user.lock meson setup $(user) --prefix=$(prefix) $(MESON_ARGS)
 
 .PHONY: test
-test: | deps-build deps-vm deps-model ## unit tests, models, and virtual clusters with KERNEL; ends with the sum
+test: | deps-build deps-vm deps-model ## unit tests, models, and virtual clusters with KERNEL; ends with the counts
 	+@scripts/test --kernel $(KERNEL) $(TEST_ARGS)
 
 .PHONY: check
-check: | deps-build deps-vm deps-model ## what tests the changed folders in three minutes; ROOM='memory/io sync': these
+check: | deps-build deps-vm deps-model ## tests of the changed folders, in three minutes; ROOM='memory/io sync' names folders
 	+@scripts/check --kernel $(KERNEL) $(ROOM)
 
 .PHONY: demo
@@ -73,10 +73,10 @@ debug-kernel: ## kernels with run-time checkers, for KERNEL=debug and debug2 (te
 	+@scripts/debug-kernel debug
 	+@scripts/debug-kernel debug2
 
-# The module goes to the running kernel, whatever KERNEL says: it could not be loaded anywhere else.
+# The module goes to the running kernel, whatever KERNEL says: no other kernel on this machine could load it.
 .PHONY: install
 install: $(user)/build.ninja ## user space to prefix (/usr/local), the module to the running kernel; DESTDIR for packagers
-	@# Who has built before may have had another prefix, or none in mind.
+	@# An earlier build may have used another prefix.
 	@grep -qsF '"prefix", "value": "$(prefix)"' $(user)/meson-info/intro-buildoptions.json || \
 		flock build/user.lock meson configure $(user) -Dprefix=$(prefix)
 	+@$(MAKE) user
@@ -84,7 +84,7 @@ install: $(user)/build.ninja ## user space to prefix (/usr/local), the module to
 	DESTDIR=$(DESTDIR) meson install -C $(user) --no-rebuild
 	install -Dm 644 -t $(DESTDIR)/lib/modules/$$(uname -r)/extra build/kernel-$$(uname -r)/lite.ko
 	$(if $(DESTDIR),,ldconfig && depmod -a)
-	@# The group whose the device will be; udev, where there is one, reads its rules anew.
+	@# The group that the device will belong to. If udev runs, it reloads its rules.
 	$(if $(DESTDIR),,getent group lite >/dev/null || groupadd --system lite)
 	$(if $(DESTDIR),,! command -v udevadm >/dev/null || udevadm control --reload || :)
 
@@ -97,6 +97,6 @@ deps-%:
 	@scripts/deps $*
 
 .PHONY: help
-help: ## this
-	@printf 'make [TARGET] [KERNEL=%s] [W=1] [-j]\n\n' '$(KERNEL)'
+help: ## this list
+	@printf 'make [TARGET] [KERNEL=%s] [C=2] [-j]\n\n' '$(KERNEL)'
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16

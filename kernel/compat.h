@@ -7,6 +7,7 @@
 #define _LITE_COMPAT_H
 
 #include <linux/crc32.h>
+#include <linux/fs.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/version.h>
@@ -91,6 +92,21 @@ static inline const void *lite_uring_payload(const struct io_uring_cmd *cmd)
 	return cmd->sqe->cmd;
 #else
 	return cmd->cmd;
+#endif
+}
+
+/* Since 6.8 vfs_iter_write() itself keeps the file system from freezing meanwhile. */
+static inline ssize_t lite_iter_write(struct file *file, struct iov_iter *iter, loff_t *pos)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+	return vfs_iter_write(file, iter, pos, 0);
+#else
+	ssize_t ret;
+
+	file_start_write(file);
+	ret = vfs_iter_write(file, iter, pos, 0);
+	file_end_write(file);
+	return ret;
 #endif
 }
 

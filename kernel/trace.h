@@ -59,6 +59,29 @@ TRACE_EVENT(lite_session_end,
 		  __entry->figure)
 );
 
+/* Work requests that have waited for their turn are posted. Times in ns. */
+TRACE_EVENT(lite_turn,
+	TP_PROTO(u64 session, u64 tenant, u32 class, u32 bytes, u64 waited),
+	TP_ARGS(session, tenant, class, bytes, waited),
+	TP_STRUCT__entry(
+		__field(u64, session)
+		__field(u64, tenant)
+		__field(u32, class)
+		__field(u32, bytes)
+		__field(u64, waited)
+	),
+	TP_fast_assign(
+		__entry->session = session;
+		__entry->tenant = tenant;
+		__entry->class = class;
+		__entry->bytes = bytes;
+		__entry->waited = waited;
+	),
+	TP_printk("session=%llu tenant=%#llx class=%u bytes=%u waited=%llu",
+		  __entry->session, __entry->tenant, __entry->class, __entry->bytes,
+		  __entry->waited)
+);
+
 /* State: enum lite_node_state. */
 TRACE_EVENT(lite_member,
 	TP_PROTO(u32 self, u32 node, u64 incarnation, int state),

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# What the scripts beside this file share. Source it; it changes nothing but the shell options.
+# Shared by the scripts in this directory. Source it; it changes only the shell options.
 
 set -euo pipefail
 
 PROGRAM=${0##*/}
-# Everything large that can be had again lives here, outside the tree. HOME is unset in some service managers.
+# The cache for large files that can be downloaded or built again, outside the tree. Some service managers set no HOME.
 LITE_CACHE=${LITE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/lite}
 
 say() { printf '%s: %s\n' "$PROGRAM" "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
-# A mirror behind a CDN fails now and then in the middle of a transfer: three attempts, a little further apart each time.
+# A mirror behind a CDN sometimes fails in the middle of a transfer: three attempts, with growing pauses.
 retry() {
 	local attempt
 	for attempt in 1 2 3; do
@@ -42,8 +42,8 @@ apt_update() {
 	retry apt update || die "apt-get update failed: is there a network and a Debian mirror in /etc/apt?"
 }
 
-# One builder at a time per cache entry; others wait here and then find it built. The descriptor stays open (and with
-# it the lock) until the script ends, and children that outlive us would keep it: run those with 9>&-.
+# One builder at a time per cache entry; others wait here and then find it built. The script holds the lock, through its
+# descriptor 9, until it ends. A child that outlives the script would keep the lock: run such children with 9>&-.
 lock_cache() {
 	mkdir -p "$LITE_CACHE/lock"
 	exec 9>"$LITE_CACHE/lock/$1"

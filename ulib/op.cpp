@@ -107,6 +107,12 @@ int lite_fence(struct lite_ctx* ctx, lite_lh_t lh) noexcept {
     return memory_operation(ctx, static_cast<lite_opcode>(LITE_OP_FENCE), lh, 0, 0, 0, 0, nullptr);
 }
 
+int lite_set_priority(struct lite_ctx* ctx, uint32_t priority) noexcept {
+    struct lite_ioc_priority arg = {};
+    arg.priority = priority;
+    return lite::internal::control(ctx, LITE_IOC_PRIORITY, arg);
+}
+
 int lite_set(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t length,
              const void* pattern, size_t pattern_length) noexcept {
     if (pattern_length == 0 || pattern_length > sizeof(uint64_t))

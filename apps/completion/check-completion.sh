@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# check-completion.sh PROGRAM COMPLETION: bash completes every command of the program, and every option that its help
-# names; and none that there is not. Of options that take a value the value is not taken for an argument.
+# check-completion.sh PROGRAM COMPLETION: bash completes exactly the program's commands, and the options that its help
+# names. It does not take the value of an option for an argument.
 set -uo pipefail
 program=$1
 # shellcheck source=/dev/null
@@ -15,11 +15,11 @@ fail() {
 	status=1
 }
 
-# There is no readline to set options of.
+# Without readline there are no options to set.
 # shellcheck disable=SC2317  # _lite calls it
 compopt() { :; }
 
-# What is offered after these words, one per line.
+# The completions after these words, one per line.
 offered() {
 	COMP_WORDS=("$name" "$@") COMP_CWORD=$# COMPREPLY=()
 	"_$name"
@@ -28,22 +28,38 @@ offered() {
 
 # The options of a help text, as -x or --long; the first column of its tables.
 options() { sed -nE 's/^  +(-[^ ]*).*/\1/p' | tr , '\n' | sort -u; }
-# Those among them that have a value: after the names and a blank there is its type, and not what the option excludes.
+# The options that have a value: its type follows the names and a blank, unless "Excludes" does.
 valued() { sed -nE '/^  +-[^ ]* Excludes/d; s/^  +(-[^ ]*) [^ ].*/\1/p' | tr , '\n'; }
 
-mapfile -t commands < <("$program" --help | sed -n '/^Options/,$s/^  \([a-z][a-z-]*\)  .*/\1/p' | sort)
-((${#commands[@]} > 7)) || fail "$name --help names no commands"
-diff <(printf '%s\n' "${commands[@]}") <(offered '') >&2 || fail "commands of $name"
-for command in "${commands[@]}"; do
-	help=$("$program" "$command" --help)
-	# --index is of all commands, whether or not their own help says so.
-	diff <({ options <<<"$help"; printf '%s\n' -i --index; } | sort -u) <(offered "$command" - | sort -u) >&2 ||
-		fail "options of $name $command"
+# The commands that a help text names.
+commands() { sed -n '/^Options/,$s/^  \([a-z][a-z-]*\)  .*/\1/p' | sort; }
+
+# check_command COMMAND [SUBCOMMAND]: compares what its help says with what is offered.
+check_command() {
+	local help option
+	help=$("$program" "$@" --help)
+	# All commands have --index, although their own help does not always name it.
+	diff <({ options <<<"$help"; printf '%s\n' -i --index; } | sort -u) <(offered "$@" - | sort -u) >&2 ||
+		fail "options of $name $*"
 	while read -r option; do
-		[[ -z $(offered "$command" "$option" -) ]] || fail "$name $command $option has a value"
+		# A dash is completed to no option, but perhaps to a value.
+		[[ $(offered "$@" "$option" -) != *-* ]] || fail "$name $* $option has a value"
 	done < <(valued <<<"$help")
 	while read -r option; do
-		[[ $(offered "$command" "$option" -) ]] || fail "$name $command $option has no value"
+		[[ $(offered "$@" "$option" -) ]] || fail "$name $* $option has no value"
 	done < <(comm -23 <(options <<<"$help") <(valued <<<"$help" | sort -u))
+	mapfile -t subcommands < <(commands <<<"$help")
+	((!${#subcommands[@]})) || diff <(printf '%s\n' "${subcommands[@]}") <(offered "$@" '') >&2 || fail "commands of $name $*"
+}
+
+mapfile -t names < <("$program" --help | commands)
+((${#names[@]} > 7)) || fail "$name --help names no commands"
+diff <(printf '%s\n' "${names[@]}") <(offered '') >&2 || fail "commands of $name"
+for command in "${names[@]}"; do
+	subcommands=()
+	check_command "$command"
+	for subcommand in "${subcommands[@]}"; do
+		check_command "$command" "$subcommand"
+	done
 done
 exit $status

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kcalls: how a kernel module serves functions, and calls those of others.
+ * kcalls: how a kernel module serves functions, and calls functions of other nodes.
  *
  *	modprobe lite; litectl start ...; litectl join ...
  *	insmod kcalls.ko                 on node 2, which then serves
- *	insmod kcalls.ko node=2          on another one, which calls node 2
+ *	insmod kcalls.ko node=2          on another node, which calls node 2
  *
  * While loaded it serves two functions: "kcalls-sort" sorts the bytes of a
  * request and may sleep; "kcalls-sum" adds them up and is short, so that it
- * runs where requests are received. Loading it calls both of this node, and of
- * the other one, if given, and checks the replies of single calls and of
- * multicalls. On a mismatch loading fails with the errno, and the kernel log
- * says where.
+ * runs where requests are received. Loading it calls both functions on this
+ * node, and on the other node, if given, and checks the replies of single calls
+ * and of multicalls. On a mismatch loading fails with the errno, and the kernel
+ * log says where.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -5,8 +5,8 @@
  *	modprobe lite; litectl start ...; litectl join ...
  *	insmod kconsumer.ko node=2
  *
- * Loading it allocates an LMR on node 2, writes to it, reads back, uses atomics
- * and memory operations, checks that LITE refuses invalid requests, and frees
+ * Loading it allocates an LMR on node 2, writes to it, reads back, uses atomics,
+ * memory operations and a file, checks that LITE refuses invalid requests, and frees
  * everything. On a mismatch loading fails with the errno, and the kernel log
  * says where. Once loaded it does nothing.
  *
@@ -14,9 +14,11 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/shmem_fs.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
 
@@ -154,6 +156,37 @@ static int try_memory(struct lite_ctx *ctx, u64 lh)
 	return one == other ? 0 : failed("checksums of equal data differ", -EIO);
 }
 
+/* Through a file and back. A file of the kernel's own; filp_open() would do as well. */
+static int try_file(struct lite_ctx *ctx, u64 lh)
+{
+	struct file *file = shmem_file_setup("kconsumer", size, 0);
+	u32 before, after;
+	loff_t pos = 0;
+	s64 moved;
+	int err;
+
+	if (IS_ERR(file))
+		return failed("make a file", PTR_ERR(file));
+	moved = lite_lmr_recvfile(ctx, lh, 0, file, &pos, U64_MAX);
+	err = lite_lmr_checksum(ctx, lh, 0, size, 0, &before);
+	if (!err)
+		err = lite_lmr_set(ctx, lh, 0, size, "", 1);
+	if (err || moved != size || pos != size) {
+		err = failed("receive a file", err ?: moved < 0 ? moved : -EIO);
+		goto put;
+	}
+	pos = 0;
+	moved = lite_lmr_sendfile(ctx, lh, 0, file, &pos, size);
+	err = lite_lmr_checksum(ctx, lh, 0, size, 0, &after);
+	if (err || moved != size || pos != size)
+		err = failed("send a file", err ?: moved < 0 ? moved : -EIO);
+	else if (before != after)
+		err = failed("what was sent is not what was received", -EIO);
+put:
+	fput(file);
+	return err;
+}
+
 /* LITE checks the bounds of every call. */
 static int try_bounds(struct lite_ctx *ctx, u64 lh)
 {
@@ -233,6 +266,14 @@ static int __init kconsumer_init(void)
 	if (IS_ERR(ctx))
 		return failed("open /dev/liteN", PTR_ERR(ctx));
 
+	/* Where the node schedules what goes to others, ours gives way to most of it. */
+	err = lite_ctx_set_priority(ctx, LITE_PRIORITY(5));
+	if (!err && lite_ctx_set_priority(ctx, LITE_PRIORITY_MAX + 1) != -EINVAL)
+		err = -EPROTO;
+	if (err) {
+		failed("set a priority", err);
+		goto close;
+	}
 	err = lite_lmr_alloc(ctx, &params, &lh);
 	if (err) {
 		failed("allocate", err);
@@ -248,6 +289,8 @@ static int __init kconsumer_init(void)
 		err = try_memory(ctx, lh);
 	if (!err)
 		err = try_vector(ctx, lh);
+	if (!err)
+		err = try_file(ctx, lh);
 	if (!err)
 		err = try_bounds(ctx, lh);
 

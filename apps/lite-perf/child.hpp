@@ -12,13 +12,14 @@
 
 #include "net.hpp"
 #include "slice.hpp"
+#include "streams.hpp"
 #include "transport.hpp"
 
 namespace perf {
 
 /// An order to a child; the child's function chooses the fields it uses.
 struct Order {
-    enum class Kind : std::uint32_t { connect, run, nothing };
+    enum class Kind : std::uint32_t { connect, run, nothing, start, stop };
     Kind kind = Kind::connect;
     Op op = Op::read;
     std::uint32_t length = 0;
@@ -26,6 +27,9 @@ struct Order {
     std::int64_t start = 0;  ///< of a slice, by the steady clock, in ns
     std::int64_t time = 0;   ///< length of the slice, in ns
     std::uint64_t calls = 0;
+    // Of a stream that is to stop: when it was looked at.
+    Interval before{};
+    Interval after{};
 };
 
 struct Answer {
@@ -33,6 +37,7 @@ struct Answer {
     double begin = 0;  ///< by the steady clock, in s
     double end = 0;
     std::array<char, 256> error{};  ///< empty: none
+    Rates rates{};                  ///< of a stream
 };
 
 class Child {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -28,8 +30,19 @@ class Worker {
             verify(*transport_);
             return {};
         }
-        transport_->set_crowded(order.crowded);
         const Request request{order.op, order.length};
+        if (order.kind == Order::Kind::stop) {
+            Answer answer;
+            answer.rates = streams_->stop(order.before, order.after);
+            return answer;
+        }
+        transport_->set_crowded(order.crowded);
+        if (order.kind == Order::Kind::start) {
+            Transport* const own = transport_.get();
+            streams_.emplace(std::span(&own, 1), Bulk{request, 1});
+            streams_->start();
+            return {};
+        }
         transport_->call(request);
         std::this_thread::sleep_until(Clock::time_point(std::chrono::nanoseconds(order.start)));
         const double begin = seconds(Clock::now());
@@ -45,6 +58,7 @@ class Worker {
     std::string arm_;
     Target target_;
     std::unique_ptr<Transport> transport_;
+    std::optional<ThreadStreams> streams_;  // last: uses the transport
 };
 
 }  // namespace
@@ -85,6 +99,31 @@ double Crew::rate(unsigned count, Op op, std::uint32_t length, const Slice& slic
         end = std::max(end, answer.end);
     }
     return calls / (end - begin);
+}
+
+void Crew::start_streams(unsigned count, std::uint32_t length) const {
+    Order order{Order::Kind::start, Op::write, length};
+    order.crowded = count >= std::thread::hardware_concurrency();
+    for (unsigned i = 0; i < count; i++)
+        children_[i].send(order);
+    for (unsigned i = 0; i < count; i++)
+        children_[i].receive();
+}
+
+Rates Crew::stop_streams(unsigned count, const Interval& before, const Interval& after) const {
+    Order order{Order::Kind::stop};
+    order.before = before;
+    order.after = after;
+    // All of them first: one that goes on would take the others' share.
+    for (unsigned i = 0; i < count; i++)
+        children_[i].send(order);
+    Rates rates;
+    for (unsigned i = 0; i < count; i++) {
+        const Rates own = children_[i].receive().rates;
+        rates.before += own.before;
+        rates.after += own.after;
+    }
+    return rates;
 }
 
 }  // namespace perf

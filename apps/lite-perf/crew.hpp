@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "child.hpp"
+#include "streams.hpp"
 
 namespace perf {
 
@@ -21,6 +22,12 @@ class Crew {
     /// The first @count processes make calls, one at a time each; returns their total calls per
     /// second.
     double rate(unsigned count, Op op, std::uint32_t length, const Slice& slice) const;
+
+    /// Each of the first @count processes streams writes of @length bytes, one in flight in each.
+    /// Returns when each has completed one.
+    void start_streams(unsigned count, std::uint32_t length) const;
+    /// Ends them: all together, in writes per second.
+    Rates stop_streams(unsigned count, const Interval& before, const Interval& after) const;
 
     /// Queue pairs that they have added on this machine.
     std::int64_t queue_pairs_made() const { return queue_pairs_made_; }

@@ -14,15 +14,8 @@ namespace perf {
 
 namespace {
 
-// Larger ones measure bandwidth, and with many callers overload Soft-RoCE's native connections.
+// Larger requests measure bandwidth, and with many callers overload Soft-RoCE's native connections.
 constexpr std::uint32_t rate_max = 16 << 10;
-
-std::vector<std::uint64_t> small_sizes(const Choice& choice) {
-    std::vector<std::uint64_t> sizes;
-    std::ranges::copy_if(choice.sizes, std::back_inserter(sizes),
-                         [](std::uint32_t size) { return size <= rate_max; });
-    return sizes;
-}
 
 /// Total calls per second of the threads in a slice.
 double rate_of_threads(std::span<Transport* const> callers, const Request& request,
@@ -65,13 +58,13 @@ double rate_of_threads(std::span<Transport* const> callers, const Request& reque
             others.emplace_back(work, i);
         work(0);
     }
-    // In other workloads the first one is alone.
+    // Other workloads use the first caller alone.
     callers.front()->set_crowded(false);
     for (const auto& failure : failures) {
         if (failure)
             std::rethrow_exception(failure);
     }
-    // They start together, and the slice ends with the last one.
+    // All callers start together, and the slice ends with the last of them.
     return static_cast<double>(std::accumulate(calls.begin(), calls.end(), std::uint64_t{0})) /
            *std::ranges::max_element(seconds);
 }
@@ -86,7 +79,7 @@ class Crowd : public Workload {
     std::string_view unit() const override { return "calls/s"; }
     bool lower_is_better() const override { return false; }
     std::vector<std::uint64_t> sizes(const Choice& choice) const override {
-        return small_sizes(choice);
+        return sizes_within(choice, 1, rate_max);
     }
     std::uint64_t bytes(const Choice&) const override { return rate_max; }
 
@@ -145,7 +138,10 @@ class Processes final : public Crowd {
                     [=, &crew, this](const Slice& s) -> std::vector<double> {
                         return {crew.rate(count, op(), static_cast<std::uint32_t>(size), s)};
                     }};
-                contestant.facts["queue_pairs_made"] = static_cast<double>(crew.queue_pairs_made());
+                const auto made = static_cast<double>(crew.queue_pairs_made());
+                contestant.facts = [=] {
+                    return std::map<std::string, double>{{"queue_pairs_made", made}};
+                };
                 result.push_back(std::move(contestant));
             }
         }

@@ -25,6 +25,8 @@ Field::Field(std::span<const std::string> arms, const Target& target, const Choi
     Target small = target;
     small.bytes = echo_max;
     small.window = 1;
+    if (std::ranges::any_of(workloads, &Workload::streaming_processes))
+        add_streamers();
     for (const std::string& arm : arms_) {
         Entry& entry = entries_[arm];
         if (processes && !arm_of(arm).in_kernel)
@@ -74,6 +76,27 @@ Transport& Field::caller(std::string_view arm, unsigned i) {
         callers.push_back(make_transport(arm, small));
     return *callers[i - 1];
 }
+
+void Field::add_streamers() {
+    const unsigned most = *std::ranges::max_element(choice_.processes);
+    if (most == 1)
+        return;  // that is this one
+    Target large = target_;
+    large.bytes = choice_.stream_bytes;
+    // One is in flight in each, but waits for those of the others.
+    large.window = most;
+    large.patient = true;
+    for (const std::string& arm : arms_) {
+        const Arm& kind = arm_of(arm);
+        if (kind.in_kernel || !kind.variant_of.empty())
+            continue;
+        // Native calls are beside a stream of native writes.
+        streamers_.try_emplace(kind.one_sided ? arm : "verbs", kind.one_sided ? arm : "verbs",
+                               large, most);
+    }
+}
+
+Crew& Field::streamers(std::string_view arm) { return streamers_.find(arm)->second; }
 
 Crew& Field::crew(std::string_view arm) { return entries_.find(arm)->second.crew.value(); }
 

@@ -8,9 +8,9 @@
 #include <atomic>
 #include <cstring>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
+#include "lite_memory.hpp"
 #include "memory.hpp"
 #include "net.hpp"
 #include "rdma.hpp"
@@ -20,11 +20,6 @@ namespace perf {
 namespace {
 
 constexpr std::uint32_t first_bytes = 8;
-
-void check(int error, const char* what) {
-    if (error)
-        throw std::runtime_error(fmt::format("LITE: {}: {}", what, lite_strerror(error)));
-}
 
 double us_since(Clock::time_point begin) {
     return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
@@ -45,8 +40,8 @@ class LiteMapper final : public Mapper {
         const int error = lite_map(context_.get(), lmr_->name().c_str(),
                                    LITE_RIGHT_READ | LITE_RIGHT_WRITE, &handle, nullptr);
         const double time = us_since(begin);
-        check(error, "map");
-        check(lite_unmap(context_.get(), handle), "unmap");
+        check_lite(error, "map");
+        check_lite(lite_unmap(context_.get(), handle), "unmap");
         return time;
     }
 
@@ -96,7 +91,7 @@ class VerbsMapper final : public Mapper {
 
 Context open_context(unsigned index) {
     lite_ctx* context = nullptr;
-    check(lite_open(static_cast<int>(index), &context), "open");
+    check_lite(lite_open(static_cast<int>(index), &context), "open");
     return Context(context);
 }
 
@@ -112,19 +107,19 @@ NamedLmr::NamedLmr(const Target& target, std::uint64_t bytes, std::string name)
     params.nodes = &target.node;
     params.n_nodes = 1;
     params.mode = 0600;
-    check(lite_alloc(context_.get(), &params, &handle_), "allocate");
+    check_lite(lite_alloc(context_.get(), &params, &handle_), "allocate");
 }
 
 NamedLmr::~NamedLmr() { lite_free_name(context_.get(), name_.c_str()); }
 
-void NamedLmr::forget() { check(lite_unmap(context_.get(), handle_), "unmap"); }
+void NamedLmr::forget() { check_lite(lite_unmap(context_.get(), handle_), "unmap"); }
 
 Clock::time_point first_byte_of_lite(unsigned index, const std::string& name) {
     const Context context = open_context(index);
     lite_lh_t handle = 0;
     std::array<std::byte, first_bytes> data;
-    check(lite_map(context.get(), name.c_str(), LITE_RIGHT_READ, &handle, nullptr), "map");
-    check(lite_read(context.get(), handle, 0, data.data(), data.size()), "read");
+    check_lite(lite_map(context.get(), name.c_str(), LITE_RIGHT_READ, &handle, nullptr), "map");
+    check_lite(lite_read(context.get(), handle, 0, data.data(), data.size()), "read");
     return Clock::now();
 }
 

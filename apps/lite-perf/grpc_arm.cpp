@@ -18,14 +18,15 @@ namespace perf {
 
 namespace {
 
-constexpr const char* file = "lite-perf-grpc.so";
+constexpr const char* plugin_file = "lite-perf-grpc.so";
 
 /// Loads the library next to this program, or where it was installed; null if there is none. It
 /// stays loaded.
 const GrpcPlugin* find_plugin(std::string& why) {
     std::error_code error;
-    const auto here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / file;
-    const std::array candidates{here.string(), std::string(LITE_PERF_PLUGINS) + "/" + file};
+    const auto here =
+        std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / plugin_file;
+    const std::array candidates{here.string(), std::string(LITE_PERF_PLUGINS) + "/" + plugin_file};
     for (const std::string& path : candidates) {
         void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (library)

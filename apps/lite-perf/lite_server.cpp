@@ -7,24 +7,15 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
-#include <stdexcept>
 
+#include "lite_memory.hpp"
 #include "transport.hpp"
 
 namespace perf {
 
-namespace {
-
-void check(int error, const char* what) {
-    if (error)
-        throw std::runtime_error(fmt::format("LITE: {}: {}", what, lite_strerror(error)));
-}
-
-}  // namespace
-
 LiteServer::LiteServer(unsigned index) {
     lite_ctx* context = nullptr;
-    check(lite_open(static_cast<int>(index), &context), "open");
+    check_lite(lite_open(static_cast<int>(index), &context), "open");
     context_.reset(context);
     lite_rpc_params params{};
     params.size = sizeof params;
@@ -32,7 +23,7 @@ LiteServer::LiteServer(unsigned index) {
     params.mode = 0666;
     params.max_request = echo_max;
     params.max_reply = echo_max;
-    check(lite_rpc_register(context, &params, &function_), "register");
+    check_lite(lite_rpc_register(context, &params, &function_), "register");
     const unsigned count = std::max(1U, std::thread::hardware_concurrency());
     for (unsigned i = 0; i < count; i++)
         threads_.emplace_back([this] { run(); });

@@ -3,6 +3,7 @@
 // The LITE arm: one call of liblite per request. Echoes call a function served by "lite-perf serve"
 // on the other node.
 #include <lite/lite.h>
+#include <lite/order.h>
 
 #include <stdexcept>
 
@@ -32,6 +33,9 @@ class LiteTransport final : public Transport {
         return op == Op::echo ? function_ != 0 : memory_.supports(op);
     }
     unsigned max_window() const override { return 1; }
+    void set_urgent() override {
+        check_lite(lite_set_priority(memory_.context(), LITE_PRIORITY(1)), "priority 1");
+    }
 
     void post(std::span<const Request> requests) override {
         for (const Request& request : requests)

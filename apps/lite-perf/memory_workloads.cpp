@@ -105,6 +105,7 @@ class FirstByte final : public Workload {
 /// READs at random places in memory of this shape, compared with the smallest.
 class Places : public Workload {
   public:
+    bool on_request() const override { return true; }
     std::string_view unit() const override { return "us"; }
     bool lower_is_better() const override { return true; }
     std::vector<std::uint64_t> sizes(const Choice&) const override { return {probe_bytes}; }

@@ -87,6 +87,18 @@ Fd tcp_connect(const std::string& host, std::uint16_t port) {
     throw std::system_error(error, std::generic_category(), where);
 }
 
+Fd tcp_open(const std::string& host, std::uint16_t port, std::uint64_t bytes) {
+    Fd fd = tcp_connect(host, port);
+    Hello hello = make_hello(bytes);
+    iovec part = iov_of(hello);
+    send_all(fd.get(), {&part, 1});
+    Hello answer{};
+    if (!receive_all(fd.get(), bytes_of(answer)) || !is_valid(answer) ||
+        answer.bytes != hello.bytes)
+        throw std::runtime_error("what listens there is no lite-perf of this version");
+    return fd;
+}
+
 Fd tcp_listen(const std::string& address, std::uint16_t port) {
     const std::string where = fmt::format("listening on TCP port {}", port);
     const AddressList list = resolve(address, port, AI_PASSIVE);

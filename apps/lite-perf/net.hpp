@@ -49,11 +49,16 @@ inline bool is_valid(const Hello& hello) {
 using VerbsGrant = kperf_grant;
 static_assert(sizeof(VerbsGrant) == 40);
 
+/// Requests of the TCP arm: those of Op, and busy, which asks for busy_time() (file/processor.hpp).
+enum class TcpOp : std::uint8_t { read = 1, write = 2, fetch_add = 3, echo = 4, busy = 5 };
+
+constexpr TcpOp tcp_op(Op op) { return static_cast<TcpOp>(op); }
+
 /// TCP arm: followed by the data of a write. The answer is the data of a read, else 8 bytes.
 struct TcpRequest {
     std::uint64_t offset;
     std::uint32_t length;
-    Op op;
+    TcpOp op;
     std::uint8_t reserved[3];
 };
 static_assert(sizeof(TcpRequest) == 16);
@@ -80,6 +85,9 @@ void make_nonblocking(int fd);
 
 /// Connects within `patience`. The socket has TCP_NODELAY and `patience` as its time-out.
 Fd tcp_connect(const std::string& host, std::uint16_t port);
+
+/// Connects as tcp_connect(), and has the server of the TCP arm provide a region of @bytes.
+Fd tcp_open(const std::string& host, std::uint16_t port, std::uint64_t bytes);
 
 /// Listens on an address ("" for all).
 Fd tcp_listen(const std::string& address, std::uint16_t port);

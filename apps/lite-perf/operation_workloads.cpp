@@ -10,15 +10,6 @@ namespace perf {
 
 namespace {
 
-/// The chosen sizes within these limits.
-std::vector<std::uint64_t> sizes_within(const Choice& choice, std::uint32_t least,
-                                        std::uint32_t most) {
-    std::vector<std::uint64_t> sizes;
-    std::ranges::copy_if(choice.sizes, std::back_inserter(sizes),
-                         [=](std::uint32_t size) { return size >= least && size <= most; });
-    return sizes;
-}
-
 std::uint64_t largest(const std::vector<std::uint64_t>& sizes) {
     return sizes.empty() ? 0 : *std::ranges::max_element(sizes);
 }

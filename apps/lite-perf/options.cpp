@@ -2,6 +2,7 @@
 #include "options.hpp"
 
 #include <fmt/format.h>
+#include <uapi/lite_file.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -15,6 +16,9 @@ namespace perf {
 namespace {
 
 constexpr std::uint64_t size_limit = 16 << 20;
+constexpr std::uint64_t stream_size_limit = 256 << 20;
+constexpr unsigned streams_limit = 16;
+constexpr std::uint64_t file_size_limit = 256 << 20;
 constexpr unsigned threads_limit = 64;
 constexpr unsigned processes_limit = 128;
 // Each takes a page of the server's memory.
@@ -54,12 +58,27 @@ CLI::Option* add_list(CLI::App& app, const std::string& names, std::vector<T>& v
         ->check(CLI::Range(least, most));
 }
 
-CLI::Option* add_sizes(CLI::App& app, const std::string& names, std::vector<std::uint64_t>& values,
-                       const std::string& text, std::uint64_t least, std::uint64_t most) {
+/// @values: a size, or a vector of them.
+template <typename T>
+CLI::Option* add_sizes(CLI::App& app, const std::string& names, T& values, const std::string& text,
+                       std::uint64_t least, std::uint64_t most) {
     return app.add_option(names, values, text)
         ->delimiter(',')
         ->transform(CLI::AsSizeValue(false))
         ->check(CLI::Range(least, most));
+}
+
+void add_files(CLI::App& command, RunOptions& options) {
+    add_sizes(command, "--file-sizes", options.file_sizes,
+              "sizes of files, for the workloads file* (default: 4K,64K,1M,4M)", 1,
+              file_size_limit);
+    add_list(command, "--pipes", options.pipes, "parts of a file that are moved at a time", 1U,
+             unsigned{LITE_FILE_SETS_MAX});
+    add_list(command, "--pages", options.pages, "pages of 4 KB of such a part", 1U,
+             unsigned{LITE_FILE_PAGES_MAX});
+    command.add_option("--directory", options.directory, "where to make these files")
+        ->check(CLI::ExistingDirectory)
+        ->capture_default_str();
 }
 
 void add_run(CLI::App& app, RunOptions& options) {
@@ -70,7 +89,7 @@ void add_run(CLI::App& app, RunOptions& options) {
         ->check(CLI::IsMember(arm_names()));
     command
         ->add_option("-w,--workload", options.workloads,
-                     "what to measure (default: all but lmrs and lmr-size)")
+                     "what to measure (default: all but lmrs, lmr-size, qos-* and file*)")
         ->delimiter(',')
         ->check(CLI::IsMember(workload_names()));
     add_sizes(*command, "-S,--sizes", options.sizes,
@@ -79,12 +98,25 @@ void add_run(CLI::App& app, RunOptions& options) {
              "transfers under way at once, for rates and throughput, where an arm can", 1U, 64U);
     add_list(*command, "-T,--threads", options.threads, "threads that call at once", 1U,
              threads_limit);
-    add_list(*command, "-P,--processes", options.processes, "processes that call at once", 1U,
-             processes_limit);
+    add_list(*command, "-P,--processes", options.processes,
+             "processes that call, or stream (qos-*), at once", 1U, processes_limit);
     add_list(*command, "-N,--lmrs", options.counts, "numbers of LMRs, for the workload lmrs", 1U,
              counts_limit);
     add_sizes(*command, "-L,--lmr-sizes", options.lmr_sizes,
               "sizes of LMRs, for the workload lmr-size (default: 1M,16M,64M)", 4096, 1ULL << 40);
+    command
+        ->add_option("-M,--modes", options.modes,
+                     "scheduling modes of LITE, for the workloads qos-* (default: all)")
+        ->delimiter(',')
+        ->check(CLI::IsMember(options.modes));
+    add_sizes(*command, "--stream-size", options.stream_size,
+              "size of the large operations of qos-* (default: 64M)", 64 << 10, stream_size_limit);
+    command
+        ->add_option("--streams", options.streams,
+                     "large operations under way at once, in one process")
+        ->check(CLI::Range(1U, streams_limit))
+        ->capture_default_str();
+    add_files(*command, options);
     command->add_option("-r,--rounds", options.rounds, "how often the arms take turns")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
@@ -172,8 +204,7 @@ std::vector<T> in_order(std::vector<T> values) {
 bool is_wanted(const RunOptions& options, const Workload& workload) {
     if (!options.workloads.empty())
         return std::ranges::count(options.workloads, workload.name()) > 0;
-    // These take long, and much memory of the other node.
-    return workload.name() != "lmrs" && workload.name() != "lmr-size";
+    return !workload.on_request();
 }
 
 }  // namespace
@@ -250,6 +281,13 @@ Plan make_plan(const RunOptions& options, const std::vector<std::string>& arms) 
     plan.choice.processes = in_order(options.processes);
     plan.choice.counts = in_order(options.counts);
     plan.choice.lmr_sizes = in_order(options.lmr_sizes);
+    plan.choice.modes = options.modes;
+    plan.choice.stream_bytes = options.stream_size;
+    plan.choice.streams = options.streams;
+    plan.choice.file_sizes = in_order(options.file_sizes);
+    plan.choice.pipes = in_order(options.pipes);
+    plan.choice.pages = in_order(options.pages);
+    plan.choice.directory = options.directory;
     plan.rounds = options.rounds;
     if (options.count) {
         plan.slice.calls = (options.count + options.rounds - 1) / options.rounds;

@@ -162,7 +162,7 @@ void listen_at(rdma_cm_id* id, const std::string& address, std::uint16_t port) {
         throw_errno(fmt::format("verbs: listening on RDMA CM port {}", port));
 }
 
-ibv_wc await_completion(ibv_cq* cq, bool yield) {
+ibv_wc await_completion(ibv_cq* cq, bool yield, std::chrono::seconds limit) {
     ibv_wc wc;
     Clock::time_point deadline{};
     // Checks the clock rarely: on some machines that is a system call.
@@ -178,14 +178,14 @@ ibv_wc await_completion(ibv_cq* cq, bool yield) {
             continue;
         const Clock::time_point now = Clock::now();
         if (deadline == Clock::time_point{})
-            deadline = now + patience;
+            deadline = now + limit;
         else if (now > deadline)
-            throw std::runtime_error(fmt::format("verbs: no completion in {} s", patience.count()));
+            throw std::runtime_error(fmt::format("verbs: no completion in {} s", limit.count()));
     }
     return checked(wc);
 }
 
-ibv_wc await_completion_event(ibv_cq* cq, ibv_comp_channel* events) {
+ibv_wc await_completion_event(ibv_cq* cq, ibv_comp_channel* events, std::chrono::seconds limit) {
     ibv_wc wc;
     for (;;) {
         int count = ibv_poll_cq(cq, 1, &wc);
@@ -200,11 +200,12 @@ ibv_wc await_completion_event(ibv_cq* cq, ibv_comp_channel* events) {
         if (count == 1)
             return checked(wc);
         pollfd waiting{events->fd, POLLIN, 0};
-        const int ready = poll(&waiting, 1, static_cast<int>(step_limit.count()));
+        const int ready =
+            poll(&waiting, 1, static_cast<int>(std::chrono::milliseconds(limit).count()));
         if (ready < 0 && errno != EINTR)
             throw_errno("verbs: poll");
         if (ready == 0)
-            throw std::runtime_error(fmt::format("verbs: no completion in {} s", patience.count()));
+            throw std::runtime_error(fmt::format("verbs: no completion in {} s", limit.count()));
         ibv_cq* told;
         void* context;
         if (ready > 0) {

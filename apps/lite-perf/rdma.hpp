@@ -66,11 +66,12 @@ CmEvent await_event(rdma_event_channel* channel, rdma_cm_event_type expected, co
 void listen_at(rdma_cm_id* id, const std::string& address, std::uint16_t port);
 
 /// Busy-waits for a completion; @yield: lets others run, for more callers than CPUs. Throws if it
-/// failed, or did not come in time.
-ibv_wc await_completion(ibv_cq* cq, bool yield = false);
+/// failed, or did not come within @limit.
+ibv_wc await_completion(ibv_cq* cq, bool yield = false, std::chrono::seconds limit = patience);
 
 /// The same, but sleeps. @events: the channel the CQ was made with.
-ibv_wc await_completion_event(ibv_cq* cq, ibv_comp_channel* events);
+ibv_wc await_completion_event(ibv_cq* cq, ibv_comp_channel* events,
+                              std::chrono::seconds limit = patience);
 
 /// 4.096 us * 2^14 = 67 ms until the first retransmission, so that a lost packet does not cost
 /// seconds, as with CM's default.

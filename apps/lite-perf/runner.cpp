@@ -51,7 +51,6 @@ Result run_turns(const Workload& workload, std::uint64_t size,
         outcome.label = contestant.label;
         outcome.arm = contestant.arm;
         outcome.width = contestant.width;
-        outcome.facts = contestant.facts;
     }
     std::vector<std::size_t> order(contestants.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -64,8 +63,12 @@ Result run_turns(const Workload& workload, std::uint64_t size,
         for (const std::size_t i : order)
             result.outcomes[i].rounds.push_back(contestants[i].run(plan.slice));
     }
-    for (Outcome& outcome : result.outcomes)
+    for (std::size_t i = 0; i < contestants.size(); i++) {
+        Outcome& outcome = result.outcomes[i];
         outcome.summary = summarize(outcome.rounds);
+        if (contestants[i].facts)
+            outcome.facts = contestants[i].facts();
+    }
     compare(result, contestants, plan.baseline);
     return result;
 }

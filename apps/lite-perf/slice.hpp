@@ -12,6 +12,11 @@ namespace perf {
 
 using Clock = std::chrono::steady_clock;
 
+struct Interval {
+    Clock::time_point begin;
+    Clock::time_point end;
+};
+
 /// Limits of a turn: until either is reached, but at least one call.
 struct Slice {
     std::chrono::nanoseconds time = std::chrono::nanoseconds::max();

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "file/processor.hpp"
 #include "memory.hpp"
 
 namespace perf {
@@ -78,22 +79,25 @@ bool answer(int fd, Inbox& inbox, std::span<std::byte> region) {
 
     std::uint64_t word = 0;
     switch (request.op) {
-        case Op::read:
+        case TcpOp::read:
             reply(fd, data);
             return true;
-        case Op::write:
+        case TcpOp::write:
             if (!inbox.receive(data))
                 return false;
             break;
-        case Op::echo:
+        case TcpOp::echo:
             if (!inbox.receive(data))
                 return false;
             reply(fd, data);
             return true;
-        case Op::fetch_add:
+        case TcpOp::fetch_add:
             if (request.length != atomic_bytes || request.offset % atomic_bytes)
                 throw std::runtime_error("a malformed atomic");
             word = std::atomic_ref(*reinterpret_cast<std::uint64_t*>(data.data())).fetch_add(1);
+            break;
+        case TcpOp::busy:
+            word = static_cast<std::uint64_t>(busy_time());
             break;
         default:
             throw std::runtime_error("an unknown request");

@@ -18,17 +18,9 @@ constexpr unsigned pending_max = 64;
 class TcpTransport final : public Transport {
   public:
     explicit TcpTransport(const Target& target)
-        : socket_(tcp_connect(target.server, target.port)),
+        : socket_(tcp_open(target.server, target.port, target.bytes)),
           region_(target.buffer_bytes()),
-          echoed_(echo_max) {
-        Hello hello = make_hello(target.bytes);
-        iovec part = iov_of(hello);
-        send_all(socket_.get(), {&part, 1});
-        Hello answer{};
-        if (!receive_all(socket_.get(), bytes_of(answer)) || !is_valid(answer) ||
-            answer.bytes != hello.bytes)
-            throw std::runtime_error("what listens there is no lite-perf of this version");
-    }
+          echoed_(echo_max) {}
 
     std::string_view name() const override { return "tcp"; }
     std::span<std::byte> buffer() override { return region_.bytes(); }
@@ -38,7 +30,7 @@ class TcpTransport final : public Transport {
 
     void post(std::span<const Request> requests) override {
         for (const Request& request : requests) {
-            TcpRequest header{request.offset, request.length, request.op, {}};
+            TcpRequest header{request.offset, request.length, tcp_op(request.op), {}};
             iovec parts[2] = {iov_of(header),
                               {region_.bytes().data() + request.local, request.length}};
             const bool data = request.op == Op::write || request.op == Op::echo;

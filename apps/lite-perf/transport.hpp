@@ -65,6 +65,9 @@ class Transport {
     /// @crowded: there are more callers than CPUs, so busy waiting does harm.
     virtual void set_crowded(bool crowded) { (void)crowded; }
 
+    /// Gives what is posted from now on a high priority, where an arm has priorities.
+    virtual void set_urgent() {}
+
     /// Where replies to echoes arrive, each at offset 0; empty: no echoes.
     virtual std::span<std::byte> echoed() { return {}; }
 
@@ -98,6 +101,7 @@ struct Target {
     std::uint32_t regions = 1;  ///< number of regions; more than 1 needs an arm with many_regions
     std::uint64_t local = 0;    ///< size of the buffer; 0: that of a region
     unsigned window = 1;        ///< most requests in flight
+    bool patient = false;       ///< others keep the device busy: verbs wait longer for an answer
 
     std::uint64_t buffer_bytes() const { return local ? local : bytes; }
 };

@@ -4,25 +4,18 @@
 // inline, there is one queue pair; a post() is one chain with one doorbell and one completion. It
 // busy-polls the completion queue, but sleeps if there are more callers than CPUs, or always in the
 // arm verbs-events: with a software device, polling takes CPU time from the device.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
-#include <system_error>
 
 #include "memory.hpp"
-#include "net.hpp"
 #include "rdma.hpp"
 #include "transport.hpp"
+#include "verbs_client.hpp"
 
 namespace perf {
 
 namespace {
-
-constexpr unsigned window_limit = 128;
-// Time to register a region at the server.
-constexpr std::chrono::milliseconds per_region{2};
 
 class VerbsTransport final : public Transport {
   public:
@@ -30,32 +23,22 @@ class VerbsTransport final : public Transport {
         : name_(name),
           events_only_(events),
           region_(target.buffer_bytes()),
-          channel_(make_event_channel()),
-          id_(make_cm_id(channel_.get())),
-          window_(std::clamp(target.window, 1U, window_limit)),
-          asleep_(events) {
-        resolve_server(id_.get(), target.server, target.port, ack_timeout_quick);
-        events_.reset(ibv_create_comp_channel(id_->verbs));
-        if (!events_)
-            throw_errno("verbs: completion channel");
-        // Failed requests complete even if they are not signalled.
-        cq_ = make_cq(id_->verbs, window_ + 1, events_.get());
-        memory_ = register_memory(id_->pd, region_.bytes());
-        qp_ = make_queue_pair(id_.get(), cq_.get(), window_, inline_bytes_);
-        wrs_.resize(window_);
-        sges_.resize(window_);
-        connect(target);
+          client_(target, target.window),
+          memory_(register_memory(client_.pd(), region_.bytes())),
+          asleep_(events),
+          remote_{client_.granted()},
+          wrs_(client_.window()),
+          sges_(client_.window()) {
+        if (target.regions > 1)
+            remote_ = regions(target.regions);
     }
 
-    ~VerbsTransport() override {
-        if (connected_)
-            rdma_disconnect(id_.get());
-    }
+    ~VerbsTransport() override { client_.disconnect(); }
 
     std::string_view name() const override { return name_; }
     std::span<std::byte> buffer() override { return region_.bytes(); }
     bool supports(Op op) const override { return op != Op::echo; }
-    unsigned max_window() const override { return window_; }
+    unsigned max_window() const override { return client_.window(); }
     void set_crowded(bool crowded) override { asleep_ = crowded || events_only_; }
     // Two batches: one in flight while the other is completed and posted again.
     unsigned batch(unsigned window) const override { return std::max(window / 2, 1U); }
@@ -64,14 +47,11 @@ class VerbsTransport final : public Transport {
         for (std::size_t i = 0; i < requests.size(); i++)
             prepare(requests[i], wrs_[i], sges_[i],
                     i + 1 == requests.size() ? nullptr : &wrs_[i + 1]);
-        ibv_send_wr* bad = nullptr;
-        const int error = ibv_post_send(id_->qp, wrs_.data(), &bad);
-        if (error)
-            throw std::system_error(error, std::generic_category(), "verbs: post");
+        client_.post(wrs_.front());
     }
 
     std::uint64_t collect() override {
-        const ibv_wc wc = completion();
+        const ibv_wc wc = client_.completion(asleep_);
         if (wc.opcode != IBV_WC_FETCH_ADD)
             return 0;
         std::uint64_t old;
@@ -80,11 +60,6 @@ class VerbsTransport final : public Transport {
     }
 
   private:
-    ibv_wc completion() {
-        return asleep_ ? await_completion_event(cq_.get(), events_.get())
-                       : await_completion(cq_.get());
-    }
-
     void prepare(const Request& request, ibv_send_wr& wr, ibv_sge& sge, ibv_send_wr* next) {
         sge = {};
         sge.addr = reinterpret_cast<std::uintptr_t>(region_.bytes().data() + request.local);
@@ -103,7 +78,7 @@ class VerbsTransport final : public Transport {
                 break;
             case Op::write:
                 wr.opcode = IBV_WR_RDMA_WRITE;
-                if (request.length <= inline_bytes_)
+                if (request.length <= client_.inline_bytes())
                     wr.send_flags |= IBV_SEND_INLINE;
                 break;
             case Op::fetch_add:
@@ -121,27 +96,6 @@ class VerbsTransport final : public Transport {
             wr.wr.rdma.remote_addr = remote.address + request.offset;
             wr.wr.rdma.rkey = remote.rkey;
         }
-    }
-
-    void connect(const Target& target) {
-        const Hello hello = make_hello(target.bytes, target.regions);
-        rdma_conn_param param{};
-        param.private_data = &hello;
-        param.private_data_len = sizeof hello;
-        const CmEvent event =
-            connect_server(id_.get(), target.server, param, patience + target.regions * per_region);
-        connected_ = true;
-        const rdma_conn_param& answer = event->param.conn;
-        VerbsGrant grant{};
-        // CM pads private data: it may be longer, but not shorter.
-        if (answer.private_data && answer.private_data_len >= sizeof grant)
-            std::memcpy(&grant, answer.private_data, sizeof grant);
-        if (!is_valid(grant.hello) || grant.hello.bytes != target.bytes ||
-            grant.hello.regions != target.regions)
-            throw std::runtime_error("verbs: what listens there is no lite-perf of this version");
-        remote_ = {{grant.address, grant.rkey, 0}};
-        if (target.regions > 1)
-            remote_ = regions(target.regions);
     }
 
     /// Reads the table of regions, the only region known so far, in pieces.
@@ -162,16 +116,9 @@ class VerbsTransport final : public Transport {
     bool events_only_;
     // In order of creation; destroyed in reverse.
     Region region_;
-    EventChannel channel_;
-    CmId id_;
-    CompletionEvents events_;
-    CompletionQueue cq_;
+    VerbsClient client_;
     MemoryRegion memory_;
-    QueuePair qp_;
-    unsigned inline_bytes_ = 0;
-    unsigned window_;
     bool asleep_;
-    bool connected_ = false;
     std::vector<kperf_region> remote_;
     std::vector<ibv_send_wr> wrs_;
     std::vector<ibv_sge> sges_;

@@ -30,6 +30,15 @@ struct Choice {
     std::vector<unsigned> processes{1};
     std::vector<std::uint32_t> counts{1};    ///< of LMRs
     std::vector<std::uint64_t> lmr_sizes{};  ///< in bytes
+    // For the workloads qos-*:
+    std::vector<std::string> modes{};  ///< of LITE's scheduling
+    std::uint64_t stream_bytes = 0;    ///< size of a large operation
+    unsigned streams = 1;              ///< large operations in flight in one process
+    // For the workloads file*:
+    std::vector<std::uint64_t> file_sizes{};  ///< in bytes
+    std::vector<unsigned> pipes{1};           ///< parts of a file moved at a time
+    std::vector<unsigned> pages{1};           ///< of a part
+    std::string directory{};                  ///< of the files
 };
 
 /// A participant of a workload: an arm with a variable parameter.
@@ -39,7 +48,8 @@ struct Contestant {
     unsigned width;     ///< requests, threads or processes at once
     std::function<std::vector<double>(const Slice&)> run;  ///< returns a turn's samples
     std::string against{};  ///< label of the contestant to compare with; empty: the baseline
-    std::map<std::string, double> facts{};  ///< figures other than samples
+    /// After the last turn: figures other than samples.
+    std::function<std::map<std::string, double>()> facts{};
 };
 
 /// The arms of a run. Expensive objects are made on first use.
@@ -60,6 +70,8 @@ class Field {
     /// small transfers only: it has little memory.
     Transport& caller(std::string_view arm, unsigned i);
     Crew& crew(std::string_view arm);
+    /// Processes with memory for large operations. @arm: lite, tcp or, for all native ones, verbs.
+    Crew& streamers(std::string_view arm);
     /// Time in ns from before a new process is made until it has read its first bytes; see
     /// first_byte.hpp.
     double first_byte(std::string_view arm);
@@ -74,11 +86,14 @@ class Field {
         std::optional<Child> nursery;
     };
 
+    void add_streamers();
+
     std::vector<std::string> arms_;
     Target target_;
     Choice choice_;
     std::string first_name_;  ///< name of the LMR for first_byte()
     std::map<std::string, Entry, std::less<>> entries_;
+    std::map<std::string, Crew, std::less<>> streamers_;
     std::shared_ptr<void> first_lmr_;
 };
 
@@ -96,9 +111,12 @@ class Workload {
     virtual std::vector<std::uint64_t> sizes(const Choice& choice) const = 0;
     /// Bytes needed in an arm's buffer and region.
     virtual std::uint64_t bytes(const Choice&) const { return 0; }
+    /// Takes long, much memory of the other node, or root: measured only on request.
+    virtual bool on_request() const { return false; }
     /// Needs processes forked before anything is opened.
     virtual bool processes() const { return false; }
     virtual bool new_processes() const { return false; }
+    virtual bool streaming_processes() const { return false; }
 
     /// The participants for this size. They live as long as @field.
     virtual std::vector<Contestant> contestants(Field& field, std::uint64_t size) const = 0;
@@ -107,6 +125,10 @@ class Workload {
 /// In the order of runs and tables.
 std::span<const Workload* const> workloads();
 
+/// The chosen sizes within these limits.
+std::vector<std::uint64_t> sizes_within(const Choice& choice, std::uint32_t least,
+                                        std::uint32_t most);
+
 /// "lite", "lite x16".
 std::string label_of(std::string_view arm, unsigned width);
 
@@ -114,5 +136,7 @@ std::string label_of(std::string_view arm, unsigned width);
 std::vector<const Workload*> operation_workloads();
 std::vector<const Workload*> crowd_workloads();
 std::vector<const Workload*> memory_workloads();
+std::vector<const Workload*> qos_workloads();
+std::vector<const Workload*> file_workloads();
 
 }  // namespace perf

@@ -28,6 +28,10 @@ int parse_index(std::string_view text) {
     return static_cast<int>(parse_number(text, 0, (1 << 20) - 1));
 }
 
+std::uint32_t parse_class(std::string_view text) {
+    return LITE_PRIORITY(static_cast<std::uint32_t>(parse_number(text, 0, LITE_PRIORITY_MAX - 1)));
+}
+
 std::uint32_t parse_node(std::string_view text) {
     return static_cast<std::uint32_t>(parse_number(text, 1, LITE_NODE_ID_MAX));
 }
@@ -64,6 +68,9 @@ class command_line {
         m_group = "Read and write";
         add_write();
         add_read();
+        add_put();
+        add_get();
+        add_cp();
         m_group = "Count and swap 8-byte words";
         add_fetch_add();
         add_compare_swap();
@@ -176,6 +183,57 @@ class command_line {
         raw->excludes(file);
         add_no_progress(sub, m_read.progress);
         sub->footer(sizes);
+    }
+
+    static void add_make(CLI::App* sub, make_options& target) {
+        auto* alloc = sub->add_flag("-a,--alloc", target.alloc, "make the LMR");
+        add_parsed(*sub, "-n,--node", parse_nodes, target.nodes,
+                   "of one that is made: the nodes to spread it over, home first")
+            ->type_name("N[,N...]")
+            ->needs(alloc);
+        add_parsed(*sub, "-m,--mode", parse_mode, target.mode,
+                   "of one that is made: permission bits in octal (default: 0600)")
+            ->type_name("MODE")
+            ->needs(alloc);
+    }
+
+    static void add_copying(CLI::App* sub, copy_options& target) {
+        sub->add_flag("-c,--checksum", target.checksum,
+                      "afterwards compare both, by CRC-32C computed where they are");
+        sub->add_flag("-r,--resume", target.resume,
+                      "after an interruption: copy only what differs, by CRC-32C");
+        add_no_progress(sub, target.progress);
+        sub->footer(sizes);
+    }
+
+    void add_put() {
+        auto* sub = add("put", "copy a file into an LMR", put_command, m_put);
+        sub->add_option("FILE", m_put.file, "the file; '-': standard input")->required();
+        add_parsed(*sub, "NAME", parse_range, m_put.to, "the LMR, and where in it: NAME[:OFFSET]")
+            ->required();
+        add_make(sub, m_put.make);
+        add_copying(sub, m_put.copy);
+    }
+
+    void add_get() {
+        auto* sub = add("get", "copy an LMR, or a part of it, into a file", get_command, m_get);
+        add_parsed(*sub, "NAME", parse_range, m_get.from,
+                   "the LMR, and which part of it: NAME[:OFFSET[:LENGTH]]")
+            ->required();
+        sub->add_option("FILE", m_get.file, "the file; '-': standard output")->required();
+        add_copying(sub, m_get.copy);
+    }
+
+    void add_cp() {
+        auto* sub = add("cp", "copy between files and LMRs, or between LMRs", cp_command, m_cp);
+        // Of two arguments, CLI11 gives all words to the one that takes several.
+        sub->add_option("PLACE", m_cp.places,
+                        "the sources, and last the target: files, and LMRs as "
+                        "NAME:[OFFSET[:LENGTH]], with a colon before any slash; the target may "
+                        "also be a directory, or ':', the LMRs of the files' names")
+            ->required();
+        add_make(sub, m_cp.make);
+        add_copying(sub, m_cp.copy);
     }
 
     void add_fetch_add() {
@@ -464,7 +522,7 @@ class command_line {
         add_parsed(*sub, "-t,--timeout", parse_patience, m_lock.timeout_ms,
                    "wait so long at most; 0: not at all")
             ->type_name("TIME");
-        sub->add_flag("-s,--shared", m_lock.shared, "with others who want it so");
+        sub->add_flag("-s,--shared", m_lock.shared, "share the lock with other holders");
         sub->add_option("COMMAND", m_lock.command, "the program and its arguments, after '--'")
             ->required();
         sub->footer(std::string(sizes) + times);
@@ -505,6 +563,9 @@ class command_line {
     stat_arguments m_stat;
     write_arguments m_write;
     read_arguments m_read;
+    put_arguments m_put;
+    get_arguments m_get;
+    cp_arguments m_cp;
     fetch_add_arguments m_fetch_add;
     compare_swap_arguments m_compare_swap;
     grant_arguments m_grant;
@@ -533,15 +594,18 @@ class command_line {
 
 int run_lite(const arguments& words, const environment& env) {
     CLI::App app("Named memory on the machines of a LITE cluster.", "lite");
-    int index = -1;
+    session_options options;
     app.set_version_flag("-V,--version", "lite " LITE_VERSION, "print the version and exit");
     app.require_subcommand(1);
     app.fallthrough();
-    add_parsed(app, "-i,--index", parse_index, index,
+    add_parsed(app, "-i,--index", parse_index, options.index,
                "use /dev/liteN (default: LITE_INDEX in the environment, or 0)")
         ->type_name("N");
+    add_parsed(app, "--priority", parse_class, options.priority,
+               "class of what goes to other nodes: 0 (highest) to 7 (default: 4)")
+        ->type_name("CLASS");
 
-    session session(env, index);
+    session session(env, options);
     command_line commands(app, session);
     return run(app, words, env.io, [&] { return commands.execute(); });
 }

@@ -4,6 +4,8 @@
 // status, or throw failure, usage_error or interrupted.
 #pragma once
 
+#include "copy_file.hpp"
+#include "lmr_range.hpp"
 #include "session.hpp"
 #include "users.hpp"
 
@@ -62,6 +64,36 @@ struct read_arguments {
     bool progress = true;
 };
 int read_command(session& session, const read_arguments& args);
+
+// The LMR to copy to, if it is to be made.
+struct make_options {
+    bool alloc = false;
+    std::vector<std::uint32_t> nodes;
+    std::uint32_t mode = 0600;
+};
+
+struct put_arguments {
+    std::string file;  // "-": standard input
+    lmr_range to;
+    make_options make;
+    copy_options copy;
+};
+int put_command(session& session, const put_arguments& args);
+
+struct get_arguments {
+    lmr_range from;
+    std::string file;  // "-": standard output
+    copy_options copy;
+};
+int get_command(session& session, const get_arguments& args);
+
+struct cp_arguments {
+    std::vector<std::string> places;  // sources, target
+    make_options make;
+    copy_options copy;
+};
+// Continues after a failure, like cp(1).
+int cp_command(session& session, const cp_arguments& args);
 
 struct fetch_add_arguments {
     std::string name;

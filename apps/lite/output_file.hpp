@@ -5,6 +5,7 @@
 
 #include "common/io.hpp"
 
+#include <cstdint>
 #include <string>
 
 namespace tools {
@@ -15,22 +16,42 @@ namespace tools {
 // are followed.
 class output_file {
   public:
-    // Throws failure.
-    explicit output_file(const std::string& path);
+    // What becomes of the temporary file if it is not committed.
+    enum class partial {
+        removed,
+        kept,     // the target's name with ".lite-part" behind it; an older one is begun anew
+        resumed,  // the same, but an older one is continued
+    };
+
+    // Throws failure, also if another process is writing the same one.
+    explicit output_file(const std::string& path, partial left = partial::removed);
     output_file(const output_file&) = delete;
     output_file& operator=(const output_file&) = delete;
-    // Removes the temporary file unless it was committed.
+    // Removes the temporary file, unless it was committed or there is something in it to be kept.
     ~output_file();
 
     int fd() const { return m_fd.get(); }
+    const std::string& path() const { return m_path; }
+    // A regular file or a block device?
+    bool has_offsets() const { return m_has_offsets; }
+
+    // The file that remains if this is not committed; empty: none.
+    std::string leftover() const;
+
+    // What a resumed file has beyond @length is not part of it. Throws failure.
+    void end_at(std::uint64_t length);
 
     // Renames it to its target. Throws failure.
     void commit();
 
   private:
+    void open_part(bool resume);
+
     std::string m_path;       // as given, for messages
     std::string m_target;     // @path with links resolved
     std::string m_temporary;  // empty when writing directly
+    bool m_keep = false;
+    bool m_has_offsets = true;
     unique_fd m_fd;
 };
 

@@ -25,10 +25,24 @@ std::string device_name(int index) {
 lite::context& session::node() {
     if (m_node)
         return *m_node;
+    open();
+    if (m_options.priority == LITE_PRIORITY_DEFAULT)
+        return *m_node;
     try {
-        m_node.emplace(m_env.open(m_index));
+        lite::set_priority(*m_node, m_options.priority);
     } catch (const lite::error& e) {
-        const auto device = device_name(m_index);
+        if (e.code().value() == EPERM)
+            throw failure("--priority: this class is above your ceiling; see 'litectl qos show'");
+        throw failure(fmt::format("--priority: {}", system_text(e.code().value())));
+    }
+    return *m_node;
+}
+
+void session::open() {
+    try {
+        m_node.emplace(m_env.open(m_options.index));
+    } catch (const lite::error& e) {
+        const auto device = device_name(m_options.index);
         switch (e.code().value()) {
             case ENODEV:
                 throw failure(
@@ -43,7 +57,6 @@ lite::context& session::node() {
                 throw failure(fmt::format("{}: {}", device, system_text(e.code().value())));
         }
     }
-    return *m_node;
 }
 
 failure explain(std::string_view verb, std::string_view name, const lite::error& e) {

@@ -8,6 +8,7 @@
 #include "common/program.hpp"
 
 #include <lite/lite.hpp>
+#include <lite/order.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -23,11 +24,18 @@ struct environment {
     std::function<lite::context(int index)> open = [](int index) { return lite::context(index); };
 };
 
+// Options of all commands, set when the command line is parsed.
+struct session_options {
+    int index = -1;
+    std::uint32_t priority = LITE_PRIORITY_DEFAULT;
+};
+
 // One run of the program: its streams and its LITE node. The node is opened on first use, so that
 // command-line errors are reported on machines without one, too.
 class session {
   public:
-    session(const environment& env, const int& index) : m_env(env), m_index(index) {}
+    session(const environment& env, const session_options& options)
+        : m_env(env), m_options(options) {}
 
     const streams& io() const { return m_env.io; }
 
@@ -35,8 +43,10 @@ class session {
     lite::context& node();
 
   private:
+    void open();
+
     const environment& m_env;
-    const int& m_index;  // the option's variable, set when the command line is parsed
+    const session_options& m_options;
     std::optional<lite::context> m_node;
 };
 

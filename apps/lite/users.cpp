@@ -68,7 +68,7 @@ std::uint32_t login_group(std::string_view owner) {
     std::uint32_t gid = 0;
     if (!look_up<passwd>(parse_user(owner), ::getpwuid_r,
                          [&](const passwd& entry) { gid = entry.pw_gid; }))
-        throw usage_error(fmt::format("'{}' is no user of this machine, who would have a group",
+        throw usage_error(fmt::format("'{}' is no user of this machine, so its group is unknown",
                                       printable(owner)));
     return gid;
 }

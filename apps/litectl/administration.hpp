@@ -29,7 +29,9 @@ struct surroundings {
     std::function<void()> load = load_module;
     std::function<std::vector<interface_address>()> addresses = local_addresses;
     std::filesystem::path devices = "/sys/class/infiniband";
+    std::filesystem::path cgroups = "/sys/fs/cgroup";
     std::string default_secret = "/etc/lite/secret";
+    std::string qos_file = "/etc/lite/qos";  // of node 0; of node N with .N at its end
 };
 
 int run_litectl(const arguments& words, const surroundings& world);
@@ -82,6 +84,28 @@ int nodes_command(const surroundings& world, const show_arguments& args);
 int status_command(const surroundings& world, const show_arguments& args);
 int stats_command(const surroundings& world, const show_arguments& args);
 int events_command(const surroundings& world, const show_arguments& args);
+
+struct qos_arguments {
+    std::optional<std::uint32_t> index;
+    std::optional<std::uint8_t> mode;     // enum lite_qos_mode
+    std::optional<std::uint8_t> tenants;  // enum lite_qos_tenants
+    std::optional<std::uint32_t> uid;
+    std::optional<std::string> cgroup;  // see class cgroups
+    std::optional<std::uint32_t> weight;
+    std::optional<std::uint8_t> ceiling;
+    std::optional<std::uint8_t> standard;  // class of files that the tenant opens
+};
+int qos_show_command(const surroundings& world, const show_arguments& args);
+int qos_set_command(const surroundings& world, const qos_arguments& args);
+int qos_reset_command(const surroundings& world, const qos_arguments& args);
+
+// Gives a node that has just started the rules that it had. What is wrong with the file is a
+// warning.
+void restore_qos(const surroundings& world, channel& channel, std::uint32_t index);
+
+// none, fair, hw-sep or sw-pri. Throws usage_error.
+std::uint8_t parse_qos_mode(std::string_view text);
+std::uint8_t parse_qos_tenants(std::string_view text);
 
 // --- Shared by the commands ---
 

@@ -38,6 +38,7 @@ class command_line {
         add_show("nodes", "list the members of the cluster", nodes_command, m_nodes);
         add_show("status", "list the nodes of this machine", status_command, m_status);
         add_show("stats", "show a node's counters", stats_command, m_stats);
+        add_qos();
         add_show("events", "follow the coming and going of nodes", events_command, m_events);
     }
 
@@ -47,7 +48,13 @@ class command_line {
     template <typename Arguments>
     CLI::App* add(const std::string& name, const std::string& description,
                   int (*command)(const surroundings&, const Arguments&), const Arguments& args) {
-        auto* sub = m_app.add_subcommand(name, description);
+        return add_to(m_app, name, description, command, args);
+    }
+
+    template <typename Arguments>
+    CLI::App* add_to(CLI::App& app, const std::string& name, const std::string& description,
+                     int (*command)(const surroundings&, const Arguments&), const Arguments& args) {
+        auto* sub = app.add_subcommand(name, description);
         sub->callback([this, command, &args] {
             m_chosen = [this, command, &args] { return command(m_world, args); };
         });
@@ -55,9 +62,10 @@ class command_line {
     }
 
     template <typename Target>
-    static void add_value(CLI::App* sub, const std::string& name, auto parser, Target& target,
-                          const std::string& what, const std::string& description) {
-        add_parsed(*sub, name, std::move(parser), target, description)->type_name(what);
+    static CLI::Option* add_value(CLI::App* sub, const std::string& name, auto parser,
+                                  Target& target, const std::string& what,
+                                  const std::string& description) {
+        return add_parsed(*sub, name, std::move(parser), target, description)->type_name(what);
     }
 
     static void add_index(CLI::App* sub, std::optional<std::uint32_t>& target,
@@ -122,6 +130,38 @@ class command_line {
         add_index(sub, m_join.index, "for /dev/liteN (default: 0)");
     }
 
+    void add_qos() {
+        auto* qos = m_app.add_subcommand("qos", "the order of what goes to other nodes");
+        qos->require_subcommand(1);
+        auto* show = add_to(*qos, "show", "show mode and rules", qos_show_command, m_qos_show);
+        show->add_flag("-j,--json", m_qos_show.json, "as JSON");
+        add_index(show, m_qos_show.index, "for /dev/liteN (default: 0)");
+        auto* set = add_to(*qos, "set", "change the mode, the tenants, or a tenant's rule",
+                           qos_set_command, m_qos);
+        add_value(
+            set, "-m,--mode", parse_qos_mode, m_qos.mode, "MODE",
+            "none: first come, first served; fair: by class and weight; hw-sep: queue pairs of "
+            "their own for high and low classes; sw-pri: low classes are held back while high "
+            "ones are loaded");
+        add_value(set, "-u,--uid", in_range<std::uint32_t>(0), m_qos.uid, "UID",
+                  "the user that the rule is for");
+        set->add_option("-g,--cgroup", m_qos.cgroup, "the control group that the rule is for")
+            ->type_name("PATH");
+        add_value(set, "-t,--tenants", parse_qos_tenants, m_qos.tenants, "KIND",
+                  "what shares by weight: uid, users; cgroup: control groups");
+        add_value(set, "-w,--weight", in_range<std::uint32_t>(1, 1000), m_qos.weight, "N",
+                  "share, 1..1000 (default: 100)");
+        add_value(set, "-d,--default", in_range<std::uint8_t>(0, 7), m_qos.standard, "CLASS",
+                  "class of what it does without saying otherwise (default: 4)");
+        add_value(set, "-c,--ceiling", in_range<std::uint8_t>(0, 7), m_qos.ceiling, "CLASS",
+                  "highest class that it may use, 0..7 (default: 4)");
+        add_index(set, m_qos.index, "for /dev/liteN (default: 0)");
+        auto* reset = add_to(*qos, "reset", "remove a tenant's rule", qos_reset_command, m_qos);
+        add_value(reset, "-u,--uid", in_range<std::uint32_t>(0), m_qos.uid, "UID", "the user");
+        reset->add_option("-g,--cgroup", m_qos.cgroup, "the control group")->type_name("PATH");
+        add_index(reset, m_qos.index, "for /dev/liteN (default: 0)");
+    }
+
     void add_plain(const std::string& name, const std::string& description,
                    int (*command)(const surroundings&, const node_arguments&),
                    node_arguments& args) {
@@ -150,6 +190,8 @@ class command_line {
     show_arguments m_status;
     show_arguments m_stats;
     show_arguments m_events;
+    show_arguments m_qos_show;
+    qos_arguments m_qos;
 };
 
 }  // namespace

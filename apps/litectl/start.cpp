@@ -106,7 +106,8 @@ int start_command(const surroundings& world, const start_arguments& args) {
     if (args.orphan_ms)
         request.put_u32(LITE_A_ORPHAN_MS, *args.orphan_ms);
 
-    const auto answers = ask(*connect(world), "start", request);
+    const auto channel = connect(world);
+    const auto answers = ask(*channel, "start", request);
     std::uint32_t index = args.index.value_or(0);
     std::uint16_t id = 0;
     if (!answers.empty()) {
@@ -116,6 +117,7 @@ int start_command(const surroundings& world, const start_arguments& args) {
     print(world.io.out, fmt::format("/dev/lite{}: started on {} at {}{}\n", index, place.device,
                                     to_string(place.address, port),
                                     id ? fmt::format(" as node {}", id) : std::string()));
+    restore_qos(world, *channel, index);
     return status_ok;
 }
 

@@ -18,6 +18,7 @@
 #include <uapi/lite_order.h>
 #include <lite/kapi_rpc.h>
 
+struct file;
 struct lite_ctx;
 
 /**
@@ -49,6 +50,20 @@ struct lite_lmr_params {
  * such node, -ENOMEM.
  */
 struct lite_ctx *lite_ctx_open(unsigned int index);
+
+/**
+ * lite_ctx_set_priority - set the priority of a context's operations and calls
+ * @ctx: context
+ * @priority: LITE_PRIORITY(class), class 0 (highest) to 7, or
+ *	LITE_PRIORITY_DEFAULT
+ *
+ * Of those that begin from now on; it matters where the node schedules what goes
+ * to other nodes (litectl qos). No ceiling holds.
+ *
+ * Context: may sleep.
+ * Return: 0; -EINVAL: no such priority; -ENODEV: the node has stopped.
+ */
+int lite_ctx_set_priority(struct lite_ctx *ctx, u32 priority);
 
 /**
  * lite_ctx_close - close a context, its handles and its anonymous LMRs
@@ -224,6 +239,38 @@ int lite_lmr_read(struct lite_ctx *ctx, u64 lh, u64 offset, void *buf,
  */
 int lite_lmr_write(struct lite_ctx *ctx, u64 lh, u64 offset, const void *buf,
 		   size_t length);
+
+/**
+ * lite_lmr_sendfile - write bytes of a file to an LMR, without a copy
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_WRITE
+ * @offset: in the LMR, bytes
+ * @file: open for reading
+ * @pos: in: where to begin in the file, bytes; out: where the bytes moved end
+ * @length: bytes; more than there are: to the end
+ *
+ * Context: may sleep and wait for the file system; killable.
+ * Return: bytes moved, fewer than @length at the end of the file or the LMR, or
+ * after an error; 0 at the end of the file; or a negative errno as
+ * LITE_IOC_SENDFILE.
+ */
+s64 lite_lmr_sendfile(struct lite_ctx *ctx, u64 lh, u64 offset, struct file *file,
+		      loff_t *pos, u64 length);
+
+/**
+ * lite_lmr_recvfile - write bytes of an LMR to a file
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_READ
+ * @offset: in the LMR, bytes
+ * @file: open for writing
+ * @pos: in: where to begin in the file, bytes; out: where the bytes moved end
+ * @length: bytes; more than there are: to the end
+ *
+ * Context: may sleep and wait for the file system; killable.
+ * Return: bytes moved, or a negative errno, as lite_lmr_sendfile().
+ */
+s64 lite_lmr_recvfile(struct lite_ctx *ctx, u64 lh, u64 offset, struct file *file,
+		      loff_t *pos, u64 length);
 
 /**
  * lite_lmr_fetch_add - atomically add to an 8-byte word

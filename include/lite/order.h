@@ -34,6 +34,19 @@ extern "C" {
  */
 int lite_fence(struct lite_ctx* ctx, lite_lh_t lh) LITE_NOEXCEPT;
 
+/*
+ * lite_set_priority - set the priority of a context's operations
+ * @ctx: context
+ * @priority: LITE_PRIORITY(class), class 0 (highest) to 7, or LITE_PRIORITY_DEFAULT
+ *
+ * Of those that begin from now on and have none of their own (struct lite_op); it matters where the
+ * node schedules what goes to other nodes: Documentation/scheduling.rst.
+ *
+ * Return: 0; -EINVAL (no such priority); -EPERM (the class is above the user's ceiling, and the
+ * caller lacks CAP_SYS_NICE); -EOPNOTSUPP (older kernel module); -ENODEV.
+ */
+int lite_set_priority(struct lite_ctx* ctx, uint32_t priority) LITE_NOEXCEPT;
+
 #pragma GCC visibility pop
 
 #ifdef __cplusplus

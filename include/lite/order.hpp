@@ -25,6 +25,13 @@ inline void fence(const context& node) {
         throw error(err, "fence");
 }
 
+// The priority of a context's operations that have none, as lite_set_priority().
+// @throws error as that
+inline void set_priority(const context& node, std::uint32_t priority) {
+    if (const int err = lite_set_priority(node.get(), priority))
+        throw error(err, "set_priority");
+}
+
 namespace op {
 
 // For submit(): operations before it in the array are complete, and visible to the processors of

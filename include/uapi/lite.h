@@ -282,7 +282,7 @@ enum lite_opcode {
 struct lite_op {
 	__u32 size;
 	__u16 opcode;          /* enum lite_opcode */
-	__u8 priority;         /* reserved for scheduling: 0 */
+	__u8 priority;         /* lite_priority.h; 0: that of the open file */
 	__u8 reserved0;
 	__u32 flags;           /* 0 */
 	union {
@@ -547,6 +547,8 @@ struct lite_ioc_register {
 #define LITE_IOC_MMAP _IO(LITE_IOC_TYPE, 0x0e)
 #define LITE_IOC_REGISTER _IO(LITE_IOC_TYPE, 0x0f)
 
+#include "lite_file.h"
+#include "lite_priority.h"
 #include "lite_sync.h"
 #include "lite_vector.h"
 

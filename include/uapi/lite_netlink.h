@@ -79,6 +79,22 @@ enum lite_cmd {
 	 * peer to come back.
 	 */
 	LITE_CMD_EVENT,
+	/*
+	 * Change the rules by which the node schedules what goes to its peers;
+	 * they hold at once. In: QOS_MODE; or TENANTS; or a tenant (UID or
+	 * CGROUP) with WEIGHT, CEILING or PRIORITY, or alone: its rule is
+	 * removed. ENOENT: it has none. ENOSPC: there are rules for 256
+	 * tenants. EOPNOTSUPP: the kernel has no control groups.
+	 */
+	LITE_CMD_QOS_SET,
+	/*
+	 * Dump: one message with QOS_MODE and TENANTS; one per rule: UID or
+	 * CGROUP, WEIGHT, CEILING, PRIORITY; and what waited for its turn since
+	 * the node scheduled operations for the first time, one per CLASS and
+	 * one per TENANT or TENANT_CGROUP: QUEUED, IN_FLIGHT, SLICES, BYTES,
+	 * WAITED. What is posted at once is not counted.
+	 */
+	LITE_CMD_QOS_GET,
 
 	__LITE_CMD_MAX,
 };
@@ -102,6 +118,27 @@ enum lite_end_cause {
 	__LITE_END_MAX,
 };
 #define LITE_END_MAX (__LITE_END_MAX - 1)
+
+/* The order of what goes to a peer: scheduling.rst. */
+enum lite_qos_mode {
+	LITE_QOS_NONE,   /* first come, first served */
+	LITE_QOS_FAIR,   /* by class and weight */
+	LITE_QOS_HW_SEP, /* as none, but high and low classes have queue pairs of their own */
+	LITE_QOS_SW_PRI, /* low classes are held back while high ones are loaded */
+
+	__LITE_QOS_MAX,
+};
+#define LITE_QOS_MAX (__LITE_QOS_MAX - 1)
+
+/* What the weights divide between. */
+enum lite_qos_tenants {
+	LITE_QOS_BY_UID,
+	/*
+	 * Control groups (version 2): the nearest one above a process that has a
+	 * rule; without one, that at the top of the hierarchy.
+	 */
+	LITE_QOS_BY_CGROUP,
+};
 
 enum lite_attr {
 	LITE_A_UNSPEC,
@@ -137,6 +174,21 @@ enum lite_attr {
 	LITE_A_JOIN,          /* u32: number of the last join attempt, from 1 */
 	LITE_A_JOIN_ERROR,    /* u32: 0 or errno; absent: not ended yet */
 	LITE_A_JOIN_WHY,      /* string */
+	LITE_A_QOS_MODE,      /* u8: enum lite_qos_mode */
+	LITE_A_UID,           /* u32: in the initial user namespace */
+	LITE_A_WEIGHT,        /* u32: 1..1000, default 100 */
+	LITE_A_CEILING,       /* u8: highest class, 0..7; default 4 */
+	LITE_A_CLASS,         /* u8: 0..7 */
+	LITE_A_TENANT,        /* u32: uid; 0 has all that found no place, too */
+	LITE_A_QUEUED,        /* u64: operations, or slices of them, that wait now */
+	LITE_A_IN_FLIGHT,     /* u64: that have waited and are with the device now */
+	LITE_A_SLICES,        /* u64: that have waited */
+	LITE_A_BYTES,         /* u64: in these */
+	LITE_A_PRIORITY,      /* u8: LITE_PRIORITY() of files that a uid opens; 0: the default */
+	LITE_A_WAITED,        /* u64[24]: [i]: of SLICES, waited less than 2^i us, not 2^(i-1) */
+	LITE_A_TENANTS,       /* u8: enum lite_qos_tenants */
+	LITE_A_CGROUP,        /* u64: id of a control group: inode number of its directory */
+	LITE_A_TENANT_CGROUP, /* u64: as CGROUP */
 
 	__LITE_A_MAX,
 };

@@ -376,18 +376,6 @@ struct lite_sched_item *lite_sched_pop(struct lite_sched *s, u64 now)
 	return item;
 }
 
-/* Any item that waits, or NULL: to remove all when the connection has ended. */
-struct lite_sched_item *lite_sched_any(const struct lite_sched *s)
-{
-	struct lite_sched_queue *queue;
-	u64 vtime = 0;
-
-	if (!s->queued)
-		return NULL;
-	queue = lite_sched_next_queue(s, &s->classes[__builtin_ctz(s->waiting)], &vtime);
-	return list_first_entry(&queue->items, struct lite_sched_item, list);
-}
-
 static bool lite_sched_has_base(const struct lite_sched *s)
 {
 	return s->based[0] + s->based[1] >= LITE_SCHED_BASED;

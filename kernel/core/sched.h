@@ -160,7 +160,6 @@ void lite_sched_push(struct lite_sched *s, struct lite_sched_item *item,
 		     struct lite_sched_tenant *tenant, u32 prio, u32 bytes, u32 ops, u64 now);
 struct lite_sched_item *lite_sched_pop(struct lite_sched *s, u64 now);
 void lite_sched_remove(struct lite_sched *s, struct lite_sched_item *item);
-struct lite_sched_item *lite_sched_any(const struct lite_sched *s);
 void lite_sched_done(struct lite_sched *s, const struct lite_sched_flight *flight, u64 now);
 u32 lite_sched_qps(enum lite_sched_mode mode, u32 prio, u32 n, u32 *first);
 

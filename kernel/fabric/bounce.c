@@ -6,6 +6,11 @@
  * There is a pool per CPU, to which its pages return. If a CPU's pool is empty the caller takes a
  * page from another pool, and queues if all are empty. While there are waiters, pages are granted
  * to waiters only, FIFO.
+ *
+ * On a node that schedules operations (turn.c) a thread keeps its page while it waits for its turn,
+ * which may take longer than the device. So that low classes do not keep the pages from high ones,
+ * a page is then made for each caller that finds none, and freed after use. It is charged to the
+ * caller's memory cgroup.
  */
 #include <linux/slab.h>
 
@@ -178,16 +183,56 @@ static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 	return turn.page;
 }
 
+/* Make a page that is in no pool, or NULL. May sleep. */
+static struct lite_bounce *lite_bounce_make(struct lite_fabric *fab)
+{
+	struct lite_bounce *b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	struct page *page;
+
+	if (!b)
+		return NULL;
+	b->since = lite_dma_since(fab);
+	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!page)
+		goto free;
+	if (lite_dma_map_page(fab, page, LITE_BOUNCE_SIZE, &b->dma))
+		goto free_page;
+	b->data = page_address(page);
+	lite_stat_inc(fab->stats, LITE_STAT_SLOTS_BUSY);
+	return b;
+
+free_page:
+	__free_page(page);
+free:
+	kfree(b);
+	return NULL;
+}
+
+static void lite_bounce_free(struct lite_fabric *fab, struct lite_bounce *b)
+{
+	if (lite_dma_unmap_page(fab, b->dma, LITE_BOUNCE_SIZE, b->since))
+		free_page((unsigned long)b->data);
+	kfree(b);
+}
+
 /* Take a bounce page, or wait for one; NULL on a fatal signal. May sleep. */
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 {
-	return lite_bounce_tryget(fab) ?: lite_bounce_wait(fab);
+	struct lite_bounce *b = lite_bounce_tryget(fab);
+
+	if (!b && lite_qos_mode(fab->qos) != LITE_SCHED_NONE)
+		b = lite_bounce_make(fab);
+	return b ?: lite_bounce_wait(fab);
 }
 
 /* Give a bounce page back; nothing is in flight on it. Any process context. */
 void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 {
 	lite_stat_dec(fab->stats, LITE_STAT_SLOTS_BUSY);
+	if (unlikely(!b->pool)) {
+		lite_bounce_free(fab, b);
+		return;
+	}
 	/* Our accesses to it come first; with lite_bounce_take(). */
 	smp_mb__before_atomic();
 	atomic64_or(b->bit, &b->pool->free);
@@ -207,7 +252,7 @@ void lite_bounce_failed(struct lite_fabric *fab, struct lite_bounce *b)
 	struct page *page;
 	u64 dma;
 
-	if (likely(b->since == since))
+	if (likely(b->since == since) || !b->pool)
 		return;
 	page = alloc_page(GFP_KERNEL);
 	if (page && lite_dma_map_page(fab, page, LITE_BOUNCE_SIZE, &dma)) {

@@ -21,10 +21,13 @@
 #include "chain.h"
 #include "slot.h"
 
-/* Begin a chain. The caller holds the connection live until lite_chain_wait(). */
-void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp)
+/*
+ * Begin a chain, of a priority (LITE_POST_PRIO). The caller holds the connection live until
+ * lite_chain_wait().
+ */
+void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp, u8 prio)
 {
-	*chain = (struct lite_chain){ .qp = qp, .last = &chain->first };
+	*chain = (struct lite_chain){ .qp = qp, .prio = prio, .last = &chain->first };
 	lite_io_init(&chain->io);
 }
 
@@ -49,6 +52,7 @@ void lite_chain_post(struct lite_chain *chain)
 		.send = chain->first,
 		.n = chain->n,
 		.kind = LITE_SLOT_SMALL,
+		.prio = chain->prio,
 	};
 	int err = lite_qp_post_list(&post);
 

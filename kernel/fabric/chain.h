@@ -21,10 +21,11 @@ struct lite_chain {
 	struct ib_send_wr *first;
 	struct ib_send_wr **last; /* where the next is linked in */
 	u32 n;                    /* work requests */
+	u8 prio;                  /* of all of them */
 	u32 posted;               /* leading ones that the device may have executed, or will */
 };
 
-void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp);
+void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp, u8 prio);
 void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr);
 void lite_chain_post(struct lite_chain *chain);
 int lite_chain_wait(struct lite_chain *chain);

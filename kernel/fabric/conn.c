@@ -32,6 +32,7 @@ static void lite_conn_free(struct kref *ref)
 	if (conn->rpc || conn->service)
 		fab->ops->conn_release(fab->priv, conn);
 	percpu_ref_exit(&conn->live);
+	lite_turns_exit(conn);
 	lite_stat_dec(fab->stats, LITE_STAT_CONNS);
 	spin_lock(&fab->conns_lock);
 	list_del(&conn->list);
@@ -223,8 +224,6 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 	conn->nqps = fab->nqps;
 	conn->n_connected = 1;
 	conn->n_up = 1;
-	conn->use[0].n = 1;
-	conn->use[1].n = 1;
 	conn->rd_atom = fab->rd_atom;
 	conn->state = LITE_CONN_NEW;
 	conn->session = atomic64_inc_return(&fab->sessions);
@@ -272,6 +271,8 @@ int lite_conn_register(struct lite_conn *conn)
 		schedule_delayed_work(&conn->deadline, LITE_NEW_TIMEOUT);
 	list_add(&conn->list, &fab->conns);
 	spin_unlock(&fab->conns_lock);
+	/* It is listed: later changes of the rules find it. */
+	lite_turns_update(conn);
 	lite_stat_inc(fab->stats, LITE_STAT_CONNS);
 	return 0;
 }
@@ -435,6 +436,41 @@ int lite_conn_setup(struct lite_conn *conn)
 	return err;
 }
 
+/* Have a kind of operations use the queue pairs from @first on. */
+static void lite_conn_use(struct lite_conn *conn, u32 prio, bool fetch, u32 first, u32 n)
+{
+	bool high = prio && prio <= LITE_SCHED_LOW;
+	u32 i, skip;
+
+	n = lite_sched_qps(lite_qos_mode(conn->fab->qos), high ? 0 : LITE_SCHED_LOW, n, &skip);
+	for (i = 0; i < LITE_QPS_MAX; i++)
+		WRITE_ONCE(conn->use[prio][fetch][i], &conn->qp[first + skip + i % n]);
+}
+
+/*
+ * Share the queue pairs that are up among kinds of operations, by the node's mode and quirks. To be
+ * called after either, or the number of queue pairs, has changed. Process context.
+ */
+void lite_conn_share_qps(struct lite_conn *conn)
+{
+	struct lite_fabric *fab = conn->fab;
+	u32 prio, apart;
+
+	/* The last caller sees all changes. */
+	spin_lock(&fab->conns_lock);
+	apart = fab->quirks.fetch_apart ? conn->n_connected - 1 : 0;
+	for (prio = 0; prio < LITE_PRIOS; prio++) {
+		if (apart) {
+			lite_conn_use(conn, prio, false, 0, max(conn->n_up - 1, 1));
+			lite_conn_use(conn, prio, true, apart, 1);
+		} else {
+			lite_conn_use(conn, prio, false, 0, conn->n_up);
+			lite_conn_use(conn, prio, true, 0, conn->n_up);
+		}
+	}
+	spin_unlock(&fab->conns_lock);
+}
+
 static int lite_qp_connect(struct lite_conn *conn, struct lite_qp *qp,
 			   const struct lite_wire_qp *remote)
 {
@@ -481,27 +517,23 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 			conn->n_connected = i + 2;
 	}
 	/* The peer may not have connected it yet: what is sent before that is lost and resent. */
-	if (quirks->fetch_apart)
-		WRITE_ONCE(conn->use[1].first, conn->n_connected - 1);
+	lite_conn_share_qps(conn);
 	mutex_unlock(&conn->lock);
 	return err;
 }
 
 /*
  * Use all queue pairs: the peer has connected its own. What is sent on one before that is lost, and
- * resent only later. Any context.
+ * resent only later. Process context.
  */
 void lite_conn_ready(struct lite_conn *conn)
 {
 	u8 n = conn->n_connected;
 
+	if (likely(READ_ONCE(conn->n_up) == n))
+		return;
 	WRITE_ONCE(conn->n_up, n);
-	if (!conn->fab->quirks.fetch_apart) {
-		WRITE_ONCE(conn->use[0].n, n);
-		WRITE_ONCE(conn->use[1].n, n);
-	} else if (n > 1) {
-		WRITE_ONCE(conn->use[0].n, n - 1);
-	}
+	lite_conn_share_qps(conn);
 }
 
 /* Declare a connection UP, with all QPs connected; false if it died meanwhile. */

@@ -25,7 +25,9 @@
 #include <rdma/rdma_cm.h>
 #include <uapi/lite_netlink.h>
 
+#include "core/sched.h"
 #include "pool.h"
+#include "qos.h"
 #include "stats.h"
 #include "wire/wire.h"
 #include "pace.h"
@@ -55,7 +57,7 @@ struct lite_fabric;
 /* Maximum SGEs of a work request, if the device supports as many. */
 #define LITE_SGE_MAX 30
 /* Maximum bytes of a work request: it has to complete within the operation time-out. */
-#define LITE_WR_BYTES_MAX SZ_128K
+#define LITE_WR_BYTES_MAX SZ_64K
 
 /* ---- completion queues and the poller ------------------------------------ */
 
@@ -136,6 +138,7 @@ struct lite_wr {
 	 * while it is free.
 	 */
 	u64 before;
+	struct lite_sched_flight flight; /* of what had a turn, while it is with the device */
 };
 
 /* Classes of slots. */
@@ -152,7 +155,10 @@ struct lite_qp {
 	struct lite_cq *scq;    /* CQ of its sends */
 	atomic64_t busy;        /* bitmap of slots of @wr in use */
 	bool stuck;             /* the device has refused to destroy it */
-	int waiting[LITE_SLOT_CLASSES]; /* entries of @line */
+	union {
+		int waiting[LITE_SLOT_CLASSES]; /* entries of @line, and 1 if posters need turns */
+		u64 any_waiting;
+	};
 	unsigned long acked;    /* jiffies when the peer's device last acknowledged something */
 	struct list_head line[LITE_SLOT_CLASSES]; /* waiters for a slot (struct lite_post) */
 	spinlock_t lock;        /* protects @line and @waiting */
@@ -202,11 +208,22 @@ static inline void lite_io_expect(struct lite_io *io, int n)
 	atomic_add(n, &io->pending);
 }
 
-int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send, bool nowait);
+/*
+ * How to post: a priority (0: the default; else a class and 1), or without a turn, as short
+ * messages that must not wait for others; and flags.
+ */
+#define LITE_POST_PRIO 0xffU
+#define LITE_POST_UNSCHEDULED 0xffU
+#define LITE_POST_NOWAIT BIT(8)
+
+/* More than there are priorities; a power of two. */
+#define LITE_PRIOS 16
+
+int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send, u32 how);
 int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io, struct ib_sge *sge,
 		   u64 raddr, u32 imm);
 u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge);
-int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io);
+int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io, u32 prio);
 int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first);
 void lite_qp_flush(struct lite_qp *qp);
 bool lite_qp_destroy(struct lite_qp *qp);
@@ -292,13 +309,26 @@ enum lite_conn_state {
 	LITE_CONN_DEAD,
 };
 
-/*
- * A range of a connection's queue pairs. The fields change while it comes up; any mix of old and
- * new values is valid.
- */
-struct lite_qp_range {
-	u8 first;
-	u8 n;
+/* Tenants of a connection, besides root, that are scheduled apart from each other. */
+#define LITE_TENANTS_MAX 64
+
+/* The order of what goes to a peer: turn.c. */
+struct lite_turns {
+	spinlock_t lock;               /* protects the others */
+	bool on;                       /* posters need turns; read without the lock */
+	struct lite_sched sched;       /* of it, .room is atomic */
+	u32 n_tenants;                 /* entries of @tenants; at most LITE_TENANTS_MAX */
+	struct list_head tenants;      /* of struct lite_turn_tenant */
+	struct list_head line;         /* of waiters (struct lite_post), the longest one first */
+	u64 wait_max;                  /* ns; then a waiter is posted out of turn */
+	struct lite_sched_tenant root; /* LITE_QOS_ROOT, and what has no place in @tenants */
+};
+
+/* What waited for its turn on all connections of a node. */
+struct lite_turn_count {
+	int class;  /* of a class; or -1: of a tenant, */
+	u64 tenant; /* which is this */
+	struct lite_sched_stats sum;
 };
 
 /* One session with one peer. */
@@ -336,9 +366,11 @@ struct lite_conn {
 	u8 nqps;                      /* queue pairs made */
 	u8 n_connected;               /* queue pairs connected */
 	u8 n_up;                      /* queue pairs that the peer has connected, too; only grows */
-	struct lite_qp_range use[2];  /* for operations that fetch bytes [1], and others [0] */
+	/* By priority, by kind (fetches [1]), and by processor: lite_conn_qp(). */
+	struct lite_qp *use[LITE_PRIOS][2][LITE_QPS_MAX];
 	u8 rd_atom;                   /* negotiated outstanding reads and atomics per QP */
 	u32 read_trusted;             /* confirm longer reads: lite_qp_confirm() */
+	struct lite_turns *turns;     /* NULL until the node schedules operations; then it stays */
 	struct lite_qp qp[LITE_QPS_MAX];
 	struct lite_wr message[LITE_MESSAGES]; /* of messages, on the first QP */
 	struct lite_cq *rcq;          /* CQ of the first QP's receives */
@@ -422,6 +454,7 @@ struct lite_fabric {
 	int bounce_waiting;         /* entries of bounce_line */
 	struct lite_stats __percpu *stats;
 	struct lite_pool *pools;    /* of the node: enum lite_pool_number */
+	struct lite_qos *qos;       /* of the node */
 	struct workqueue_struct *wq;        /* ends connections */
 	struct workqueue_struct *accept_wq; /* accepts; waits for ends */
 	const struct lite_fabric_ops *ops;
@@ -459,6 +492,7 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 int lite_conn_register(struct lite_conn *conn);
 bool lite_conn_is_own(const struct lite_conn *conn);
 void lite_conn_ready(struct lite_conn *conn);
+void lite_conn_share_qps(struct lite_conn *conn);
 bool lite_conn_set_up(struct lite_conn *conn);
 void lite_conn_kill(struct lite_conn *conn, int reason);
 void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure, int reason);
@@ -469,6 +503,11 @@ unsigned long lite_conn_acked(const struct lite_conn *conn);
 unsigned long lite_conn_heard(const struct lite_conn *conn);
 void lite_conn_excuse(struct lite_conn *conn, unsigned long by);
 void lite_conn_listen(struct lite_conn *conn);
+void lite_turns_exit(struct lite_conn *conn);
+void lite_turns_update(struct lite_conn *conn);
+void lite_fabric_schedule(struct lite_fabric *fab);
+bool lite_turns_count_class(struct lite_fabric *fab, u32 class, struct lite_turn_count *count);
+bool lite_turns_count_tenant(struct lite_fabric *fab, u64 from, struct lite_turn_count *count);
 int lite_conn_flush(struct lite_conn *conn);
 
 int lite_cm_bind(struct lite_fabric *fab);
@@ -534,36 +573,34 @@ lite_atomic_wr(const struct lite_qp *qp, enum ib_wr_opcode op, struct ib_sge *sg
 /*
  * Post an RDMA read or write of local memory, with the node's lkey and at most as many SGEs as the
  * device supports. The caller has checked @raddr: the key covers all memory. For the rest see
- * lite_qp_post(); waits for a slot.
+ * lite_qp_post(); waits for a slot. @prio: of LITE_POST_PRIO.
  */
 static inline int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
-			       struct ib_sge *sge, int n_sge, u64 raddr, u32 imm)
+			       struct ib_sge *sge, int n_sge, u64 raddr, u32 prio)
 {
-	struct ib_rdma_wr rdma = lite_rdma_wr(qp, op, sge, n_sge, raddr, imm);
+	struct ib_rdma_wr rdma = lite_rdma_wr(qp, op, sge, n_sge, raddr, 0);
 
-	return lite_qp_post(qp, io, &rdma.wr, false);
+	return lite_qp_post(qp, io, &rdma.wr, prio);
 }
 
 /*
  * The queue pairs of a live connection for a kind of operations: @fetch, those that bring bytes
- * back (reads and atomics), or others. With the quirk fetch_apart the former have the last queue
- * pair, and the others the rest. Sets @first; returns how many there are. Any context.
+ * back (reads and atomics), or others; and a priority, of LITE_POST_PRIO. A table of LITE_QPS_MAX,
+ * in which each of them comes again after all others. With the quirk fetch_apart the former have
+ * the last queue pair, and the others the rest. Any context.
  */
-static inline u8 lite_conn_qps(struct lite_conn *conn, bool fetch, struct lite_qp **first)
+static inline struct lite_qp *const *lite_conn_qps(const struct lite_conn *conn, bool fetch,
+						   u8 prio)
 {
-	const struct lite_qp_range *r = &conn->use[fetch];
-
-	*first = &conn->qp[READ_ONCE(r->first)];
-	return READ_ONCE(r->n);
+	return conn->use[prio % LITE_PRIOS][fetch];
 }
 
 /* Choose a queue pair by processor. */
-static inline struct lite_qp *lite_conn_qp(struct lite_conn *conn, bool fetch)
+static inline struct lite_qp *lite_conn_qp(const struct lite_conn *conn, bool fetch, u8 prio)
 {
-	struct lite_qp *first;
-	u8 n = lite_conn_qps(conn, fetch, &first);
+	u32 cpu = raw_smp_processor_id();
 
-	return &first[raw_smp_processor_id() % n];
+	return READ_ONCE(lite_conn_qps(conn, fetch, prio)[cpu % LITE_QPS_MAX]);
 }
 
 #endif /* _LITE_FABRIC_H */

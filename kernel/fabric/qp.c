@@ -43,7 +43,7 @@ static void lite_wr_complete(struct lite_wr *wr, int status)
 }
 
 /* Only wr_cqe, status and qp are valid in a completion with an error. */
-static void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
+void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct lite_wr *wr = container_of(wc->wr_cqe, struct lite_wr, cqe);
 	struct lite_conn *conn = wr->qp->conn;
@@ -114,7 +114,7 @@ static u64 lite_slots_take(struct lite_qp *qp, u32 max)
 	u64 taken, free;
 	int n;
 
-	if (unlikely(READ_ONCE(qp->waiting[LITE_SLOT_SMALL])))
+	if (unlikely(!list_empty(&qp->line[LITE_SLOT_SMALL])))
 		return 0;
 	do {
 		free = ~(u64)busy & lite_slots_of(LITE_SLOT_SMALL);
@@ -136,11 +136,18 @@ void lite_post_with(struct lite_post *post, int slot)
 	struct ib_send_wr *first = post->send, *send = first;
 	struct lite_qp *qp = post->qp;
 	struct lite_wr *wr = &qp->wr[slot];
+	u32 step = LITE_POST_STEP;
 	u64 before = 0;
 	u32 n = 1;
 
+	if (post->item.flight.cost) {
+		wr->flight = post->item.flight;
+		wr->cqe.done = lite_turn_done;
+		post->item.flight.cost = 0;
+		step = post->turn_wrs;
+	}
 	if (post->n > 1)
-		before = lite_slots_take(qp, min_t(u32, post->n, LITE_POST_STEP) - 1);
+		before = lite_slots_take(qp, min(post->n, step) - 1);
 	wr->before = before;
 	for (; before; before &= before - 1) {
 		send->wr_cqe = &qp->wr[__ffs64(before)].cqe;
@@ -179,16 +186,31 @@ int lite_qp_post_list(struct lite_post *post)
 }
 
 static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class kind,
-				       struct lite_io *io, struct ib_send_wr *send, bool nowait)
+				       struct lite_io *io, struct ib_send_wr *send, u32 how)
 {
-	struct lite_post post = { .qp = qp, .io = io, .send = send, .n = 1, .kind = kind };
+	struct lite_post post;
 	int slot;
 
-	if (!nowait)
+	/* The other fields are set when they are needed: clearing all takes longer than a turn. */
+	post.qp = qp;
+	post.io = io;
+	post.send = send;
+	post.n = 1;
+	post.posted = 0;
+	post.kind = kind;
+	post.prio = how & LITE_POST_PRIO;
+	post.err = 0;
+	post.item.flight.cost = 0;
+	post.waited = 0;
+	if (how & LITE_POST_NOWAIT)
+		lite_cq_poll(qp->scq);
+	slot = lite_slot_try(&post);
+	if (slot < 0 && (how & LITE_POST_NOWAIT))
+		return slot;
+	if (slot < 0)
 		return lite_qp_post_list(&post);
-	lite_cq_poll(qp->scq);
-	slot = lite_slot_take(qp, kind);
-	return slot < 0 ? slot : lite_qp_post_to(qp, &qp->wr[slot], io, send);
+	lite_post_with(&post, slot);
+	return post.err;
 }
 
 static bool lite_wr_is_long(const struct ib_send_wr *send)
@@ -206,13 +228,14 @@ static bool lite_wr_is_long(const struct ib_send_wr *send)
  * @qp: of a connection that the caller holds live
  * @io: told of the completion
  * @send: of lite_rdma_wr() or lite_atomic_wr()
- * @nowait: do not wait for a slot
+ * @how: LITE_POST_*; with LITE_POST_NOWAIT do not wait for a turn or a slot
  *
- * Context: process; may sleep when the send queue is full, unless @nowait.
- * Return: 0 when posted; else a negative errno and nothing is in flight. -EAGAIN: @nowait, and the
- * send queue is full or there are waiters.
+ * Context: process; may sleep, unless LITE_POST_NOWAIT, when the send queue is full or others go
+ * first.
+ * Return: 0 when posted; else a negative errno and nothing is in flight. -EAGAIN:
+ * LITE_POST_NOWAIT, and it would have had to wait.
  */
-int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send, bool nowait)
+int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send, u32 how)
 {
 	enum lite_slot_class kind = LITE_SLOT_SMALL;
 	int slot;
@@ -223,7 +246,7 @@ int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send
 	slot = lite_slot_take(qp, kind);
 	if (likely(slot >= 0))
 		return lite_qp_post_to(qp, &qp->wr[slot], io, send);
-	return lite_qp_post_later(qp, kind, io, send, nowait);
+	return lite_qp_post_later(qp, kind, io, send, how);
 }
 
 /**
@@ -266,15 +289,15 @@ u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge)
 /*
  * Post a read for nothing: its data is not used. It confirms earlier reads on @qp that are longer
  * than lite_conn.read_trusted, with the @io of those: it fails if one of them has ended the queue
- * pair. (Not a write: lite_conn_qps().) May sleep when the send queue is full. Returns 0 when
- * posted; else a negative errno and nothing is in flight.
+ * pair. (Not a write: lite_conn_qps().) @prio as for lite_qp_rdma(). May sleep when the send queue
+ * is full. Returns 0 when posted; else a negative errno and nothing is in flight.
  */
-int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io)
+int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io, u32 prio)
 {
 	struct ib_sge sge;
 	u64 raddr = lite_conn_scratch(qp->conn, &sge);
 
-	return lite_qp_rdma(qp, io, IB_WR_RDMA_READ, &sge, 1, raddr, 0);
+	return lite_qp_rdma(qp, io, IB_WR_RDMA_READ, &sge, 1, raddr, prio);
 }
 
 /*
@@ -292,7 +315,7 @@ int lite_conn_flush(struct lite_conn *conn)
 
 	for (i = 0; i < n; i++) {
 		lite_io_init(&io[i]);
-		posted = lite_qp_confirm(&conn->qp[i], &io[i]);
+		posted = lite_qp_confirm(&conn->qp[i], &io[i], LITE_POST_UNSCHEDULED);
 		err = err ?: posted;
 	}
 	for (i = 0; i < n; i++) {
@@ -368,7 +391,8 @@ void lite_qp_flush(struct lite_qp *qp)
 	if (!qp->ib)
 		return;
 	ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
-	/* Waiters for slots leave. */
+	/* Waiters for turns and slots leave. */
+	lite_turns_grant(qp->conn);
 	lite_slots_grant(qp);
 	/* There may be no waiter left to poll: the poller takes the completions. */
 	atomic_inc(&qp->scq->sleepers);

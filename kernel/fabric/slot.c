@@ -20,9 +20,6 @@
  */
 #include "slot.h"
 
-/* How long a waiter polls before it sleeps. */
-#define LITE_ROOM_SPIN_NS (2 * NSEC_PER_MSEC)
-
 /*
  * Dequeue the first waiter for which there is a slot; any, without a slot, if the connection is
  * @dead.
@@ -74,6 +71,38 @@ void lite_slots_grant(struct lite_qp *qp)
 	} while (post);
 }
 
+/* Take a turn, and a slot, for the next work requests of @post, or -EAGAIN. Any context. */
+int lite_slot_try(struct lite_post *post)
+{
+	if (post->prio != LITE_POST_UNSCHEDULED && lite_turns_on(post->qp->conn))
+		return lite_turn_take(post);
+	return lite_slot_get_last(post->qp, post->kind);
+}
+
+/* Have @post wait for a slot. Process context. */
+void lite_slot_queue(struct lite_post *post)
+{
+	struct lite_qp *qp = post->qp;
+
+	spin_lock(&qp->lock);
+	list_add_tail(&post->list, &qp->line[post->kind]);
+	WRITE_ONCE(qp->waiting[post->kind], qp->waiting[post->kind] + 1);
+	spin_unlock(&qp->lock);
+	smp_mb(); /* with lite_slots_give() */
+	lite_slots_grant(qp);
+}
+
+/* From here on posters need turns, or do not. Process context. */
+void lite_slots_schedule(struct lite_qp *qp, bool on)
+{
+	int kind;
+
+	spin_lock(&qp->lock);
+	for (kind = 0; kind < LITE_SLOT_CLASSES; kind++)
+		WRITE_ONCE(qp->waiting[kind], qp->waiting[kind] + (on ? 1 : -1));
+	spin_unlock(&qp->lock);
+}
+
 /*
  * Wait until this or another thread has posted at least one work request of @post. May sleep.
  *
@@ -83,15 +112,11 @@ void lite_slots_grant(struct lite_qp *qp)
  */
 void lite_slot_wait(struct lite_post *post)
 {
-	struct lite_qp *qp = post->qp;
-
+	if (post->prio != LITE_POST_UNSCHEDULED && lite_turns_on(post->qp->conn) &&
+	    lite_turn_wait(post))
+		return;
 	lite_io_init(&post->turn);
 	lite_io_expect(&post->turn, 1);
-	spin_lock(&qp->lock);
-	list_add_tail(&post->list, &qp->line[post->kind]);
-	WRITE_ONCE(qp->waiting[post->kind], qp->waiting[post->kind] + 1);
-	spin_unlock(&qp->lock);
-	smp_mb(); /* with lite_slots_give() */
-	lite_slots_grant(qp);
-	lite_io_wait_long(&post->turn, qp, LITE_ROOM_SPIN_NS);
+	lite_slot_queue(post);
+	lite_io_wait_long(&post->turn, post->qp, LITE_ROOM_SPIN_NS);
 }

@@ -5,6 +5,9 @@
 
 #include "fabric.h"
 
+/* How long a waiter for a slot or a turn polls before it sleeps. */
+#define LITE_ROOM_SPIN_NS (2 * NSEC_PER_MSEC)
+
 /* Work requests to be posted on one queue pair. */
 struct lite_post {
 	struct lite_qp *qp;        /* of a connection that the poster holds live */
@@ -13,8 +16,13 @@ struct lite_post {
 	u32 n;                     /* number of these */
 	u32 posted;                /* number of those that the device may execute */
 	enum lite_slot_class kind; /* of their slots; of several ones LITE_SLOT_SMALL */
+	u8 prio;                   /* of LITE_POST_PRIO */
 	int err;                   /* ends posting */
 	struct list_head list;     /* in lite_qp.line until a slot is granted */
+	struct lite_sched_item item; /* while it waits for its turn; .flight until it is posted */
+	struct list_head since;      /* in lite_turns.line while it waits for its turn */
+	u64 waited;                  /* ns, for turns */
+	u32 turn_wrs;                /* work requests that its turn is for */
 	struct lite_io turn;       /* ends when another thread has posted one, or set @err */
 };
 
@@ -44,7 +52,16 @@ static __always_inline int lite_slot_get(struct lite_qp *qp, enum lite_slot_clas
 	return slot;
 }
 
-/* Take a slot, or -EAGAIN: none is free, or there are waiters. Any context. */
+/* Take a slot unless there are waiters for one. Process context. */
+static inline int lite_slot_get_last(struct lite_qp *qp, enum lite_slot_class kind)
+{
+	return list_empty(&qp->line[kind]) ? lite_slot_get(qp, kind) : -EAGAIN;
+}
+
+/*
+ * Take a slot, or -EAGAIN: none is free, there are waiters, or the connection is scheduled. Any
+ * context.
+ */
 static __always_inline int lite_slot_take(struct lite_qp *qp, enum lite_slot_class kind)
 {
 	if (unlikely(READ_ONCE(qp->waiting[kind])))
@@ -53,7 +70,15 @@ static __always_inline int lite_slot_take(struct lite_qp *qp, enum lite_slot_cla
 }
 
 void lite_slots_grant(struct lite_qp *qp);
+int lite_slot_try(struct lite_post *post);
+void lite_slot_queue(struct lite_post *post);
+void lite_slots_schedule(struct lite_qp *qp, bool on);
 void lite_slot_wait(struct lite_post *post);
+
+static inline bool lite_slots_unwanted(const struct lite_qp *qp)
+{
+	return list_empty(&qp->line[LITE_SLOT_SMALL]) && list_empty(&qp->line[LITE_SLOT_BULK]);
+}
 
 /*
  * Give slots back, a bit each, and grant them to waiters. Nothing is in flight on the slots.
@@ -64,12 +89,37 @@ static inline void lite_slots_give(struct lite_qp *qp, u64 slots)
 	smp_mb__before_atomic(); /* Our accesses to the slots come first. */
 	atomic64_andnot(slots, &qp->busy);
 	smp_mb__after_atomic(); /* with lite_slot_wait() */
-	if (unlikely(READ_ONCE(qp->waiting[LITE_SLOT_SMALL]) ||
-		     READ_ONCE(qp->waiting[LITE_SLOT_BULK])))
+	BUILD_BUG_ON(sizeof(qp->waiting) != sizeof(qp->any_waiting));
+	/* On a scheduled connection it is never 0. */
+	if (unlikely(READ_ONCE(qp->any_waiting)) && !lite_slots_unwanted(qp))
 		lite_slots_grant(qp);
 }
 
+/* turn.c */
+
+/* Work requests that are posted in one turn. */
+#define LITE_TURN_WRS 8
+
+/* Set before its queue pairs are told. */
+static inline struct lite_turns *lite_turns_of(const struct lite_conn *conn)
+{
+	return smp_load_acquire(&conn->turns); /* with lite_turns_update() */
+}
+
+static inline bool lite_turns_on(const struct lite_conn *conn)
+{
+	const struct lite_turns *turns = lite_turns_of(conn);
+
+	return turns && READ_ONCE(turns->on);
+}
+
+int lite_turn_take(struct lite_post *post);
+bool lite_turn_wait(struct lite_post *post);
+void lite_turn_done(struct ib_cq *cq, struct ib_wc *wc);
+void lite_turns_grant(struct lite_conn *conn);
+
 /* qp.c */
+void lite_send_done(struct ib_cq *cq, struct ib_wc *wc);
 void lite_post_with(struct lite_post *post, int slot);
 int lite_qp_post_list(struct lite_post *post);
 

@@ -153,11 +153,11 @@ static int lite_file_call_check(const struct lite_ioc_rpc_call *c)
 }
 
 /*
- * Make a call or send a message, or begin a call to be collected. May sleep; killable. Return: 0 or
- * a negative errno as LITE_IOC_RPC_CALL; the results in @c are set.
+ * Make a call or send a message, or begin a call to be collected, with a priority. May sleep;
+ * killable. Return: 0 or a negative errno as LITE_IOC_RPC_CALL; the results in @c are set.
  */
 int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
-		   const struct lite_cred *cred, struct lite_gate *gate)
+		   const struct lite_cred *cred, struct lite_gate *gate, u8 prio)
 {
 	struct lite_buf reply = { .gate = gate, .user = true, .u = c->reply };
 	struct lite_rcall call = {
@@ -168,6 +168,7 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 		.length = c->request_len,
 		.room = min_t(u32, c->reply_room, LITE_RPC_BULK_MAX),
 		.flags = c->flags,
+		.prio = prio,
 		.svc = file->svc,
 	};
 	int err = lite_file_call_check(c);

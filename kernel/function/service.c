@@ -153,12 +153,12 @@ void lite_service_recv(struct lite_conn *conn, u32 imm)
 
 /*
  * Write @bytes, perhaps none, of a record at @unit of @area to @raddr at the peer, and announce it
- * by @imm. The area stays until the peer answers or is fenced. May sleep, for room in the send
- * queue, unless @nowait. Return: 0: posted, with no further report; -EHOSTDOWN, -EIO: not posted;
- * -EAGAIN: the send queue is full.
+ * by @imm. The area stays until the peer answers or is fenced. @how as for lite_qp_post(): may
+ * sleep unless LITE_POST_NOWAIT. Return: 0: posted, with no further report; -EHOSTDOWN, -EIO: not
+ * posted; -EAGAIN: the send queue is full.
  */
 int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 unit, u32 bytes,
-		       u64 raddr, u32 imm, bool nowait)
+		       u64 raddr, u32 imm, u32 how)
 {
 	struct lite_conn *conn = rp->conn;
 	struct ib_rdma_wr wr;
@@ -185,7 +185,7 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 uni
 	/* The first QP has the receives, and keeps the order. */
 	qp = &conn->qp[0];
 	wr = lite_rdma_wr(qp, IB_WR_RDMA_WRITE_WITH_IMM, &sge, 1, raddr, imm);
-	err = lite_qp_post(qp, &rp->io, &wr.wr, nowait);
+	err = lite_qp_post(qp, &rp->io, &wr.wr, how);
 	lite_conn_put_live(conn);
 	return err;
 }

@@ -131,7 +131,7 @@ int lite_user_copy(const struct lite_buf *buf, void *mem, size_t done, size_t n,
 void lite_file_untake(struct lite_rpc_file *file, u64 token);
 int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r, struct lite_gate *gate);
 int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
-		   const struct lite_cred *cred, struct lite_gate *gate);
+		   const struct lite_cred *cred, struct lite_gate *gate, u8 prio);
 int lite_file_collect(struct lite_rpc_file *file, struct lite_ioc_rpc_collect *c,
 		      struct lite_gate *gate);
 bool lite_async_ready(struct lite_rpc_file *file);
@@ -215,7 +215,7 @@ void lite_service_conn_gone(struct lite_conn *conn);
 void lite_service_recv(struct lite_conn *conn, u32 imm);
 
 int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 unit, u32 bytes,
-		       u64 raddr, u32 imm, bool nowait);
+		       u64 raddr, u32 imm, u32 how);
 
 /* The node at the other end. */
 static inline u32 lite_rpc_peer_node(const struct lite_rpc_peer *rp)

@@ -63,9 +63,11 @@ long lite_ioctl_op(struct lite_file *lf, struct lite_op __user *user)
 	if (!lite_node_enter(lf->node))
 		return -ENODEV;
 	op.result = 0;
-	if (op.flags || op.priority || op.reserved0 || op.reserved1) {
+	if (op.flags || op.reserved0 || op.reserved1)
 		err = -EOPNOTSUPP;
-	} else {
+	else
+		err = lite_op_check_prio(lf->ctx, &op);
+	if (likely(!err)) {
 		buf.u = op.buf;
 		err = lite_op_run(lf->ctx, &op, &buf);
 	}

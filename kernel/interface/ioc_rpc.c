@@ -56,7 +56,8 @@ static int lite_ioc_rpc_call(struct lite_command *cmd, void *arg)
 {
 	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
 
-	return rpc ? lite_file_call(rpc, arg, lite_cmd_user(cmd), &cmd->gate) : -ENOMEM;
+	return rpc ? lite_file_call(rpc, arg, lite_cmd_user(cmd), &cmd->gate,
+				    READ_ONCE(cmd->ctx->prio)) : -ENOMEM;
 }
 
 static int lite_ioc_rpc_collect(struct lite_command *cmd, void *arg)
@@ -81,7 +82,14 @@ static void lite_ioc_undo_rpc_recv(struct lite_command *cmd, void *arg)
 		lite_file_untake(cmd->lf->rpc, r->token);
 }
 
-/* Vectors (ioc_vector.c) have a number among those of calls. */
+static int lite_ioc_priority(struct lite_command *cmd, void *arg)
+{
+	const struct lite_ioc_priority *p = arg;
+
+	return lite_ctx_set_prio(cmd->ctx, p->priority, false);
+}
+
+/* Vectors (ioc_vector.c), priorities and files (ioc_file.c) have numbers among those of calls. */
 const struct lite_ioc lite_iocs_rpc[LITE_IOC_GROUP] = {
 	LITE_IOC_ENTRY(LITE_IOC_RPC_REGISTER, lite_ioc_rpc_register, name, .flags = LITE_IOC_FLAGS,
 		       .fn = lite_ioc_rpc_register, .out = true,
@@ -101,4 +109,13 @@ const struct lite_ioc lite_iocs_rpc[LITE_IOC_GROUP] = {
 		       .out = true, .always = true, .undo = lite_ioc_undo_rpc_recv),
 	LITE_IOC_ENTRY(LITE_IOC_VECTOR, lite_ioc_vector, n_failed, .flags = LITE_IOC_FLAGS,
 		       .fn = lite_ioc_vector, .out = true, .always = true, .looks = true),
+	LITE_IOC_ENTRY(LITE_IOC_PRIORITY, lite_ioc_priority, reserved, .looks = true,
+		       .zero = offsetof(struct lite_ioc_priority, reserved),
+		       .fn = lite_ioc_priority),
+	LITE_IOC_ENTRY(LITE_IOC_SENDFILE, lite_ioc_file, moved, .flags = LITE_FILE_POSITION,
+		       .zero = offsetof(struct lite_ioc_file, reserved), .fn = lite_ioc_sendfile,
+		       .out = true, .always = true, .looks = true),
+	LITE_IOC_ENTRY(LITE_IOC_RECVFILE, lite_ioc_file, moved, .flags = LITE_FILE_POSITION,
+		       .zero = offsetof(struct lite_ioc_file, reserved), .fn = lite_ioc_recvfile,
+		       .out = true, .always = true, .looks = true),
 };

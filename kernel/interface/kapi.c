@@ -84,6 +84,19 @@ u32 lite_ctx_node_id(struct lite_ctx *ctx)
 }
 EXPORT_SYMBOL_GPL(lite_ctx_node_id);
 
+int lite_ctx_set_priority(struct lite_ctx *ctx, u32 priority)
+{
+	struct lite_node *node = lite_kapi_enter(ctx);
+	int err = -ENODEV;
+
+	if (node) {
+		err = lite_ctx_set_prio(ctx, priority, true);
+		lite_node_exit(node);
+	}
+	return err;
+}
+EXPORT_SYMBOL_GPL(lite_ctx_set_priority);
+
 /* ---- LMRs ---------------------------------------------------------------- */
 
 int lite_lmr_alloc(struct lite_ctx *ctx, const struct lite_lmr_params *p, u64 *lh)
@@ -213,6 +226,7 @@ static __always_inline int lite_kapi_transfer(struct lite_ctx *ctx, enum lite_op
 	struct lite_op op LITE_UNINIT;
 
 	op.opcode = opcode;
+	op.priority = LITE_PRIORITY_DEFAULT;
 	op.lh = lh;
 	op.offset = offset;
 	op.length = length;
@@ -423,6 +437,7 @@ static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call, const v
 		return -ENODEV;
 	call->svc = &node->service;
 	call->cred = &lite_root;
+	call->prio = READ_ONCE(ctx->prio);
 	call->registration = LITE_ANY_REGISTRATION;
 	call->request.k = (void *)request;
 	call->deadline = lite_call_deadline(timeout_ms, &call->flags);

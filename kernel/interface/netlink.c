@@ -14,12 +14,14 @@
 #include <uapi/lite_netlink.h>
 
 #include "compat.h"
-#include "node.h"
+#include "netlink.h"
 
 #define LITE_MS_MIN 10
 #define LITE_MS_MAX 3600000
 
 static struct genl_family lite_family;
+
+static struct netlink_range_validation lite_cgroup_ids = { .min = 2, .max = S64_MAX - 1 };
 
 static const struct nla_policy lite_policy[LITE_A_MAX + 1] = {
 	[LITE_A_INDEX] = { .type = NLA_U32 },
@@ -40,14 +42,19 @@ static const struct nla_policy lite_policy[LITE_A_MAX + 1] = {
 	[LITE_A_INSECURE] = { .type = NLA_FLAG },
 	[LITE_A_ORPHAN_MS] = { .type = NLA_U32 },
 	[LITE_A_MODE] = NLA_POLICY_MASK(NLA_U32, 0666),
+	[LITE_A_QOS_MODE] = NLA_POLICY_MAX(NLA_U8, LITE_QOS_MAX),
+	[LITE_A_UID] = { .type = NLA_U32 },
+	[LITE_A_WEIGHT] = NLA_POLICY_RANGE(NLA_U32, 1, LITE_SCHED_WEIGHT_MAX),
+	[LITE_A_CEILING] = NLA_POLICY_MAX(NLA_U8, LITE_SCHED_CLASSES - 1),
+	[LITE_A_PRIORITY] = NLA_POLICY_MAX(NLA_U8, LITE_SCHED_CLASSES),
+	[LITE_A_TENANTS] = NLA_POLICY_MAX(NLA_U8, LITE_QOS_BY_CGROUP),
+	[LITE_A_CGROUP] = NLA_POLICY_FULL_RANGE(NLA_U64, &lite_cgroup_ids),
 };
-
-#define LITE_NO_NODE "there is no such node on this machine"
 
 /* ---- requests ------------------------------------------------------------ */
 
 /* Tell the caller why; @why may be NULL. Returns @err. */
-static int lite_nl_say(struct netlink_ext_ack *extack, int err, const char *why)
+int lite_nl_say(struct netlink_ext_ack *extack, int err, const char *why)
 {
 	/* The ack keeps the pointer: constant texts only. */
 	if (err && why && extack)
@@ -55,7 +62,7 @@ static int lite_nl_say(struct netlink_ext_ack *extack, int err, const char *why)
 	return err;
 }
 
-static u32 lite_get_u32(struct nlattr **attrs, int attr, u32 standard)
+u32 lite_get_u32(struct nlattr **attrs, int attr, u32 standard)
 {
 	return attrs[attr] ? nla_get_u32(attrs[attr]) : standard;
 }
@@ -161,7 +168,7 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 
 /* ---- replies ------------------------------------------------------------- */
 
-static int lite_put_u64(struct sk_buff *skb, int attr, u64 value)
+int lite_put_u64(struct sk_buff *skb, int attr, u64 value)
 {
 	return nla_put_u64_64bit(skb, attr, value, LITE_A_PAD);
 }
@@ -266,7 +273,7 @@ static int lite_answer(struct genl_info *info, struct lite_node *node,
 /* ---- commands ------------------------------------------------------------ */
 
 /* Get the node that a command names, and enter it. */
-static struct lite_node *lite_get_node(struct nlattr **attrs, struct netlink_ext_ack *extack)
+struct lite_node *lite_get_node(struct nlattr **attrs, struct netlink_ext_ack *extack)
 {
 	struct lite_node *node = lite_node_find(lite_get_u32(attrs, LITE_A_INDEX, 0));
 
@@ -278,7 +285,7 @@ static struct lite_node *lite_get_node(struct nlattr **attrs, struct netlink_ext
 	return NULL;
 }
 
-static void lite_put_node_ref(struct lite_node *node)
+void lite_put_node_ref(struct lite_node *node)
 {
 	lite_node_exit(node);
 	lite_node_put(node);
@@ -381,9 +388,9 @@ static int lite_nl_get(struct sk_buff *skb, struct genl_info *info)
 /* ---- dumps --------------------------------------------------------------- */
 
 /* Append a message, made by @fill of @item, to a dump. Returns true if there was room for it. */
-static bool lite_dump(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
-		      int (*fill)(struct sk_buff *, struct lite_node *, void *),
-		      struct lite_node *node, void *item)
+bool lite_dump(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
+	       int (*fill)(struct sk_buff *, struct lite_node *, void *),
+	       struct lite_node *node, void *item)
 {
 	void *hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &lite_family,
 				NLM_F_MULTI, cmd);
@@ -556,6 +563,8 @@ static const struct genl_ops lite_ops[] = {
 	{ .cmd = LITE_CMD_NODE_GET, .doit = lite_nl_get, .dumpit = lite_nl_get_dump },
 	{ .cmd = LITE_CMD_PEER_GET, .dumpit = lite_nl_peers_dump },
 	{ .cmd = LITE_CMD_STATS_GET, .dumpit = lite_nl_stats_dump },
+	{ .cmd = LITE_CMD_QOS_SET, .flags = GENL_ADMIN_PERM, .doit = lite_nl_qos_set },
+	{ .cmd = LITE_CMD_QOS_GET, .dumpit = lite_nl_qos_dump },
 };
 
 static struct genl_family lite_family __ro_after_init = {

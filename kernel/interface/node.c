@@ -184,6 +184,7 @@ static void lite_node_release(struct kref *ref)
 
 	for (i = 0; i < LITE_POOLS; i++)
 		lite_pool_exit(&node->pools[i]);
+	lite_qos_exit(&node->qos);
 	percpu_ref_exit(&node->active);
 	free_percpu(node->stats);
 	kfree(node);
@@ -294,6 +295,8 @@ static struct lite_node *lite_node_alloc(void)
 	}
 	node->fabric.stats = node->stats;
 	node->fabric.pools = node->pools;
+	lite_qos_init(&node->qos);
+	node->fabric.qos = &node->qos;
 	return node;
 }
 

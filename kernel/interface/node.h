@@ -48,6 +48,7 @@ struct lite_node {
 	struct miscdevice misc;
 	struct lite_stats __percpu *stats;
 	struct lite_pool pools[LITE_POOLS];
+	struct lite_qos qos;
 	struct lite_fabric fabric;
 	struct lite_kcalls rpc;
 	struct lite_cluster cluster;

@@ -82,13 +82,13 @@ void lite_beat_ask(struct lite_conn *conn)
 	/* With lite_beat_end(). */
 	if (smp_load_acquire(&b->asking) || !lite_conn_tryget(conn))
 		return;
-	b->qp = lite_conn_qp(conn, true);
+	b->qp = lite_conn_qp(conn, true, 0);
 	b->asked = jiffies;
 	WRITE_ONCE(b->asking, true);
 	lite_io_init_unwaited(&b->io, lite_beat_end);
 	lite_cq_arm_sleeper(b->qp->scq);
 	wr = lite_rdma_wr(b->qp, IB_WR_RDMA_READ, &sge, 1, conn->requests + LITE_SLOTS_BEAT, 0);
-	err = lite_qp_post(b->qp, &b->io, &wr.wr, true);
+	err = lite_qp_post(b->qp, &b->io, &wr.wr, LITE_POST_UNSCHEDULED | LITE_POST_NOWAIT);
 	WRITE_ONCE(b->full, err == -EAGAIN);
 	if (err)
 		cmpxchg(&b->io.status, 0, err);

@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
+#include "memory/file/sendfile.h"
 #include "memory/handle/ctx.h"
 #include "memory/home/home.h"
 #include "memory/store/store.h"
@@ -72,6 +73,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_peer_mapping_init(mem);
 	lite_issues_init(mem);
 	lite_packs_init(mem);
+	lite_file_pool_init(mem);
 	spin_lock_init(&mem->work_lock);
 	INIT_LIST_HEAD(&mem->work);
 	init_waitqueue_head(&mem->work_wait);
@@ -97,6 +99,9 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->revoke_wq = alloc_workqueue("lite-revoke", WQ_UNBOUND, 0);
 	if (!mem->revoke_wq)
 		goto err_wq;
+	mem->file_wq = alloc_workqueue("lite-file", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!mem->file_wq)
+		goto err_revoke_wq;
 	lite_store_handlers(mem);
 	lite_copy_handlers(mem);
 	lite_name_claim_handlers(mem);
@@ -110,6 +115,8 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_pack_handlers(mem);
 	return 0;
 
+err_revoke_wq:
+	destroy_workqueue(mem->revoke_wq);
 err_wq:
 	destroy_workqueue(mem->wq);
 err_directory:
@@ -203,6 +210,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	rcu_barrier();
 	destroy_workqueue(mem->wq);
 	destroy_workqueue(mem->revoke_wq);
+	destroy_workqueue(mem->file_wq);
 	xa_destroy(&mem->lmrs);
 	xa_destroy(&mem->allocs);
 	mtree_destroy(&mem->by_dma);

@@ -143,6 +143,7 @@ struct lite_memory {
 	struct list_head ctxs;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *revoke_wq; /* items of wq wait for its items */
+	struct workqueue_struct *file_wq;   /* items wait for the network for users */
 };
 
 int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,

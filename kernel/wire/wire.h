@@ -16,7 +16,7 @@
 #include "wire_sync.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
-#define LITE_WIRE_VERSION 11
+#define LITE_WIRE_VERSION 12
 
 #define LITE_NONCE_SIZE 16
 #define LITE_MAC_SIZE 32

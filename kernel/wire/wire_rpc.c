@@ -32,7 +32,7 @@ static bool lite_rpc_request_ok(const struct lite_wire_rpc *h)
 	u32 flags = le32_to_cpu(h->flags);
 	u32 most = flags & LITE_RPC_F_BULK ? LITE_RPC_BULK_MAX : LITE_RPC_BYTES_MAX;
 
-	return !h->status && !h->user && h->reply &&
+	return h->status <= LITE_PRIORITY_MAX && !h->user && h->reply &&
 	       !(flags & ~(LITE_RPC_F_ONEWAY | LITE_RPC_F_BULK)) &&
 	       le32_to_cpu(h->length) <= most && le32_to_cpu(h->room) <= most;
 }

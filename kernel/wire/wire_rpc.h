@@ -6,8 +6,10 @@
 #include "core/name.h"
 #include "wire.h"
 #ifdef __KERNEL__
+#include <uapi/lite_priority.h>
 #include <uapi/lite_rpc.h>
 #else
+#include "../../include/uapi/lite_priority.h"
 #include "../../include/uapi/lite_rpc.h"
 #endif
 
@@ -148,7 +150,7 @@ enum lite_rpc_status {
 struct lite_wire_rpc {
 	__le32 magic;
 	__u8 version;
-	__u8 status;        /* reply: enum lite_rpc_status */
+	__u8 status;        /* reply: enum lite_rpc_status; request: priority of both */
 	__le16 slot;
 	__le64 seq;         /* of the call; the reply repeats it */
 	__le32 length;      /* bytes that follow */

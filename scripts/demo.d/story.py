@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What scripts/demo shows once everything is built: a story in numbered chapters, every step of it checked."""
+"""The part of scripts/demo after the build: a story in numbered chapters, with a check of every step."""
 
 import os
 import pathlib
@@ -24,17 +24,17 @@ FILE_MB = 64
 
 
 class Failure(Exception):
-    """A step did not do what it had to."""
+    """A step failed."""
 
 
 class Story:
-    """Runs commands on the nodes as a user would type them, and shows them so."""
+    """Runs commands on the nodes, and prints them as a user would type them."""
 
     def __init__(self):
-        self._chapter = 1  # the first one was scripts/demo's
+        self._chapter = 1  # scripts/demo has printed the first chapter
 
     def chapter(self, title):
-        """Begins the next one."""
+        """Begins the next chapter."""
         self._chapter += 1
         print(f"\n{self._chapter:2}. {title}", flush=True)
 
@@ -55,7 +55,7 @@ class Story:
         self.good("refused, and for the right reason")
 
     def good(self, text):
-        """A check that held."""
+        """Reports a check that passed."""
         print(f"       ok: {text}", flush=True)
 
     def _run(self, node, command, user, timeout, show=None):
@@ -74,10 +74,10 @@ def _module(node, name):
 # --- The chapters -------------------------------------------------------------------------------------------------------
 
 def form_cluster(story, cluster):
-    """Two nodes that know of each other."""
+    """Two nodes form a cluster."""
     story.chapter("A cluster of two nodes")
     n1, n2 = cluster.nodes
-    # The same secret everywhere, or a node does not get in.
+    # Both nodes need the same secret.
     story.run(n1, "litectl secret")
     n2.write("/etc/lite/secret", n1.read("/etc/lite/secret"), mode=0o600)
     for node in cluster.nodes:
@@ -90,14 +90,14 @@ def form_cluster(story, cluster):
 
 
 def move_file(story, cluster):
-    """A file goes from one machine to the other through a region, and must arrive as it was."""
+    """A file goes from one machine to the other through a region, and must arrive unchanged."""
     n1, n2 = cluster.nodes
     story.chapter(f"A file of {FILE_MB} MB through memory of the other node")
     story.run(n1, f"dd if=/dev/urandom of=file bs=1M count={FILE_MB} status=none")
     story.run(n1, f"lite alloc demo {FILE_MB}M --node 2")
     story.run(n1, "lite ls")
-    _timed(story, n1, "lite write demo 0 --file file", "written from node 1 into the memory of node 2")
-    _timed(story, n2, f"lite read demo 0 {FILE_MB}M --file copy", "read on node 2, where it is local")
+    _timed(story, n1, "lite put file demo", "sent from node 1 into the memory of node 2")
+    _timed(story, n2, "lite get demo copy --checksum", "fetched on node 2, where it is local")
     sums = [story.run(node, f"sha256sum {name}").split()[0] for node, name in ((n1, "file"), (n2, "copy"))]
     if sums[0] != sums[1]:
         raise Failure("the checksums differ")
@@ -112,7 +112,7 @@ def _timed(story, node, command, what):
 
 
 def get_refused(story, cluster):
-    """What is not allowed does not happen, and says why."""
+    """LITE refuses invalid requests, and says why."""
     n1, n2 = cluster.nodes
     story.chapter("What LITE refuses")
     story.refused(n1, f"lite read demo {FILE_MB}M 1", "beyond the end")
@@ -137,7 +137,7 @@ def count_together(story, cluster):
 
 
 def use_from_kernel(story, cluster):
-    """The same for kernel code."""
+    """A kernel module uses remote memory."""
     n1 = cluster.nodes[0]
     story.chapter("A kernel module: apps/kconsumer")
     story.run(n1, f"insmod {_module(n1, 'kconsumer')} node=2", show="insmod kconsumer.ko node=2")
@@ -147,7 +147,7 @@ def use_from_kernel(story, cluster):
 
 
 def measure(story, cluster):
-    """LITE beside what one would use otherwise."""
+    """Compares LITE with native verbs and TCP."""
     n1, n2 = cluster.nodes
     story.chapter("Speed, beside native verbs and TCP, taking turns (Soft-RoCE in emulated machines: only ratios count)")
     story.run(n2, "lite-perf serve --background >/dev/null", show="lite-perf serve --background")
@@ -156,7 +156,7 @@ def measure(story, cluster):
 
 
 def leave(story, cluster):
-    """Everything can be undone."""
+    """Leaves the cluster, and unloads the module."""
     n1, n2 = cluster.nodes
     story.chapter("Leaving")
     story.run(n2, "litectl leave")
@@ -171,7 +171,7 @@ CHAPTERS = (form_cluster, move_file, get_refused, count_together, use_from_kerne
 
 
 def main():
-    """Exit status 0: everything was as it should be."""
+    """Returns exit status 0 if every step passed."""
     story = Story()
     try:
         story.chapter("Booting two virtual machines")

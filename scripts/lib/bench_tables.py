@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The report of `make bench`, and the figures of Documentation/performance.rst, from what lite-perf has measured."""
+"""Makes the report of `make bench`, and the figures of Documentation/performance.rst, from the results of lite-perf."""
 
 import re
 
@@ -24,8 +24,18 @@ _TITLES = {
     "connect": "A new process until its first remote bytes",
     "lmrs": "READ of one of so many regions of 4 KB",
     "lmr-size": "READ somewhere in a region of so many bytes",
+    "file": "A file from the page cache to memory of the other machine",
+    "file-cold": "A file from the disk to memory of the other machine",
+    "file-receive": "Memory of the other machine to a file in the page cache",
+    "qos-read": "Urgent READ beside WRITEs of 2 MB, and idle",
+    "qos-write": "Urgent WRITE beside WRITEs of 2 MB, and idle",
+    "qos-rpc": "Urgent echo beside WRITEs of 2 MB, and idle",
+    "qos-share": "Share of a high class beside a low one, WRITEs of 2 MB",
 }
-# Measured once more, for longer, for the promises.
+# Columns of figures other than samples.
+_FACTS = {"stream_alone": "Stream alone, MB/s", "stream_beside": "beside", "high_alone": "High alone, MB/s", "high": "beside",
+          "low": "Low, MB/s", "cpu_here": "CPU here, ns/B", "cpu_there": "there"}
+# Measured again, for longer, only for the targets.
 _PROMISES_ONLY = ("small",)
 
 
@@ -37,7 +47,7 @@ def _size(count):
 
 
 def _number(value):
-    """Three significant digits, but never fewer than what stands before the point."""
+    """Three significant digits, but all digits before the point."""
     return f"{value:.{3 if value < 1 else 2 if value < 10 else 1 if value < 1000 else 0}f}"
 
 
@@ -61,17 +71,20 @@ def _ratio(outcome, baseline):
     return f"{ratio['value']:.{digits}f} ({ratio['low']:.{digits}f} .. {ratio['high']:.{digits}f}){of}"
 
 
-def _row(result, outcome):
+def _row(result, outcome, facts):
     tail = []
     if result["better"] == "lower":
         tail = [_number(outcome[name]) if name in outcome else "-" for name in ("p99", "p999")]
-    return [_size(result["size"]), outcome["label"], _number(outcome["median"]), *tail, _ratio(outcome, result["baseline"])]
+    return [_size(result["size"]), outcome["label"], _number(outcome["median"]), *tail, _ratio(outcome, result["baseline"]),
+            *(_number(outcome["facts"][name]) if name in outcome.get("facts", {}) else "-" for name in facts)]
 
 
 def _workload(name, results):
+    known = {fact for result in results for outcome in result["outcomes"] for fact in outcome.get("facts", {})}
+    facts = [fact for fact in _FACTS if fact in known]
     head = ["Size", "Arm", f"Median, {results[0]['unit']}", *(["p99", "p99.9"] if results[0]["better"] == "lower" else []),
-            f"Against {results[0]['baseline']}"]
-    rows = [_row(result, outcome) for result in results for outcome in result["outcomes"]]
+            f"Against {results[0]['baseline']}", *(_FACTS[fact] for fact in facts)]
+    rows = [_row(result, outcome, facts) for result in results for outcome in result["outcomes"]]
     return [*_heading(_TITLES.get(name, name), "-"), *_table(head, rows)]
 
 
@@ -100,12 +113,12 @@ def _queue_pairs(documents):
 
 
 def targets_text(documents):
-    """What was promised and what came of it, for a terminal."""
+    """The targets and their verdicts, for a terminal."""
     return "\n".join(_targets(documents))
 
 
 def render(documents):
-    """reStructuredText of {part: document that lite-perf has written}."""
+    """reStructuredText of {part: document of lite-perf}."""
     first = next(iter(documents.values()), None)
     if not first:
         return "Nothing was measured.\n"
@@ -128,7 +141,7 @@ def images(names):
 
 
 def replace(page, text):
-    """The page with new figures in the place of the old ones."""
+    """The page with new figures in place of the old ones."""
     pattern = re.escape(BEGIN) + r"\n.*?" + re.escape(END)
     if not re.search(pattern, page, re.S):
         raise ValueError("the page has no place for figures")

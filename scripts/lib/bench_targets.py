@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What LITE has promised itself, beside what was measured.
+"""Compares LITE's targets with the results.
 
-Every promise is a ratio of two medians of one run. Its interval is lite-perf's; or, where that has compared either with somebody
-else, it comes from resampling the rounds, the same ones of both, with a round's median for its samples.
+Every target is a ratio of two medians of one run. Its interval is lite-perf's, if lite-perf compared these two arms. Else
+it comes from resampling the rounds: the same rounds for both arms, each represented by its median.
 """
 
 import dataclasses
+import operator
 import random
 import statistics
 
@@ -14,7 +15,7 @@ _RESAMPLES = 1000
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """A promise and what became of it."""
+    """A target and its result."""
     what: str
     over: str        # which outcomes were compared
     limit: float
@@ -25,14 +26,14 @@ class Verdict:
 
     @property
     def met(self):
-        """Whether the ratio of the medians keeps the promise."""
+        """Whether the ratio of the medians meets the target."""
         return self.value <= self.limit if self.at_most else self.value >= self.limit
 
     def text(self):
         """"met", "met, within the noise", "missed by 12 %", "not measured"."""
         if self.value is None:
             return "not measured"
-        # Whether the interval has the limit in it: then another run might say otherwise.
+        # If the interval contains the limit, another run might decide otherwise.
         open_ = self.low <= self.limit <= self.high
         if self.met:
             return "met, within the noise" if open_ else "met"
@@ -60,7 +61,7 @@ def ratio(over, under):
 
 
 def _outcomes(documents, part, workload, size=None):
-    """Those of one result; none if it was not measured."""
+    """The outcomes of one result; none if it was not measured."""
     for result in documents.get(part, {}).get("results", []):
         if result["workload"] == workload and size in (None, result["size"]):
             return result["outcomes"]
@@ -72,17 +73,17 @@ def _labelled(outcomes, label):
 
 
 def _best(outcomes, wanted):
-    """The highest median among arms: of rates."""
+    """The outcome with the highest median among the wanted arms; for rates."""
     return max((outcome for outcome in outcomes if wanted(outcome["arm"])), key=lambda outcome: outcome["median"], default=None)
 
 
 def _is_lite(arm):
-    """At user level, by whatever way into the kernel."""
+    """An arm of LITE at user level, by any way into the kernel."""
     return arm == "lite" or arm.startswith("lite-")
 
 
 def _is_native(arm):
-    """Likewise."""
+    """An arm of native verbs at user level, with or without completion events."""
     return arm == "verbs" or arm.startswith("verbs-")
 
 
@@ -92,13 +93,50 @@ def _verdict(what, over, under, limit, at_most):
     return Verdict(what, f"{over['label']} / {under['label']}", limit, at_most, *ratio(over, under))
 
 
+def _way(name):
+    """Whether an outcome of the workload file is of this way to move it, for any sets."""
+    return lambda outcome: outcome["label"].split()[0] == name
+
+
+def _fastest(outcomes, wanted):
+    return max(filter(wanted, outcomes), key=lambda outcome: outcome["median"], default=None)
+
+
+def _processors(what, outcomes, limit):
+    """Both machines' processor time per byte of LITE, beside that of a read into registered memory. There is no interval: rounds are
+    not told apart."""
+    lite, static = (_fastest(outcomes, _way(name)) for name in ("lite", "static"))
+    if not lite or not static or "cpu_there" not in lite["facts"]:
+        return Verdict(what, "", limit, True)
+    value = operator.truediv(*(outcome["facts"]["cpu_here"] + outcome["facts"]["cpu_there"] for outcome in (lite, static)))
+    return Verdict(what, f"{lite['label']} / {static['label']}", limit, True, value, value, value)
+
+
+def _files(documents):
+    """The targets for files."""
+    found = []
+    for size, text in ((1 << 20, "1 MB"), (8 << 20, "8 MB")):
+        outcomes = _outcomes(documents, "file", "file", size)
+        lite = _fastest(outcomes, _way("lite"))
+        for other, what, limit in (("register", "mapping and registering it", 2.0), ("static", "read and native write", 1.1)):
+            found.append(_verdict(f"file of {text}, throughput beside {what}", lite, _fastest(outcomes, _way(other)), limit, False))
+        found.append(_processors(f"file of {text}, processors of both beside read and native write", outcomes, 0.8))
+    outcomes = _outcomes(documents, "file", "file", 4 << 10)
+    found.append(_verdict("file of 4 KB, throughput beside read and lite_write()",
+                          *(_fastest(outcomes, _way(name)) for name in ("lite", "read-write")), 1.0, False))
+    outcomes = _outcomes(documents, "file-sets", "file")
+    found.append(_verdict("file in sets of 16 pages, two at a time beside one",
+                          *(_labelled(outcomes, label) for label in ("lite 2x16", "lite 1x16")), 1.1, False))
+    return found
+
+
 def _largest(outcomes, arm="lite"):
     own = [outcome for outcome in outcomes if outcome["arm"] == arm]
     return (own[-1], own[0]) if own else (None, None)
 
 
 def verdicts(documents):
-    """Of all promises, measured or not."""
+    """The verdicts on all targets, measured or not."""
     found = []
 
     def one(what, part, workload, labels, limit, size=None, at_most=True):
@@ -125,8 +163,10 @@ def verdicts(documents):
         found.append(_verdict(f"64 B read, {what}", *_largest(_outcomes(documents, part, part)), 1.05, True))
     one("RPC rate of two threads beside two-sided send and receive", "rpc-threads", "rpc-rate", ("lite x2", "send x2"), 1.0,
         at_most=False)
+    one("urgent 64 B write beside a stream, beside native verbs in one queue pair", "qos-write", "qos-write", ("lite fair", "verbs"),
+        0.05)
     one("64 processes together beside 8", "processes", "read-processes", ("lite x64", "lite x8"), 0.9, at_most=False)
-    return found
+    return found + _files(documents)
 
 
 def queue_pairs(documents):

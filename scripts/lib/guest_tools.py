@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The programs of the project as nodes of a virtual cluster get them, for those scripts that do not need the tests."""
+"""The project's programs for the nodes of a virtual cluster, for scripts that do not need the tests."""
 
 import pathlib
 import subprocess
@@ -7,10 +7,10 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 USER_BUILD = ROOT / "build/user"
 
-# As ninja calls them, too: see scripts/demo and the Makefile.
+# These are also their names for ninja: see scripts/demo.
 PROGRAMS = ("apps/lite/lite", "apps/litectl/litectl", "apps/lite-perf/lite-perf", "examples/hello", "examples/hello++")
 
-# The arm grpc of lite-perf, where gRPC was there when it was built.
+# The arm grpc of lite-perf: built only if gRPC is installed.
 _GRPC = USER_BUILD / "apps/lite-perf/lite-perf-grpc.so"
 
 
@@ -20,7 +20,7 @@ def has_grpc():
 
 
 def install(directory):
-    """Strips them into a directory; returns them as the `files` of a Cluster: {path in the guest: path here}.
+    """Strips the programs into a directory; returns them as the `files` of a Cluster: {path in the guest: path here}.
 
     Unstripped they have twenty megabytes each, which a guest would have to read before it can start them.
     """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tables of extents as a peer sends them, and ranges as a user asks for them: what passes both
-// checks must be carried out within the extents.
+// Tables of extents as a peer sends them, and ranges as a user asks for them: a transfer that
+// passes both checks must stay within the extents.
 #include "fuzz.hpp"
 
 #include <vector>
@@ -34,8 +34,8 @@ std::vector<lite_extent> take_table(Input& input) {
     return table;
 }
 
-// As a transfer goes through the table: every piece inside its extent, all pieces together the
-// range.
+// Walks through the table as a transfer does: every piece is inside its extent, and the pieces make
+// up the range.
 void carry_out(const std::vector<lite_extent>& table, std::uint64_t offset, std::uint64_t length) {
     const auto n = static_cast<std::uint32_t>(table.size());
     auto i = lite_extent_find(table.data(), n, offset);
@@ -47,7 +47,7 @@ void carry_out(const std::vector<lite_extent>& table, std::uint64_t offset, std:
         const auto skip = offset - e.start;
         const auto take = e.length - skip < length ? e.length - skip : length;
         require(e.addr + skip + (take - 1) >= e.addr, "an address that wraps");
-        require(e.share < kShares, "a node that is none of the LMR's");
+        require(e.share < kShares, "a share that the LMR does not have");
         offset += take;
         length -= take;
         ++i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rings: what is taken and given back in any order, and what a peer says of records and bindings.
+// Rings: records taken and freed in any order, and what a peer says of records and bindings.
 #include "fuzz.hpp"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ void use_bind_reply(const std::uint8_t* payload, std::size_t size) {
     std::memcpy(&reply, payload, sizeof(reply));
     const auto n = le32_to_cpu(reply.n_chunks);
     const auto bytes = le32_to_cpu(reply.chunk_bytes);
-    require(size == sizeof(reply) + n * sizeof(std::uint64_t), "addresses that are not there");
+    require(size == sizeof(reply) + n * sizeof(std::uint64_t), "missing addresses");
     require(std::uint64_t{n} * bytes <= std::uint64_t{LITE_RING_UNITS_MAX} * LITE_RING_UNIT,
             "units without a number");
     const auto body =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Everything that comes from a peer: private data of connections, heads of messages, requests,
-// replies. What a check lets pass must be safe to use as the module uses it: here a reader walks
-// through it the same way.
+// replies. A message that passes its check must be safe to use: the fuzzer reads it in the same way
+// as the module.
 #include "fuzz.hpp"
 
 using namespace lite_fuzz;
@@ -106,7 +106,7 @@ void use_request(std::uint16_t call, const std::uint8_t* payload, std::size_t si
                 else
                     in += le16_to_cpu(op.length);
             }
-            require(bytes == payload + size, "PACK has bytes of nobody");
+            require(bytes == payload + size, "PACK has bytes of no operation");
             require(in <= LITE_PACK_IN_MAX, "PACK reads more than fits");
             break;
         }

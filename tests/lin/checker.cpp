@@ -54,8 +54,9 @@ class Search {
         assign_slots();
     }
 
-    // What nobody knows the end of is open for long, and may be much. Most of it, if it happened at
-    // all, is followed by something known: so at first few of them may happen in a row.
+    // Operations of unknown end stay open for long, and there may be many. Most of them, if they
+    // happened at all, are followed by a known operation. So the first search lets only one of them
+    // happen in a row, and each further search twice as many.
     Result run() {
         Result result;
         for (row_limit_ = 1;; row_limit_ *= 2) {
@@ -78,7 +79,7 @@ class Search {
         unsigned row;
     };
 
-    /// A configuration on the way, and what can be tried in it.
+    /// A configuration on the path of the search, and the choices in it.
     struct Step {
         std::size_t next;
         State state;
@@ -88,7 +89,7 @@ class Search {
     };
 
     Verdict search() {
-        // Each step back is to the last configuration with something left to try.
+        // Each step back goes to the last configuration that has choices left.
         while (!advance()) {
             if (seen_.size() > budget_)
                 return Verdict::undecided;
@@ -112,7 +113,7 @@ class Search {
         states_.clear();
     }
 
-    // What a process did not see the end of cannot happen when its death is over.
+    // An operation that its process did not see end cannot happen after the end of its death.
     void bind_to_deaths() {
         std::map<std::uint32_t, Index> deaths;
         bool shared = false;
@@ -130,7 +131,7 @@ class Search {
             if (operation.kind == Kind::die && !deaths.emplace(operation.process, i).second)
                 throw std::invalid_argument("dies twice: " + to_string(operation));
         }
-        // Else a death would be somebody else's, too.
+        // Else two processes would share a bit, and one's death would count for the other.
         if (shared && most >= readers_max)
             throw std::invalid_argument("too many processes for a lock that is shared");
         death_.assign(operations_.size(), none);
@@ -147,7 +148,7 @@ class Search {
         }
     }
 
-    // At the same time: begins first, as operations that touch overlap.
+    // At equal times begins come first, as operations that touch overlap.
     void order_events() {
         for (Index i = 0; i < operations_.size(); i++) {
             events_.push_back({operations_[i].begin, i, false});
@@ -160,7 +161,7 @@ class Search {
         });
     }
 
-    // Each open operation has a slot, in every configuration the same.
+    // Each open operation has one slot, the same in every configuration.
     void assign_slots() {
         std::vector<Index> free;
         Index slots = 0;
@@ -179,7 +180,7 @@ class Search {
         mask_.assign(slots / 64 + 1, 0);
     }
 
-    // What the operation makes of the state, if it can happen now.
+    // The state after the operation, if it can happen now.
     std::optional<State> outcome(Index i) const {
         const Index death = death_[i];
         if (death != none && open_[slot_[death]] == death && has(mask_, slot_[death]))
@@ -187,7 +188,7 @@ class Search {
         return apply(operations_[i], state_);
     }
 
-    /// Goes on in time to the next end of an operation that has not happened. True: there is none.
+    /// Advances in time to the next end of an operation that has not happened. True: none is left.
     bool advance() {
         for (;;) {
             for (; next_ < events_.size(); next_++) {
@@ -208,9 +209,9 @@ class Search {
         }
     }
 
-    // It is of no use to have such an operation happen later. Not so a write, which changes
-    // something then, and a death, after which what the process had under way is over; all others
-    // have answers that tell what they changed. Returns whether time can go on now.
+    // An operation that changes nothing now need not be tried later as well. Exceptions: a write,
+    // which may change the state later, and a death, which ends the operations of its process. The
+    // answers of all others fix what they change. Returns whether time can advance now.
     bool take_what_changes_nothing() {
         for (const Index i : open_) {
             if (i == none || has(mask_, slot_[i]) || operations_[i].optional() ||
@@ -224,14 +225,15 @@ class Search {
         return has(mask_, slot_[events_[next_].operation]);
     }
 
-    // False: this configuration leads nowhere, or is being looked at.
+    // False: this configuration was seen before.
     bool remember() {
         std::vector<std::uint64_t> key{next_, state_.value, state_.orphaned, state_.readers, row_};
         key.insert(key.end(), mask_.begin(), mask_.end());
         return seen_.insert(std::move(key)).second;
     }
 
-    // What is likely to be right comes first: who ends first, and what is known to have happened.
+    // The likeliest choices come first: the operation that ends now, then those known to have
+    // happened, by their ends.
     std::vector<Choice> choices() {
         std::vector<Choice> result;
         const Index ending = events_[next_].operation;
@@ -253,7 +255,7 @@ class Search {
                     limited_ = true;
                     continue;
                 }
-                // Of those that are open for ever and do the same, any one will do.
+                // Of equal operations that stay open for ever, one will do.
                 if (operation.end == never && death_[i] == none &&
                     !alike
                          .emplace(operation.kind, operation.a, operation.b,
@@ -295,7 +297,7 @@ class Search {
         }
     }
 
-    // Where the search came furthest is what a human wants to look at.
+    // The explanation shows where the search came furthest.
     void note() {
         if (next_ < furthest_)
             return;
@@ -345,7 +347,7 @@ class Search {
     // The present configuration: time is before events_[next_].
     std::size_t next_ = 0;
     State state_;
-    unsigned row_ = 0;  // so many of unknown answer have happened since the last other one
+    unsigned row_ = 0;  // operations of unknown answer that have happened since the last known one
     Mask mask_;
     std::vector<Index> open_;  // by slot: the operations that have begun and not ended
 
@@ -353,7 +355,7 @@ class Search {
     std::unordered_set<std::vector<std::uint64_t>, Hash> seen_;
     std::size_t budget_;
     unsigned row_limit_ = 1;
-    bool limited_ = false;  // something was not tried for that
+    bool limited_ = false;  // row_limit_ has excluded a choice
 
     std::size_t furthest_ = 0;
     std::set<State> states_;

@@ -13,7 +13,7 @@ std::uint64_t below(std::uint64_t limit, std::mt19937_64& random) {
     return std::uniform_int_distribution<std::uint64_t>(0, limit - 1)(random);
 }
 
-/// The moment at which an operation happens: with the answer that is right then.
+/// Lets an operation happen now, with the right answer.
 void happen(Operation& operation, State& state) {
     if (of_lock(operation.kind)) {
         const bool takes = operation.kind != Kind::unlock && operation.kind != Kind::unlock_shared;
@@ -60,7 +60,7 @@ class Generator {
             if (begun_ < shape_.operations || (holds && of_lock(kind)))
                 begin(running, holds);
         } else if (!running.happened && below(2, random_)) {
-            // A lock is waited for.
+            // The caller waits for a lock.
             if ((kind == Kind::lock || kind == Kind::lock_shared) && !holds && must_wait(running))
                 return;
             happen(running.operation, state_);
@@ -92,7 +92,7 @@ class Generator {
         running.operation.begin = time_;
     }
 
-    // The process of a lock dies; that of a word goes on.
+    // The caller of a lock operation dies; the caller of a word operation goes on.
     void lose(Running& running) {
         Operation& operation = running.operation;
         operation.answer = Answer::unknown;
@@ -215,7 +215,7 @@ std::vector<Operation> any_history(std::size_t operations, bool lock, std::mt199
         }
         history.push_back(operation);
     }
-    // Nobody acts when he is dead for certain.
+    // No process acts after the end of its death.
     std::erase_if(history, [death = history](const Operation& operation) {
         return std::ranges::any_of(death, [&](const Operation& other) {
             return other.kind == Kind::die && other.process == operation.process &&

@@ -14,22 +14,22 @@
 namespace lin {
 
 struct Shape {
-    std::uint32_t processes = 4;  ///< of which each has one operation under way, at the most
+    std::uint32_t processes = 4;  ///< each has at most one operation under way
     std::size_t operations = 100;
     std::vector<Kind> kinds;
-    std::uint64_t values = 1000;  ///< operands are below
-    double lost = 0;  ///< share of operations whose caller does not learn what became of them
+    std::uint64_t values = 1000;  ///< operands are below this
+    double lost = 0;              ///< share of operations with unknown answers
 };
 
-/// A history that is linearizable, as that is how it was made: each operation happens at a moment
-/// between its begin and its end.
+/// A linearizable history: the generator lets each operation happen at a moment between its begin
+/// and its end.
 std::vector<Operation> right_history(const Shape& shape, std::mt19937_64& random);
 
 /// A few operations with any answers at any times, most of them not linearizable.
 std::vector<Operation> any_history(std::size_t operations, bool lock, std::mt19937_64& random);
 
-/// Tries each order of all operations that are known to have happened and any of the others. For
-/// few operations.
+/// Tries each order of the operations that are known to have happened, with each subset of the
+/// others. For few operations.
 bool brute_force(const std::vector<Operation>& operations);
 
 }  // namespace lin

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What processes did to words that they share, as they saw it: the input of the checker.
+// The operations of processes on words that they share, as the processes saw them: the input of the
+// checker.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,10 @@
 
 namespace lin {
 
-/// Of any clock that all processes of a history share and that never goes back.
+/// Time of a clock that all processes of a history share and that never goes back.
 using Time = std::uint64_t;
 
-/// End of what nobody has seen the end of: it may still take effect.
+/// End of an operation that no process has seen end: it may still take effect.
 inline constexpr Time never = std::numeric_limits<Time>::max();
 
 enum class Kind : std::uint8_t {
@@ -30,15 +31,15 @@ enum class Kind : std::uint8_t {
     unlock,
     lock_shared,  ///< also if it does not wait
     unlock_shared,
-    die,  ///< the process is killed; what it holds becomes free, some time from then on, and
+    die,  ///< the process is killed; its locks become free, at once or later, and exclusive ones
           ///< orphaned
 };
 
 enum class Answer : std::uint8_t {
     done,        ///< with the old value, if the kind has one
-    owner_dead,  ///< of what takes a lock: got it, and who had it alone before has died
-    busy,        ///< likewise: somebody else had it
-    not_owner,   ///< of what gives it back: the caller does not have it
+    owner_dead,  ///< of lock operations: got it, and the last exclusive holder has died
+    busy,        ///< of lock operations: another process had it
+    not_owner,   ///< of unlock operations: the caller does not have it
     unknown,     ///< time-out, killed caller, broken connection: it took effect, or not, or will
 };
 
@@ -53,7 +54,7 @@ struct Operation {
     Time begin = 0;            ///< not later than the call
     Time end = never;          ///< not earlier than its return, unless the answer is unknown
 
-    /// Not known to have taken effect.
+    /// It may not have taken effect.
     bool optional() const { return answer == Answer::unknown; }
 };
 

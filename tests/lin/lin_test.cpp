@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Of the checker: histories that are right, histories with every kind of wrong in them, all small
-// ones against brute force, and that large ones take no time.
+// Tests of the checker: right histories, histories with every kind of error, small histories
+// against brute force, and the cost of large histories.
 #include <algorithm>
 #include <stdexcept>
 
@@ -28,7 +28,7 @@ Operation answered(Operation operation, Answer answer) {
     return operation;
 }
 
-/// Whose caller got no answer; it may take effect until @end.
+/// The same operation without an answer; it may take effect until @end.
 Operation lost(Operation operation, Time end = never) {
     operation.answer = Answer::unknown;
     operation.end = end;
@@ -69,12 +69,12 @@ TEST_CASE("one after the other") {
                op(1, 2, 3, Kind::fetch_add, 1, ~std::uint64_t{0}), op(1, 4, 5, Kind::read, 0, 0)}));
 }
 
-TEST_CASE("the order of what overlaps is free") {
+TEST_CASE("overlapping operations have no order") {
     CHECK(right({op(1, 0, 10, Kind::fetch_add, 1, 1), op(2, 0, 10, Kind::fetch_add, 1, 0)}));
     CHECK(right({op(1, 0, 10, Kind::write, 1), op(2, 2, 3, Kind::read, 0, 0),
                  op(2, 4, 5, Kind::read, 0, 1)}));
     CHECK(right({op(1, 0, 5, Kind::write, 1), op(2, 5, 6, Kind::read, 0, 0)}));  // they touch
-    // A cycle that no order of two can break: each must have been first.
+    // Wrong in both orders: each operation would have to come after the other.
     CHECK(wrong({op(1, 0, 10, Kind::fetch_add, 1, 1), op(2, 0, 10, Kind::fetch_add, 1, 1)}));
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("wrong: a lost update") {
 
 TEST_CASE("wrong: a stale value") {
     CHECK(wrong({op(1, 0, 1, Kind::write, 1), op(2, 2, 3, Kind::read, 0, 0)}));
-    // Seen, and then not any more.
+    // One process sees the new value, and then another one the old.
     CHECK(wrong({op(1, 0, 10, Kind::write, 1), op(2, 1, 2, Kind::read, 0, 1),
                  op(3, 3, 4, Kind::read, 0, 0)}));
     CHECK(wrong({op(1, 0, 1, Kind::fetch_add, 3, 0), cas(2, 2, 3, 0, 1, 0)}));
@@ -101,8 +101,8 @@ TEST_CASE("wrong: a stale value") {
 TEST_CASE("wrong: a value out of nowhere") {
     CHECK(wrong({op(1, 0, 9, Kind::write, 1), op(2, 0, 9, Kind::read, 0, 2)}));
     CHECK(wrong({op(1, 5, 9, Kind::write, 1), op(2, 0, 4, Kind::read, 0, 1)}));  // too early
-    CHECK(wrong({cas(1, 0, 9, 5, 1, 0), op(2, 10, 11, Kind::read, 0, 1)}));  // it failed, and yet
-    CHECK(wrong({cas(1, 0, 9, 0, 1, 0), op(2, 10, 11, Kind::read, 0, 0)}));  // it did not, and yet
+    CHECK(wrong({cas(1, 0, 9, 5, 1, 0), op(2, 10, 11, Kind::read, 0, 1)}));      // cas failed
+    CHECK(wrong({cas(1, 0, 9, 0, 1, 0), op(2, 10, 11, Kind::read, 0, 0)}));      // cas succeeded
     CHECK(wrong({op(1, 0, 9, Kind::fetch_and, 1, 0), op(2, 10, 11, Kind::read, 0, 1)}));
 }
 
@@ -111,12 +111,12 @@ TEST_CASE("a write that would change nothing now may be needed later") {
                  op(3, 2, 5, Kind::write, 1), op(4, 6, 9, Kind::read, 0, 1)}));
 }
 
-TEST_CASE("what nobody knows the end of") {
+TEST_CASE("an operation without a known end") {
     const Operation add = lost(op(1, 0, 1, Kind::fetch_add, 1));
     CHECK(right({add, op(2, 2, 3, Kind::read, 0, 0)}));
     CHECK(right({add, op(2, 2, 3, Kind::read, 0, 1)}));
     CHECK(right({add, op(2, 2, 3, Kind::read, 0, 0), op(2, 4, 5, Kind::read, 0, 1)}));  // late
-    SECTION("wrong: it happens twice, or before it begins, or something else happens") {
+    SECTION("wrong: it happens twice, or before it begins, or does something else") {
         CHECK(wrong({add, op(2, 2, 3, Kind::read, 0, 2)}));
         CHECK(wrong({lost(op(1, 5, 9, Kind::fetch_add, 1)), op(2, 2, 3, Kind::read, 0, 1)}));
         CHECK(wrong({add, op(2, 2, 3, Kind::swap, 5, 1), op(2, 4, 5, Kind::read, 0, 6)}));
@@ -125,12 +125,12 @@ TEST_CASE("what nobody knows the end of") {
     SECTION("wrong: it is undone") {
         CHECK(wrong({add, op(2, 2, 3, Kind::read, 0, 1), op(2, 4, 5, Kind::read, 0, 0)}));
     }
-    SECTION("it may have an end after all") {
+    SECTION("it may have an end, but no answer") {
         CHECK(right({lost(add, 3), op(2, 2, 5, Kind::read, 0, 1)}));
         CHECK(right({lost(add, 3), op(2, 4, 5, Kind::read, 0, 0), op(2, 6, 7, Kind::read, 0, 0)}));
         CHECK(wrong({lost(add, 3), op(2, 4, 5, Kind::read, 0, 0), op(2, 6, 7, Kind::read, 0, 1)}));
     }
-    SECTION("several of them") {
+    SECTION("several such operations") {
         CHECK(right({add, add, add, op(2, 2, 3, Kind::read, 0, 2), op(2, 4, 5, Kind::read, 0, 3)}));
         CHECK(wrong({add, add, add, op(2, 2, 3, Kind::read, 0, 4)}));
         CHECK(right({lost(cas(1, 0, 1, 0, 7, 0)), lost(cas(2, 0, 1, 7, 8, 0)),
@@ -151,7 +151,7 @@ TEST_CASE("a lock") {
         CHECK(wrong({first, op(2, 2, 3, Kind::trylock), op(1, 4, 5, Kind::unlock)}));
         CHECK(wrong({first, op(1, 2, 3, Kind::lock)}));
     }
-    SECTION("wrong: unlocked by another, or by nobody, or twice") {
+    SECTION("wrong: unlocked by another process, or while free, or twice") {
         CHECK(wrong({first, op(2, 2, 3, Kind::unlock)}));
         CHECK(wrong({op(1, 0, 1, Kind::unlock)}));
         CHECK(wrong({first, op(1, 2, 3, Kind::unlock), op(1, 4, 5, Kind::unlock)}));
@@ -164,7 +164,7 @@ TEST_CASE("a lock") {
     }
 }
 
-TEST_CASE("a lock whose holder dies") {
+TEST_CASE("the holder of a lock dies") {
     const Operation first = op(1, 0, 1, Kind::lock);
     const Operation told = answered(op(2, 4, 9, Kind::lock), Answer::owner_dead);
     CHECK(right({first, death(1, 3), told}));
@@ -173,34 +173,34 @@ TEST_CASE("a lock whose holder dies") {
     CHECK(right({first, death(1, 3),
                  answered(op(2, 4, 9, Kind::trylock), Answer::busy)}));  // not yet noticed
     CHECK(right({first, death(1, 3), answered(op(2, 4, 9, Kind::trylock), Answer::owner_dead)}));
-    SECTION("wrong: nobody is told, or too many, or without a reason") {
+    SECTION("wrong: owner_dead is missing, or comes twice, or without a death") {
         CHECK(wrong({first, death(1, 3), op(2, 4, 9, Kind::lock)}));
         CHECK(wrong({first, death(1, 3), told, op(2, 10, 11, Kind::unlock),
                      answered(op(3, 12, 13, Kind::lock), Answer::owner_dead)}));
         CHECK(wrong({first, op(1, 2, 3, Kind::unlock), told}));
         CHECK(wrong({first, op(1, 2, 3, Kind::unlock), death(1, 3), told}));
         CHECK(wrong({death(1, 3), told}));
-        CHECK(wrong({first, death(3, 3), told}));  // another one died
+        CHECK(wrong({first, death(3, 3), told}));  // another process died
     }
     SECTION("wrong: free before the death, or not at its known end") {
         CHECK(wrong({first, death(1, 10), told}));
         CHECK(wrong({first, answered(death(1, 3, 5), Answer::done),
                      answered(op(2, 6, 9, Kind::trylock), Answer::busy)}));
     }
-    SECTION("killed in lock: it had it, or not") {
+    SECTION("killed in lock: before or after it got the lock") {
         const Operation tries = lost(op(1, 0, 1, Kind::lock));
         CHECK(right({tries, death(1, 3), told}));
         CHECK(right({tries, death(1, 3), op(2, 4, 9, Kind::lock)}));
         CHECK(right({tries, answered(death(1, 3, 5), Answer::done), op(2, 6, 9, Kind::lock)}));
     }
-    SECTION("killed in unlock: it was done, or not") {
+    SECTION("killed in unlock: before or after it took effect") {
         const Operation tries = lost(op(1, 2, 3, Kind::unlock));
         CHECK(right({first, tries, death(1, 3), told}));
         CHECK(right({first, tries, death(1, 3), op(2, 4, 9, Kind::lock)}));
         CHECK(wrong({first, tries, death(1, 3), op(2, 4, 9, Kind::lock),
                      answered(op(3, 10, 11, Kind::lock), Answer::owner_dead)}));
     }
-    SECTION("wrong: the dead get it after their death is over") {
+    SECTION("wrong: a process gets the lock after the end of its death") {
         const Operation tries = lost(op(1, 0, 1, Kind::lock));
         CHECK(
             wrong({op(2, 0, 1, Kind::lock), tries, answered(death(1, 3, 5), Answer::done),
@@ -208,7 +208,7 @@ TEST_CASE("a lock whose holder dies") {
         CHECK(right({op(2, 0, 1, Kind::lock), tries, death(1, 3), op(2, 6, 7, Kind::unlock),
                      answered(op(3, 8, 9, Kind::trylock), Answer::busy)}));
     }
-    SECTION("one that goes on in spite of a time-out may have it") {
+    SECTION("a process that goes on after a time-out may have the lock") {
         const Operation tries = lost(op(2, 2, 3, Kind::lock));
         CHECK(
             right({first, tries, op(1, 4, 5, Kind::unlock),
@@ -224,27 +224,27 @@ TEST_CASE("a lock that is shared") {
                  op(3, 0, 9, Kind::lock)}));
     CHECK(right({first, answered(op(2, 2, 3, Kind::trylock), Answer::busy)}));
     CHECK(right({first, answered(op(2, 2, 3, Kind::unlock_shared), Answer::not_owner)}));
-    SECTION("wrong: with one who has it alone") {
+    SECTION("wrong: shared beside an exclusive holder") {
         CHECK(wrong({first, second, op(1, 4, 5, Kind::unlock_shared), op(3, 0, 9, Kind::lock)}));
         CHECK(wrong({op(1, 0, 1, Kind::lock), op(2, 2, 3, Kind::lock_shared)}));
         CHECK(wrong({first, op(1, 2, 3, Kind::lock)}));
     }
-    SECTION("wrong: given back by another, or as what it is not") {
+    SECTION("wrong: unlocked by another process, or in the wrong mode") {
         CHECK(wrong({first, op(2, 2, 3, Kind::unlock_shared)}));
         CHECK(wrong({first, op(1, 2, 3, Kind::unlock)}));
         CHECK(wrong({op(1, 0, 1, Kind::lock), op(1, 2, 3, Kind::unlock_shared)}));
     }
-    SECTION("wrong: busy while nobody has it") {
+    SECTION("wrong: busy while it is free") {
         CHECK(wrong({answered(op(1, 0, 1, Kind::lock_shared), Answer::busy)}));
     }
-    SECTION("the death of one who shares it is no news") {
+    SECTION("the death of a shared holder is not reported") {
         CHECK(right({first, second, death(1, 4), op(2, 6, 7, Kind::unlock_shared),
                      op(3, 8, 9, Kind::lock)}));
         CHECK(wrong({first, death(1, 4), answered(op(3, 8, 9, Kind::lock), Answer::owner_dead)}));
         CHECK(wrong({first, answered(death(1, 4, 5), Answer::done),
                      answered(op(3, 8, 9, Kind::trylock), Answer::busy)}));
     }
-    SECTION("that of one who had it alone is, until somebody has it alone") {
+    SECTION("the death of an exclusive holder is reported up to the next exclusive holder") {
         const Operation alone = op(3, 0, 1, Kind::lock);
         const Operation told = answered(op(1, 4, 5, Kind::lock_shared), Answer::owner_dead);
         const Operation told_too = answered(op(2, 4, 5, Kind::lock_shared), Answer::owner_dead);
@@ -256,7 +256,7 @@ TEST_CASE("a lock that is shared") {
     }
 }
 
-TEST_CASE("each word for itself") {
+TEST_CASE("each word is checked separately") {
     auto at = [](std::uint64_t key, Operation operation) {
         operation.key = key;
         return operation;
@@ -275,7 +275,7 @@ TEST_CASE("each word for itself") {
                Catch::Contains("word 0x10") && Catch::Contains("[8, 9] process 1: read -> 0x1"));
 }
 
-TEST_CASE("what makes no sense is refused") {
+TEST_CASE("histories that make no sense are refused") {
     CHECK_THROWS_AS(verdict({op(1, 5, 4, Kind::read)}), std::invalid_argument);
     CHECK_THROWS_AS(verdict({op(1, 5, never, Kind::read)}), std::invalid_argument);
     CHECK_THROWS_AS(verdict({op(1, 0, 1, Kind::read), op(1, 2, 3, Kind::lock)}),
@@ -301,7 +301,7 @@ TEST_CASE("small histories against brute force") {
             UNSCOPED_INFO(to_string(operation));
         FAIL("brute force says " << wanted);
     }
-    // Both verdicts are put to the test.
+    // Both verdicts are frequent enough.
     CHECK(right_ones > rounds / 20);
     CHECK(right_ones < rounds - rounds / 20);
 }
@@ -339,7 +339,7 @@ TEST_CASE("large right histories") {
     const Result result = check(history);
     CHECK(result.explanation.empty());
     CHECK(result.verdict == Verdict::linearizable);
-    // What it costs, whatever the machine: few dead ends.
+    // The cost, independent of the machine: few dead ends.
     CHECK(result.configurations < 10 * history.size());
 }
 

@@ -72,7 +72,7 @@ std::string answer(const Operation& operation) {
     return "?";
 }
 
-/// What a word operation leaves behind; the value before is all that it can answer.
+/// The value of the word after the operation.
 std::uint64_t value_after(const Operation& operation, std::uint64_t value) {
     switch (operation.kind) {
         case Kind::write:
@@ -106,12 +106,13 @@ std::optional<State> take(const Operation& operation, State state) {
     const bool taken = state.value || (shared ? state.readers & bit(operation) : state.readers);
     switch (operation.answer) {
         case Answer::busy:
-            // Who wants to share it may have to let somebody pass who waits to have it alone.
+            // A shared taker may be refused although only others share the lock: an exclusive taker
+            // that waits goes first.
             if (!state.value && !state.readers)
                 return {};
             return state;
         case Answer::unknown:
-            // One that finds it taken, and gives up, has changed nothing.
+            // A taker that finds the lock taken, and gives up, has changed nothing.
             if (taken)
                 return state;
             break;

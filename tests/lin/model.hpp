@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a word, or a lock, is when one operation comes after the other.
+// The sequential model of a word, and of a lock.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace lin {
 struct State {
     std::uint64_t value = 0;  ///< of the word; of a lock: 1 + the process that has it, or 0
     bool orphaned =
-        false;  ///< of a lock: who had it alone has died, and nobody has had it so since
+        false;  ///< of a lock: its exclusive holder has died, and there was no other since
     std::uint64_t readers = 0;  ///< of a lock: bits of the processes that share it
 
     bool operator==(const State&) const = default;
@@ -26,14 +26,14 @@ struct State {
     }
 };
 
-/// What the operation makes of the state, or nothing if it cannot have had this answer then. One of
-/// unknown answer has any.
+/// The state after the operation, or nothing if it cannot have had this answer in this state. An
+/// operation of unknown answer may have had any.
 ///
-/// A lock is robust: when who has it alone dies it becomes free, and the next one to get it is told
-/// so; those who share it are all told, until somebody has it alone. It is not recursive.
+/// A lock is robust: when its exclusive holder dies it becomes free, and every shared holder is
+/// told so, up to and including the next exclusive holder. It is not recursive.
 std::optional<State> apply(const Operation& operation, State state);
 
-/// Processes that share locks are below that.
+/// Processes that share locks have lower numbers.
 inline constexpr std::uint32_t readers_max = 64;
 
 /// "0x11", "free", "process 3".

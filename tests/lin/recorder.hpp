@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How operations get into a history.
+// Records the operations of a history.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@ namespace lin {
 /// CLOCK_MONOTONIC, in ns: the same for all processes of a machine.
 Time now();
 
-/// Room for what some processes do, each in a part of its own: memory that they share, so that what
-/// one has written down stays there when it is killed. Made before they are forked.
+/// Room for the operations of several processes, each in a part of its own. It is shared memory, so
+/// the records of a killed process survive. Make it before the processes are forked.
 class Recorder {
   public:
     Recorder(std::size_t parts, std::size_t room);
@@ -32,10 +32,10 @@ class Recorder {
         /// std::length_error when there is no room left.
         void begin(Operation operation);
 
-        /// After it. One that is never called is that of an operation that nobody saw the end of.
+        /// Call this after the operation. Without it the operation has no known end.
         void end(Answer answer, std::uint64_t result = 0);
 
-        /// It has no effect and never will (it was refused): it need not be in the history.
+        /// Removes the operation: it was refused, and will never take effect.
         void cancel();
 
         std::size_t left() const { return room_ - count_.load(std::memory_order_relaxed); }
@@ -49,7 +49,7 @@ class Recorder {
 
     Part& part(std::size_t i) { return parts_[i]; }
 
-    /// All of it, when nobody writes any more.
+    /// All operations. Call it when all processes have stopped writing.
     std::vector<Operation> history() const;
 
   private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What threads and processes really did, written down and checked.
+// Records operations of real threads and processes, and checks them.
 #include "recorder.hpp"
 
 #include <sys/mman.h>
@@ -55,7 +55,7 @@ TEST_CASE("threads that count with an atomic") {
     CHECK(result.verdict == Verdict::linearizable);
 }
 
-TEST_CASE("wrong: threads that count without one") {
+TEST_CASE("wrong: threads that count without an atomic") {
     Recorder recorder(2, 1);
     Word word = 0;
     std::barrier both_have_read(2);
@@ -108,7 +108,7 @@ TEST_CASE("a process that is killed") {
     CHECK(check_all(history).verdict == Verdict::not_linearizable);
 }
 
-TEST_CASE("parts have an end, and what was refused is not in them") {
+TEST_CASE("a part can be full, and refused operations are not in it") {
     Recorder recorder(1, 2);
     Recorder::Part& part = recorder.part(0);
     part.begin(adding(0));

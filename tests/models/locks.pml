@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Handing a lock on (kernel/service/lock*.c): N takers want it, ROUNDS times
- * each. Never do two have it; nobody waits for ever; and who has it after
- * somebody died with it has been told.
+ * Handing a lock on (kernel/sync/lock*.c): N takers take it, ROUNDS times each.
+ * Checked: two takers never hold it at once; no taker waits for ever; and after
+ * a holder has died, the next holder has been told so.
  *
- * What is modelled: the word and every swap of it; the home's owner and queue;
- * WAIT, RELEASE, GRANT and PROBE as messages that take their time, overtake each
- * other, and are delivered twice; swaps and GRANTs whose answers are lost; takers
- * that give up waiting, or taking; processes that die with the lock, and nodes
- * that do. A claim is (taker, round). What is not: sharing; LMRs that go; the
- * order of the queue (it is one); time.
+ * Modelled: the word and every swap of it; the home's owner and queue; WAIT,
+ * RELEASE, GRANT and PROBE as messages that take their time, overtake each
+ * other, and are delivered twice; lost answers to swaps and GRANTs; takers that
+ * give up waiting, or taking; processes and nodes that die while they hold
+ * the lock. A claim is (taker, round). Not modelled: sharing; LMRs that are
+ * freed; the order of the queue (it is first in, first out); time.
  *
- * TROUBLES says how much goes wrong in a run. tests/models/run says which of
- * these changes of the protocol must be found to be wrong:
+ * TROUBLES says how much goes wrong in a run. Each of these macros breaks the
+ * protocol; tests/models/run says which of them the checker must find:
  *
- *   NO_REFUSE    a taker that has gone is not asked whether it still wants it
- *   NO_PROBE     a word is believed
- *   NO_RELEASE   who finds the word MANAGED when he gives it back leaves it so
+ *   NO_REFUSE    a taker that no longer wants the lock does not refuse a GRANT
+ *   NO_PROBE     the home believes the word: it does not ask its holder
+ *   NO_RELEASE   a holder that finds the word MANAGED sends no RELEASE
  *   LATE_BACK    a lock counts as managed until its word has been handed back
- *   NO_SWEEP     the end of a node is not noticed
- *   NO_EARLY     who is in the word, and gives it back before the home has seen
- *                him there, is told that he did not have it
- *   NO_BOTH      likewise, if he is in the queue as well: it ends his place there,
- *                and nothing else
- *   NO_ASK       who was in the word, and refuses the lock, is not asked how he
- *                gives it back
- *   NO_DIED      a death that the next one did not hear of is not told to another
- *   NO_HAD       a GRANT that comes again is refused by who had it
- *   UNSURE_IS_NO a swap whose answer was lost counts as not done
+ *   NO_SWEEP     the home does not notice the end of a node
+ *   NO_EARLY     a RELEASE by the holder in the word is lost if the home has not
+ *                yet seen that holder there
+ *   NO_BOTH      the same if that holder is in the queue as well: its RELEASE
+ *                ends its place in the queue, and nothing else
+ *   NO_ASK       the home does not ask a holder that was in the word, and refuses
+ *                a GRANT, how it gave the lock back
+ *   NO_DIED      if a taker never learns of the death that its GRANT reports, the
+ *                next taker is not told either
+ *   NO_HAD       a taker that had the lock refuses a repeated GRANT
+ *   UNSURE_IS_NO a swap without an answer counts as not done
  *
- * With PROBE_ANY not only who was found in the word is asked (PROBE), but any
- * owner; without that, it shows, nobody waits for ever who leaves the word alone.
+ * With PROBE_ANY the home asks (PROBE) any owner, not only one that it found in
+ * the word. The model without it shows that no taker that leaves the word alone
+ * waits for ever.
  */
 #ifndef N
 #define N 3
@@ -48,7 +50,7 @@
 #define FREE (TICKETS + 1)
 #define MANAGED (TICKETS + 2)
 #define DIED (TICKETS + 3)
-/* HELD by the first taker, but not true: copied from somewhere else, say. */
+/* HELD by the first taker, but false: copied from another lock, say. */
 #define STALE (TICKETS + 4)
 #define held(w) ((w) < TICKETS || (w) == STALE)
 #define taker_of(t) ((t) == STALE -> 0 : (t) / ROUNDS)
@@ -65,12 +67,12 @@ byte troubles = TROUBLES;
 
 /* At the takers, by ticket. */
 mtype claim[TICKETS] = AWAY;
-bool told[TICKETS];         /* that somebody died */
+bool told[TICKETS];         /* that a holder died */
 bool had[TICKETS];          /* it was granted */
 byte end_of[TICKETS];       /* LEFT: how */
 bool alive[N] = true;       /* its node */
 
-/* On their way. */
+/* Messages in flight. */
 bool wait_msg[TICKETS];
 byte release_msg[TICKETS];
 bool grant_msg[TICKETS];
@@ -79,7 +81,7 @@ bool refused_msg[TICKETS];
 /* At the home. */
 bool managed;
 bool settling;
-byte early[TICKETS];        /* given back meanwhile: how */
+byte early[TICKETS];        /* RELEASE while settling: how */
 bool died;
 bool probe;
 byte owner = NONE;
@@ -89,9 +91,9 @@ byte queue[TICKETS];
 byte queued;
 bool swept[N];
 
-/* What is to be shown. */
+/* For the assertions. */
 byte inside;
-bool broken;                /* somebody died with it, and nobody knows */
+bool broken;                /* a holder died, and no taker has been told */
 byte finished;
 
 inline find(t, at)
@@ -128,7 +130,7 @@ inline disown(how)
 	probe = false
 }
 
-/* What is under way for one claim: each is done at any time, or later. */
+/* The messages of one claim: each is served at any time. */
 proctype messages(byte t)
 {
 	byte at;
@@ -137,13 +139,13 @@ end:	do
 	/* At the home: WAIT, */
 	:: atomic {
 		wait_msg[t] ->
-		/* It may come once more. */
+		/* It may be delivered again. */
 		if
 		:: wait_msg[t] = false
 		:: troubles > 0 -> troubles--
 		fi;
 		if
-		/* A session with who counts as dead is no session. */
+		/* A node that counts as dead has no session. */
 		:: swept[taker_of(t)] -> wait_msg[t] = false
 		:: !swept[taker_of(t)] && owner == t -> grant_msg[t] = true
 		:: else ->
@@ -155,7 +157,7 @@ end:	do
 		fi;
 		at = 0
 	}
-	/* RELEASE, which is answered, */
+	/* RELEASE, which the home answers, */
 	:: atomic {
 		release_msg[t] ->
 		if
@@ -172,7 +174,7 @@ end:	do
 				fi
 #endif
 #ifndef NO_EARLY
-			/* It may be who is in the word. */
+			/* It may be the holder in the word. */
 			:: at == queued && settling ->
 				early[t] = release_msg[t]
 			:: at == queued && !settling
@@ -188,7 +190,7 @@ end:	do
 		fi;
 		at = 0
 	}
-	/* and that a GRANT was refused. */
+	/* and the refusal of a GRANT. */
 	:: atomic {
 		refused_msg[t] ->
 		refused_msg[t] = false;
@@ -207,7 +209,7 @@ end:	do
 		grant_msg[t] ->
 		if
 		:: grant_msg[t] = false
-		/* Its answer is lost, so it is said again. */
+		/* Its answer is lost, so the home sends it again. */
 		:: troubles > 0 -> troubles--
 		fi;
 		if
@@ -218,7 +220,7 @@ end:	do
 			told[t] = told[t] || (owner == t && owner_told)
 		:: alive[taker_of(t)] && claim[t] == HOLDING
 #ifndef NO_HAD
-		/* On its way back: how it ends is for RELEASE to say. */
+		/* It is giving the lock back: RELEASE will say how. */
 		:: alive[taker_of(t)] && had[t] &&
 		   (claim[t] == ENDING || claim[t] == LEFT)
 #endif
@@ -228,7 +230,7 @@ end:	do
 #endif
 		fi
 	}
-	/* and what is given back in the background. */
+	/* and giving the lock back in the background. */
 	:: atomic {
 		claim[t] == LEFT && !release_msg[t] && alive[taker_of(t)] ->
 		if
@@ -241,7 +243,7 @@ end:	do
 	od
 }
 
-/* Who is next. */
+/* Grants the lock to the first in the queue. */
 active proctype grants()
 {
 	byte at;
@@ -265,7 +267,7 @@ active proctype work()
 	byte was, at;
 
 end:	do
-	/* Settle: swap whatever there is for MANAGED. */
+	/* Settle: swap the word for MANAGED, whatever it is. */
 	:: atomic {
 		!managed && queued > 0 ->
 		was = word;
@@ -296,7 +298,7 @@ end:	do
 			find(was, at);
 			if
 			:: at < queued ->
-				/* He did not know. */
+				/* The taker did not know that its swap was done. */
 				unqueue(at);
 				grant_msg[was] = true
 			:: else -> probe = true
@@ -314,16 +316,16 @@ end:	do
 		:: owner != STALE && claim[owner] == AWAY -> disown(UNUSED)
 		:: owner != STALE && claim[owner] == LEFT && !had[owner] ->
 			disown(end_of[owner])
-		/* Also of one that was granted: there will be a RELEASE. */
+		/* Also if it was granted: a RELEASE will follow. */
 		:: else -> probe = false
 		fi
 	}
 #endif
 #ifdef PROBE_ANY
-	/* As long as others wait any owner is asked. */
+	/* While others wait, the home asks any owner. */
 	:: atomic { managed && owner != NONE && queued > 0 && !probe -> probe = true }
 #endif
-	/* Hand back: it is not managed before it is swapped. */
+	/* Hand back: the lock stops being managed before the swap. */
 #ifndef LATE_BACK
 	:: atomic { managed && owner == NONE && queued == 0 -> managed = false };
 	   atomic {
@@ -348,7 +350,7 @@ end:	do
 }
 
 #ifndef NO_SWEEP
-/* The home counts a node as dead: later than it dies. */
+/* The home counts a node as dead: some time after it died. */
 proctype sweep(byte i)
 {
 	byte at;
@@ -371,7 +373,7 @@ end:	atomic {
 
 inline die()
 {
-	/* The home hears of it later; nothing of it is sent any more. */
+	/* The home notices later; the node sends nothing any more. */
 	alive[i] = false;
 	claim[t] = AWAY;
 	goto dead
@@ -391,7 +393,7 @@ proctype taker(byte i)
 again:		atomic {
 			if
 			:: word == FREE || word == DIED || word == t ->
-				/* Nobody passes the queue of a managed lock. */
+				/* No taker overtakes the queue of a managed lock. */
 				assert(!managed);
 				told[t] = (word == DIED) || (word == t && told[t]);
 				word = t;
@@ -403,7 +405,7 @@ again:		atomic {
 					unsure = true
 				fi
 			:: else ->
-				/* Only the home can have replaced ours. */
+				/* Only the home can have replaced our ticket. */
 				claim[t] = WAITING;
 				wait_msg[t] = true
 			fi
@@ -413,7 +415,7 @@ again:		atomic {
 			if
 #ifndef UNSURE_IS_NO
 			:: goto again
-			/* Out of reach: the caller is told so. */
+			/* The word is out of reach: the caller gets an error. */
 			:: atomic {
 				end_of[t] = (told[t] -> DEAD : UNUSED);
 				claim[t] = LEFT
@@ -444,7 +446,7 @@ again:		atomic {
 			fi
 		:: else
 		fi;
-		/* It is ours. */
+		/* This taker holds the lock. */
 		atomic {
 			assert(inside == 0);
 			assert(!broken || told[t]);
@@ -507,6 +509,6 @@ init
 			run taker(i)
 		}
 	}
-	/* Nobody waits for ever. */
+	/* No taker waits for ever. */
 	finished == N
 }

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Taking a name (kernel/memory/names/claim.c): three homes want the same one at the
- * same time. Never do two have it that see each other, and somebody gets it.
+ * Taking a name (kernel/memory/names/claim.c): three homes take the same name at
+ * the same time. Checked: two homes that see each other never both get it, and
+ * one home gets it.
  *
- * What is modelled: flags, PROBE with its precedence, yielding, the directory
- * with ENTER and what is entered there in vain, DROP; views of the membership
- * that change one by one and not at once, so that two homes may take different
- * nodes for the directory. What is not: time-outs (a wait ends when what it
- * waits for has happened, or its node is down), lost wake-ups (a wait is a
- * guard), more than one LMR of a home, a second life of a name.
+ * Modelled: flags, PROBE with its precedence, yielding, the directory with ENTER
+ * and stale entries, DROP; views of the membership that change one after the
+ * other, so that two homes may take different nodes for the directory. Not
+ * modelled: time-outs (a wait ends when its condition holds, or its node is
+ * down), lost wake-ups (a wait is a guard), more than one LMR of a home, a
+ * second life of a name.
  *
  * tests/models/run says with which of these it is checked:
  *
- *   JOIN     the last node is new: the others see it, and it them, one after the
- *            other; the responder of a connection uses it first
+ *   JOIN     the last node is new: sessions with the others begin one after the
+ *            other; either end of a session may use it first
  *   CRASH    a node dies, at any time; the others notice one by one
- *   FAIL     the LMR of a reserved name may turn out not to be possible
+ *   FAIL     the LMR of a reserved name may fail to be made
  *   SPLIT    the first two nodes are down for each other, but not for the last
  *
- * and which changes of the protocol must be found to be wrong:
+ * and which of these faults in the protocol the checker must find:
  *
  *   NO_FLAG       a home raises no flag while it asks
  *   NO_SESSION    PROBE is answered in a session that the answerer does not use
- *   NO_WAIT       a BUSY node of a higher id is taken for one that is FREE
- *   NO_DIRECTORY  nothing is entered there
- *   NO_YIELD      who has no precedence waits with its flag up
+ *   NO_WAIT       a BUSY node of a higher id counts as FREE
+ *   NO_DIRECTORY  no home enters its name in the directory
+ *   NO_YIELD      a home without precedence waits with its flag up
  */
 #define N 3
 
@@ -37,12 +38,12 @@ mtype state[N] = NONE;
 mtype outcome[N] = NOTHING;
 row view[N];            /* view[i].to[j]: i has a session with j */
 byte changes[N];
-byte entry[N];          /* at directory i: who has the name, + 1 */
+byte entry[N];          /* at directory i: the home that has the name, + 1 */
 bool alive[N] = true;
 bool may_fail = true;
 bool dead_won;
 
-/* Highest id that is seen: any rule will do that depends on the view only. */
+/* The highest id in view: any rule will do that depends on the view only. */
 inline directory(i, d)
 {
 	d = N - 1;
@@ -61,7 +62,7 @@ inline directory(i, d)
 #define up(i, j) (view[i].to[j])
 #define busy(j) (state[j] == CLAIMING)
 
-/* Wait until j answers, or is down; the caller looks at its state then. */
+/* Wait until j answers, or is down; then the caller looks at the state of j. */
 #define answered(i, j) (!up(i, j) || answers(i, j))
 #define settled(i, j) (!up(i, j) || (answers(i, j) && !busy(j)))
 
@@ -125,8 +126,8 @@ proctype home(byte i)
 	skip;
 #ifdef JOIN
 	/*
-	 * A node works when it has tried to connect to all; whom it has not
-	 * met then it waits for.
+	 * A node takes names only after it has tried to connect to all others;
+	 * here it waits until it has a session with each.
 	 */
 	i != N - 1 || (up(i, 0) && up(i, 1));
 #endif
@@ -152,11 +153,11 @@ again:
 	:: r -> break
 	:: else ->
 		directory(i, d);
-		/* Until it answers, or another one is seen to be it. */
+		/* Until it answers, or it is down. */
 		atomic {
 			(d == i || answers(i, d) || !up(i, d)) ->
 			if
-			:: d != i && !up(i, d) -> is = 0 /* died: the next one */
+			:: d != i && !up(i, d) -> is = 0 /* died: take the next */
 			:: else ->
 				if
 				:: entry[d] == 0 || entry[d] == was ||
@@ -177,7 +178,7 @@ again:
 			:: r
 			:: !r && !gone -> was = is
 			:: !r && gone ->
-				/* The directory will notice, too, or never. */
+				/* The directory will notice, too, or never will. */
 				if
 				:: d == i || !up(d, other) || !up(i, d)
 				:: alive[other] -> r = 3
@@ -188,7 +189,7 @@ again:
 #endif
 	if
 	:: r == 1 ->
-		/* The other has precedence: make way, wait, begin again. */
+		/* The other home has precedence: yield, wait, begin again. */
 		state[i] = YIELDING;
 		atomic {
 			settled(i, other) ->
@@ -203,7 +204,7 @@ again:
 	fi;
 	if
 	:: r == 0 ->
-		/* Reserved; now the LMR is made. */
+		/* The name is reserved; now the home makes the LMR. */
 #ifdef FAIL
 		if
 		:: atomic { may_fail -> may_fail = false; r = 4 }
@@ -216,7 +217,7 @@ again:
 	:: r == 0 -> atomic { state[i] = CONFIRMED; outcome[i] = WON }
 	:: else ->
 		state[i] = NONE;
-		/* DROP, one member after the other. */
+		/* DROP, to one member after the other. */
 		j = 0;
 		do
 		:: j < N ->
@@ -240,7 +241,7 @@ again:
 }
 
 #ifdef CRASH
-/* The dead one's process goes no further: nothing of it is waited for. */
+/* The process of the dead node stops: no other process waits for it. */
 proctype reaper()
 {
 	byte v, j;
@@ -329,13 +330,13 @@ init
 		run reaper();
 #endif
 	}
-	/* The end: all know what became of them. */
+	/* The end: every home knows its outcome. */
 	(outcome[0] != NOTHING && outcome[1] != NOTHING && outcome[2] != NOTHING);
 	d_step {
 		winners = (state[0] == CONFIRMED) + (state[1] == CONFIRMED) +
 			  (state[2] == CONFIRMED);
 		assert(winners <= 1);
-		/* Nobody is told EEXIST for nothing, and somebody gets it. */
+		/* No home gets EEXIST unless another got the name. */
 		assert(winners == 1 || dead_won);
 	}
 }

@@ -6,38 +6,38 @@
  * once would be too many states.
  *
  * Checked: no operation reaches memory after it was freed, in any order of
- * events; and, as everything here is bounded, that freeing ends (no invalid end
+ * events; and, as everything here is bounded, freeing ends (no invalid end
  * state).
  *
- * What may happen at any time, up to the bounds: an end of a session believes
- * that it is over (TROUBLES times), and the other one notices, or not yet, and
- * goes on posting; a new session begins while the queue pair of the old one is
- * still there; a packet is late, also that of an operation that failed long ago;
- * REVOKE and UNMAP overtake other messages; whoever runs stops for as long as it
- * likes (a paused machine); the home does not wait any longer for an answer.
+ * What may happen at any time, up to the bounds: an end of a session takes the
+ * session for dead (TROUBLES times), while the other end notices only later and
+ * goes on posting; a new session begins before the queue pair of the old session
+ * is destroyed; a packet is late, also that of an operation that failed long
+ * ago; REVOKE and UNMAP overtake other messages; a process stops for any time (a
+ * paused machine); the home stops waiting for an answer.
  *
- * Not in it: a store that is a mapper itself, several handles that map at the
+ * Not modelled: a store that is a mapper itself, several handles that map at the
  * same time, and lives (incarnations) that end.
  *
- * Each of the macros below leaves one thing out that the argument rests on. The
- * model must then fail, or else it could not.
+ * Each of the macros below leaves out one step that the argument rests on. The
+ * model must then fail; otherwise it shows nothing.
  */
 #ifdef NO_WAIT		/* the mapper answers REVOKE with operations in flight */
 #define WAIT false
 #else
 #define WAIT true
 #endif
-#ifdef NO_FENCE		/* the home does not fence who does not answer */
+#ifdef NO_FENCE		/* the home does not fence a mapper that does not answer */
 #define FENCE false
 #else
 #define FENCE true
 #endif
-#ifdef NO_STORE_FENCE	/* the store frees without fencing the lost */
+#ifdef NO_STORE_FENCE	/* the store frees without fencing lost mappers */
 #define STORE_FENCE false
 #else
 #define STORE_FENCE true
 #endif
-#ifdef NO_CONFIRM	/* what MAP said is used without being confirmed */
+#ifdef NO_CONFIRM	/* the mapper uses MAP's reply before the home confirms it */
 #define CONFIRM false
 #else
 #define CONFIRM true
@@ -47,12 +47,12 @@
 #else
 #define TRY true
 #endif
-#ifdef NO_SESSION	/* operations are posted in whatever session there is */
+#ifdef NO_SESSION	/* operations are posted in the current session, whichever */
 #define SESSION false
 #else
 #define SESSION true
 #endif
-#ifdef NO_UNCLEAN	/* nobody says that a failed operation may be under way */
+#ifdef NO_UNCLEAN	/* the mapper hides that a failed operation may be in flight */
 #define UNCLEAN false
 #else
 #define UNCLEAN true
@@ -67,7 +67,7 @@
 #define TROUBLES 1
 #endif
 #define SESSIONS 2	/* of each pair of nodes, one after the other */
-#define MAPPINGS 2	/* of the mapper, likewise */
+#define MAPPINGS 2	/* of the mapper, one after the other */
 #define OPS 1
 
 /* ---- memory and sessions ------------------------------------------------- */
@@ -76,8 +76,9 @@ bool mem_home = true;	/* allocated */
 bool mem_store = true;
 
 /*
- * A session has two ends. An end is what its node takes for the session now, 0:
- * none. The queue pair of a dead end stays until it is destroyed: the fence.
+ * A session has two ends. Each end is a variable: the session that its node uses
+ * now, 0: none. The queue pair of a dead end takes packets until it is
+ * destroyed: the fence.
  */
 byte hm_home = 1, hm_mapper = 1, hm_last = 1;
 byte sm_store = 1, sm_mapper = 1, sm_last = 1;
@@ -85,9 +86,9 @@ byte troubles = TROUBLES;
 bool qp_home[SESSIONS + 1] = { false, true, false };
 bool qp_store[SESSIONS + 1] = { false, true, false };
 
-/* Operations on their way, by session. One that failed may still be. */
+/* Operations in flight, by session: also after they failed. */
 bool packet_home[SESSIONS + 1], packet_store[SESSIONS + 1];
-bool done;		/* the one that the mapper waits for */
+bool done;		/* the operation that the mapper waits for */
 
 /* ---- messages ------------------------------------------------------------ */
 
@@ -109,7 +110,7 @@ mtype state[MAPPINGS + 1] = MAKING;
 byte in_hm[MAPPINGS + 1], in_sm[MAPPINGS + 1];	/* sessions it is bound to */
 byte in_flight[MAPPINGS + 1];
 bool unclean[MAPPINGS + 1];
-bool left[MAPPINGS + 1];	/* out of the table, not yet given back */
+bool left[MAPPINGS + 1];	/* out of the table, but not yet released */
 bool unused[MAPPINGS + 1];	/* its last handle is closed */
 byte table, handle;		/* a mapping; 0: none */
 bool try, try_revoked;
@@ -117,7 +118,7 @@ bool try, try_revoked;
 /* ---- sessions come and go ------------------------------------------------ */
 
 #ifdef AT_STORE
-#define FENCED(s) (hm_home != s) /* it reaches nothing but messages */
+#define FENCED(s) (hm_home != s) /* this session carries only messages */
 #else
 #define FENCED(s) (!qp_home[s])
 #endif
@@ -125,14 +126,14 @@ bool try, try_revoked;
 active proctype sessions()
 {
 end:	do
-	/* An end notices, some time, that the other end is over... */
+	/* An end notices, some time, that the other end is dead... */
 	:: atomic { hm_mapper && hm_home != hm_mapper -> hm_mapper = 0 }
 	:: atomic { hm_home && hm_home != hm_mapper -> hm_home = 0 }
 #ifdef AT_STORE
 	:: atomic { sm_mapper && sm_store != sm_mapper -> sm_mapper = 0 }
 	:: atomic { sm_store && sm_store != sm_mapper -> sm_store = 0 }
 #endif
-	/* ... or believes it. */
+	/* ... or takes it for dead without reason. */
 	:: d_step { troubles && hm_mapper -> hm_mapper = 0; troubles-- }
 	:: d_step { troubles && hm_home -> hm_home = 0; troubles-- }
 #ifdef AT_STORE
@@ -147,7 +148,7 @@ end:	do
 	:: atomic { qp_home[1] && hm_home != 1 -> qp_home[1] = false }
 	:: atomic { qp_home[2] && hm_home != 2 -> qp_home[2] = false }
 #endif
-	/* Only then does the home look for what was mapped in it. */
+	/* Only then does the home drop the mappings of that session. */
 	:: d_step { count[1] && FENCED(1) -> count[1] = 0; lost = true }
 	:: d_step { count[2] && FENCED(2) -> count[2] = 0; lost = true }
 	/* A new session. */
@@ -261,15 +262,15 @@ active proctype free()
 		lost = true;
 		s++
 	   }
-	/* It has waited long enough, or the session is over. */
+	/* The home has waited long enough, or the session is over. */
 	:: s <= SESSIONS && msg_revoke[s] != NONE ->
 		fence_home(s);
 		s++
 	od;
 	mem_home = false;
 	/*
-	 * MEM_FREE. If the store cannot be asked now, it is later, and then
-	 * fences those whom it would have fenced now.
+	 * MEM_FREE. If the store is out of reach now, the home asks it later;
+	 * the store then fences the same mappers.
 	 */
 	d_step {
 		if
@@ -323,7 +324,7 @@ end:	do
 	od
 }
 
-/* UNMAP. When it cannot be said, the session must end. */
+/* UNMAP. If it cannot be sent, the session must end. */
 inline unmap(m)
 {
 	d_step {
@@ -364,7 +365,7 @@ end:	do
 	od
 }
 
-/* A handle: maps, and maps anew when that is of no use any more. */
+/* A handle: maps, and maps anew when its mapping is no longer usable. */
 active proctype user()
 {
 	byte m, s;
@@ -373,7 +374,7 @@ active proctype user()
 	:: m < MAPPINGS ->
 		if
 		:: handle ->
-			/* Retire what there was, and wait until it has drained. */
+			/* Retire the old mapping, and wait until it has drained. */
 end_used:		atomic {
 				state[handle] != ACTIVE ||
 				hm_mapper != in_hm[handle] ||
@@ -399,7 +400,7 @@ end_used:		atomic {
 		:: else
 		fi;
 		m++;
-		/* MAP: the home serves it, and the reply takes its time. */
+		/* MAP: the home serves it, and the reply arrives later. */
 end_down:	atomic {
 			hm_mapper;
 			s = hm_mapper;
@@ -455,7 +456,7 @@ end_down:	atomic {
 			:: else ->
 				state[m] = ACTIVE;
 				table = m;
-				/* Another handle may keep the old one for long. */
+				/* Another handle may keep the old mapping for long. */
 				if
 				:: handle -> unused[handle] = true
 				:: else
@@ -478,7 +479,7 @@ active proctype operation()
 end:	do
 	:: n < OPS ->
 		n++;
-		/* Enter: counted before anything is looked at. */
+		/* Enter: count the operation before using the mapping. */
 end_unmapped:	atomic {
 			handle && state[handle] == ACTIVE &&
 			(!SESSION || hm_mapper == in_hm[handle]);
@@ -508,7 +509,7 @@ end_unmapped:	atomic {
 		:: s != 0 ->
 			if
 			:: done
-			/* Time is over, or the session is. */
+			/* It timed out, or the session ended. */
 			:: d_step { true ->
 				unclean[m] = true;
 				if

@@ -8,19 +8,19 @@
  *
  * Checked, whatever the order of events:
  *
- *   - what a device writes or sends is memory that was not given back, and that
- *     belongs to the call: no late reply in another call's record, no request
- *     over one that nobody has read yet
- *   - no request is served twice, and whoever gets a reply gets his own
- *   - nobody waits for ever: as only TIMEOUTS calls time out, one that was lost
- *     is an invalid end state
- *   - in the end all slots, records, rings and mirrors have been given back
+ *   - a device writes and sends only memory that was not freed and that belongs
+ *     to the call: no late reply in another call's record, no request over a
+ *     request that no server has read yet
+ *   - no request is served twice, and a caller gets only its own reply
+ *   - no caller waits for ever: as only TIMEOUTS calls time out, a lost call is
+ *     an invalid end state
+ *   - in the end all slots, records, rings and mirrors are free
  *
- * Not in it: lengths, the window of calls between two nodes, one-way messages
+ * Not modelled: lengths, the window of calls between two nodes, one-way messages
  * (DONE is a reply without a record), functions that are registered anew.
  *
  * CALLS, SERVERS, BINDS, TIMEOUTS, IDLES and BREAKS say how much happens. Each
- * of the macros below leaves one thing out that the argument rests on, and the
+ * of the macros below leaves out one step that the argument rests on, and the
  * model must then fail.
  */
 #ifdef NO_CANCEL	/* a call that times out gives slot and record back */
@@ -38,7 +38,7 @@
 #else
 #define SEQ true
 #endif
-#ifdef NO_BUSY		/* what is being answered can be cancelled */
+#ifdef NO_BUSY		/* a request that is being answered can be cancelled */
 #define BUSY_STAYS false
 #else
 #define BUSY_STAYS true
@@ -78,7 +78,7 @@
 #else
 #define ERASE_FIRST true
 #endif
-#ifdef NO_FENCE		/* mirrors are given back when a session is over */
+#ifdef NO_FENCE		/* mirrors are freed when a session ends, unfenced */
 #define FENCE false
 #else
 #define FENCE true
@@ -117,9 +117,9 @@
 mtype = { REQUEST, REPLY, CANCEL, CANCELLED, BIND, BOUND, UNBIND, UNBOUND };
 
 /*
- * Of each session, in order. What kind, number of the ring, slot, call; the
- * record, as its address says: which ring or mirror, and where. CANCELLED: the
- * call if there will be no reply, else 0.
+ * Messages of each session, in order: kind, number of the ring, slot, call; then
+ * the record's address: which ring or mirror, and where in it. For CANCELLED,
+ * call is 0 if a reply will come or has come.
  */
 chan to_server[SESSIONS] = [4] of { mtype, byte, byte, byte, byte, byte };
 chan to_client[SESSIONS] = [4] of { mtype, byte, byte, byte, byte, byte };
@@ -127,8 +127,8 @@ chan to_client[SESSIONS] = [4] of { mtype, byte, byte, byte, byte, byte };
 chan work = [3] of { byte, mtype, byte, byte, byte, byte };
 
 /*
- * An end of a session is up until its node knows that it is over. Its queue
- * pair takes what arrives until it is destroyed: the fence.
+ * An end of a session is up until its node knows that the session is over. The
+ * queue pair accepts packets until it is destroyed: the fence.
  */
 byte session;		/* the latest */
 bool up_client[SESSIONS], up_server[SESSIONS];
@@ -145,19 +145,19 @@ typedef bind_t {
 	mtype state = NONE;
 	byte in;		/* session */
 	byte index;		/* number of the ring, + 1 when it is known */
-	bool mirror;		/* is there */
+	bool mirror;		/* is allocated */
 	byte callers;		/* that have a reference */
 	mtype slot[SLOTS] = FREE;
 	byte call[SLOTS];
 	byte unit[SLOTS];
 	byte owner[SLOTS];	/* of a record: the call */
-	byte content[SLOTS];	/* the call that what is there is about */
+	byte content[SLOTS];	/* of a record: the call that its bytes belong to */
 };
 bind_t bind[BINDS];
 byte binds;		/* made so far */
 byte timeouts = TIMEOUTS;
 byte idles = IDLES;
-byte in_line;		/* calls that have had their turn */
+byte in_line;		/* calls that have had room */
 byte finished;		/* calls */
 
 typedef table_t { byte at[2] };
@@ -171,11 +171,11 @@ bool unbound[BINDS];
 mtype = { QUEUED, BUSY, TAKEN };
 
 typedef ring_t {
-	bool memory;		/* is there */
+	bool memory;		/* is allocated */
 	bool table;		/* is in the table */
 	bool over;		/* unbound, or its session is over */
 	byte users;		/* threads that have a reference */
-	byte sent;		/* replies on their way */
+	byte sent;		/* replies in flight */
 	bool unconfirmed;	/* the device may have to send them again */
 	byte in;
 	byte index;
@@ -183,7 +183,7 @@ typedef ring_t {
 	byte call[SLOTS];
 	byte unit[SLOTS];
 	bool cancelled[SLOTS];
-	byte reader[SLOTS];	/* of a record: the call whose request is read */
+	byte reader[SLOTS];	/* of a record: the call that a server reads it for */
 	byte content[SLOTS];
 };
 ring_t ring[BINDS];
@@ -193,12 +193,12 @@ bool served[CALLS + 1];
 #define sends_client(s) (up_client[s])
 #define sends_server(s) (up_server[s])
 
-/* With the last reference, and no table's, ring and mirror go. */
+/* Ring and mirror are freed with the last reference, that of the table included. */
 inline ring_put(b)
 {
 	if
 	:: ring[b].memory && !ring[b].table && !ring[b].users ->
-		/* The device reads what it sends again. */
+		/* When the device sends a reply again, it reads the memory. */
 		assert(!ring[b].unconfirmed || !qp_server[ring[b].in]);
 		ring[b].memory = false
 	:: else
@@ -224,7 +224,7 @@ inline slot_free(b, s)
 
 /* ---- what arrives at the server ------------------------------------------ */
 
-/* The device writes, the receive handler looks at it. */
+/* The device writes the request, the receive handler looks at it. */
 active proctype server_receives()
 {
 	byte e, index, s, c, b, u, r;
@@ -256,7 +256,7 @@ end:	do
 			:: up_server[e] && r && !ring[r - 1].over ->
 				r--;
 				assert(r == b);
-				/* Else the peer would be taken for a liar. */
+				/* Else the server would blame the peer. */
 				assert(ring[r].req[s] == FREE);
 				ring[r].req[s] = QUEUED;
 				ring[r].call[s] = c;
@@ -340,7 +340,7 @@ end:	do
 			}
 			atomic { post_server(e, BOUND, index, 0, 0, b, 0) }
 		:: kind == UNBIND ->
-			/* Replies that may have to be sent again. */
+			/* Wait for replies that may have to be sent again. */
 			!SETTLE || !ring[b].unconfirmed || !up_server[e];
 			atomic {
 				r = ring_at[e].at[index];
@@ -418,7 +418,7 @@ end:	do
 		:: else
 		fi
 	   }
-	   /* It works; then the request may have been cancelled, or be over. */
+	   /* By the time of the answer the request may be cancelled, or over. */
 	   atomic {
 		if
 		:: !COPY && ring[b].memory -> assert(ring[b].content[u] == c)
@@ -440,7 +440,7 @@ end:	do
 	   }
 	   if
 	   :: answer ->
-		/* Over the request. */
+		/* The reply overwrites the request. */
 		atomic {
 			assert(ring[b].memory);
 			assert(ring[b].content[u] == c);
@@ -503,7 +503,7 @@ end:	do
 		if
 		:: kind == REPLY ->
 			assert(bind[b].mirror);
-			/* In a session that is over nothing is taken anew. */
+			/* A session that is over gives no record to a new call. */
 			assert(bind[b].owner[u] == c || !up_client[e]);
 			bind[b].content[u] = c;
 			ring[b].sent--;
@@ -563,7 +563,7 @@ inline take(b, s, u)
 #define none_usable (!usable(0))
 #endif
 
-/* They differ in nothing: so they come in the order of their numbers. */
+/* Calls are alike, so they take room in the order of their numbers. */
 proctype caller(byte c)
 {
 	byte b, s, u;
@@ -574,7 +574,7 @@ again:	atomic {
 #if BINDS > 1
 		:: usable(1) -> b = 1
 #endif
-		/* A session there must be; another bind if there may be one. */
+		/* Needs a session; binds again while BINDS allows it. */
 		:: none_usable && up_client[session] && binds < BINDS ->
 			b = binds;
 			binds++;
@@ -599,7 +599,7 @@ made:	bind[b].callers++;
 		:: else -> bind[b].state = GONE
 		fi
 	}
-bound:	/* In line for room. */
+bound:	/* Wait in line for room. */
 	atomic {
 		(room(b) && in_line == c - 1) || bind[b].state != LIVE;
 		if
@@ -728,7 +728,7 @@ proctype idle(byte b)
 		e = bind[b].in;
 		bind[b].state = CLOSING
 	}
-	/* The last call has ended; CANCEL for it may be under way yet. */
+	/* The last call has ended; its CANCEL may still be in flight. */
 	atomic {
 		unused(b) || !EMPTY || bind[b].state == GONE;
 		if
@@ -774,7 +774,7 @@ inline fail_slot(b, s)
 	fi
 }
 
-/* The client knows: all calls end. Then it fences; then mirrors may go. */
+/* The client notices: all calls end. It fences, and then frees the mirrors. */
 proctype client_end()
 {
 	byte b;
@@ -881,7 +881,7 @@ proctype server_end()
 	qp_server[0] = false
 }
 
-/* Both know: there is another one, fenced or not. */
+/* Both ends know: a new session begins, whether the old one is fenced or not. */
 proctype reconnect()
 {
 	d_step {
@@ -923,7 +923,7 @@ init {
 #endif
 	}
 	finished == CALLS;
-	/* The rest takes its course, and nothing is left. */
+	/* In the end all rings, mirrors and slots are free. */
 	do
 	:: b < binds ->
 		bind[b].state == GONE && !bind[b].mirror && !ring[b].memory;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// What <lite/async.hpp> does without LITE: tasks, time, descriptors, and who gives back what is
-// held when something goes wrong.
+// <lite/async.hpp> without LITE: tasks, time, descriptors, and the release of locks, handles and
+// requests after a failure.
 //
-// /dev/null takes any command of io_uring and does nothing, well: so whatever the executor gives to
-// the kernel succeeds at once, and what it does by ioctl, as the undoing, a device of the test
-// remembers.
+// /dev/null accepts any command of io_uring and does nothing: so each command of the executor
+// succeeds at once. The executor uses ioctls for undoing; the test's device records these.
 
 #include "context.hpp"
 
@@ -192,7 +191,7 @@ TEST_CASE_METHOD(Async, "async: tasks, and what they throw", "[async]") {
         return;
     CHECK(ex().run(number(5)) == 5);
     CHECK_THROWS_WITH(ex().run(fail("as it should")), "as it should");
-    // All of them run, and the first failure comes out.
+    // All tasks run to their end; all() throws the failure of the first task in the list.
     int ended = 0;
     std::vector<lite::task<>> tasks;
     tasks.push_back(after(ex(), 5ms, [&] { ended++; }));
@@ -201,7 +200,7 @@ TEST_CASE_METHOD(Async, "async: tasks, and what they throw", "[async]") {
     tasks.push_back(after(ex(), 10ms, [&] { ended++; }));
     CHECK_THROWS_WITH(ex().run(ex().all(std::move(tasks))), "the second task");
     CHECK(ended == 2);
-    // What is spawned ends the whole.
+    // The failure of a spawned task ends run().
     ex().spawn(after(ex(), 1ms, [] { throw std::runtime_error("beside"); }));
     CHECK_THROWS_WITH(ex().run(sleep_for_ever(ex())), "beside");
     CHECK(ex().run(number(6)) == 6);
@@ -213,7 +212,7 @@ TEST_CASE_METHOD(Async, "async: nothing is under way", "[async]") {
     CHECK(ex().run(errno_of(ex().sleep(0ms))) == 0);
     try {
         ex().run(wait_for_nothing());
-        FAIL("it has ended");
+        FAIL("run() has returned");
     } catch (const lite::error& error) {
         CHECK(error.code() == std::errc::no_child_process);
         CHECK(std::string(error.what()).find("nothing that is under way") != std::string::npos);
@@ -229,7 +228,7 @@ TEST_CASE_METHOD(Async, "async: sleep", "[async]") {
     CHECK(steady_clock::now() - begun >= 40ms);
     ex().run(ex().sleep(-1s));
     CHECK(ex().run(errno_of(ex().sleep(std::chrono::nanoseconds(1)))) == 0);
-    // Each for itself, in the order of their ends.
+    // Sleeps are independent: the shortest ends first.
     std::string order;
     std::vector<lite::task<>> tasks;
     tasks.push_back(after(ex(), 60ms, [&] { order += 'c'; }));
@@ -237,7 +236,7 @@ TEST_CASE_METHOD(Async, "async: sleep", "[async]") {
     tasks.push_back(after(ex(), 30ms, [&] { order += 'b'; }));
     ex().run(ex().all(std::move(tasks)));
     CHECK(order == "abc");
-    // No time is too long.
+    // Even the longest sleep is accepted.
     std::stop_source stop;
     ex().spawn(after(ex(), 5ms, [&] { stop.request_stop(); }));
     CHECK(ex().run(errno_of(ex().sleep(std::chrono::hours::max(), stop.get_token()))) == ECANCELED);
@@ -256,7 +255,7 @@ TEST_CASE_METHOD(Async, "async: poll", "[async]") {
     }));
     CHECK(ex().run(ex().poll(pipe.reader(), POLLIN)) == POLLIN);
     CHECK(written);
-    // It is still there to be read.
+    // The byte is still unread.
     CHECK(ex().run(ex().poll(pipe.reader(), POLLIN)) == POLLIN);
     CHECK(ex().run(errno_of(ex().poll(-1, POLLIN))) == EBADF);
 
@@ -268,7 +267,7 @@ TEST_CASE_METHOD(Async, "async: poll", "[async]") {
     CHECK((ex().run(ex().poll(other.reader(), POLLIN)) & POLLHUP) != 0);
 }
 
-TEST_CASE_METHOD(Async, "async: a signal, as something to be polled", "[async]") {
+TEST_CASE_METHOD(Async, "async: poll on a signalfd", "[async]") {
     if (!works())
         return;
     sigset_t signals;
@@ -312,12 +311,12 @@ TEST_CASE_METHOD(Async, "async: a lock is given back", "[async]") {
     const auto is_ours = [](const called& c) {
         return c.unlock.lh == 7 && c.unlock.offset == 8 && c.unlock.owner == 42;
     };
-    SECTION("by an exception") {
+    SECTION("after an exception") {
         CHECK_THROWS_WITH(ex().run(hold_and_throw(ex())), "in between");
         REQUIRE(count(LITE_IOC_UNLOCK) == 1);
         CHECK(is_ours(calls.back()));
     }
-    SECTION("by that of another task") {
+    SECTION("after an exception of another task") {
         ex().spawn(hold_for_ever(ex()));
         ex().spawn(after(ex(), 5ms, [] { throw std::runtime_error("beside"); }));
         CHECK_THROWS_WITH(ex().run(sleep_for_ever(ex())), "beside");
@@ -332,7 +331,7 @@ TEST_CASE_METHOD(Async, "async: a lock is given back", "[async]") {
         REQUIRE(count(LITE_IOC_UNLOCK) == 1);
         CHECK(is_ours(calls.back()));
     }
-    SECTION("if nobody has heard that it is held") {
+    SECTION("if its task never resumed") {
         bool went_on = false;
         ex().spawn(lock_only(ex(), went_on));
         executor.reset();
@@ -340,7 +339,7 @@ TEST_CASE_METHOD(Async, "async: a lock is given back", "[async]") {
         REQUIRE(count(LITE_IOC_UNLOCK) == 1);
         CHECK(is_ours(calls.back()));
     }
-    SECTION("awaited, and then not again") {
+    SECTION("once, if the task awaits unlock()") {
         ex().run([](lite::executor& on) -> lite::task<> {
             auto held = co_await on.lock(7, 8, 42);
             CHECK(held.is_held());
@@ -356,7 +355,7 @@ TEST_CASE_METHOD(Async, "async: a lock is given back", "[async]") {
         }(ex()));
         CHECK(count(LITE_IOC_UNLOCK) == 0);
     }
-    SECTION("not if it was asked to stop before") {
+    SECTION("not if a stop was requested before") {
         std::stop_source stop;
         stop.request_stop();
         CHECK(ex().run(errno_of(ex().lock(7, 8, 42, stop.get_token()))) == ECANCELED);
@@ -372,7 +371,7 @@ TEST_CASE_METHOD(Async, "async: a lock is given back", "[async]") {
     }
 }
 
-TEST_CASE_METHOD(Async, "async: a handle that nobody has heard of is closed", "[async]") {
+TEST_CASE_METHOD(Async, "async: a handle is closed if its task never resumed", "[async]") {
     if (!works())
         return;
     bool went_on = false;
@@ -382,7 +381,7 @@ TEST_CASE_METHOD(Async, "async: a handle that nobody has heard of is closed", "[
     CHECK(count(LITE_IOC_UNMAP) == 1);
 }
 
-TEST_CASE_METHOD(Async, "async: what waits ends with the executor", "[async]") {
+TEST_CASE_METHOD(Async, "async: waiting tasks end with the executor", "[async]") {
     if (!works())
         return;
     Pipe pipe;
@@ -410,7 +409,7 @@ TEST_CASE_METHOD(Async, "async: a request is given back", "[async]") {
     const auto& recv = calls.back().recv;
     CHECK((recv.flags == (LITE_RPC_REPLY_ONLY | LITE_RPC_DROP) && recv.token == 99));
     { CHECK(lite::taken_request(node.get(), info).release().token == 99); }
-    // A message has nobody who waits.
+    // No caller waits for the reply to a message.
     info.token = 0;
     { const lite::taken_request message(node.get(), info); }
     CHECK(count(LITE_IOC_RPC_RECV) == 1);
@@ -427,7 +426,7 @@ TEST_CASE_METHOD(Async, "async: a request is given back", "[async]") {
     CHECK(count(LITE_IOC_RPC_RECV) == 1);
 }
 
-TEST_CASE_METHOD(Async, "async: what is wrong is said at once", "[async]") {
+TEST_CASE_METHOD(Async, "async: invalid arguments are refused at once", "[async]") {
     if (!works())
         return;
     const std::array<std::byte, 9> pattern{};
@@ -444,7 +443,7 @@ TEST_CASE_METHOD(Async, "async: what is wrong is said at once", "[async]") {
     CHECK(errno_at_once([&] { (void)ex().find_function(1, std::string(63, 'x')); }) == 0);
 }
 
-TEST_CASE("async: what is left of a time-out", "[async]") {
+TEST_CASE("async: the rest of a time-out", "[async]") {
     lite::detail::time_left never(-1);
     lite::detail::time_left none(0);
     lite::detail::time_left some(10000);
@@ -456,6 +455,6 @@ TEST_CASE("async: what is left of a time-out", "[async]") {
     const auto left = some.next();
     CHECK(left <= 9970);
     CHECK(left > 1);
-    // Not 0, which would be not to wait, nor less, which would be for ever.
+    // Not 0, which would mean "do not wait", nor less, which would mean "for ever".
     CHECK(little.next() == 1);
 }

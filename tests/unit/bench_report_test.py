@@ -19,34 +19,34 @@ import bench_targets  # noqa: E402  # pylint: disable=wrong-import-position
 
 
 def outcome(label, medians, width=1, **more):
-    """As lite-perf writes them."""
+    """An outcome, in the form of lite-perf."""
     arm = label.split()[0]
     return {"arm": arm, "label": label, "width": width, "median": sorted(medians)[len(medians) // 2], "samples": 900,
             "round_medians": medians, **more}
 
 
 def document(workload, size, outcomes, better="lower", unit="us"):
-    """What lite-perf writes about one workload."""
+    """A document of lite-perf with one workload."""
     return {"kernel": "6.1.0", "cpus": 1, "arms": ["lite", "verbs"], "rounds": 3, "measured": "2026-01-02",
             "results": [{"workload": workload, "size": size, "unit": unit, "better": better, "baseline": "verbs",
                          "outcomes": outcomes}]}
 
 
 def verdict_of(documents, what):
-    """The one about that."""
+    """The only verdict with this text in its name."""
     found, = (verdict for verdict in bench_targets.verdicts(documents) if what in verdict.what)
     return found
 
 
 class Verdicts(unittest.TestCase):
-    """Promises."""
+    """The verdicts on targets."""
 
     def small(self, lite, verbs=(100, 102, 98)):
-        """About reads of 64 B."""
+        """Documents with reads of 64 B."""
         return {"small": document("read-latency", 64, [outcome("lite", list(lite)), outcome("verbs", list(verbs))])}
 
     def test_met(self):
-        """Clearly."""
+        """A target that is clearly met."""
         verdict = verdict_of(self.small((80, 81, 79)), "64 B read, user level")
         self.assertAlmostEqual(verdict.value, 0.8)
         self.assertTrue(verdict.met)
@@ -55,28 +55,28 @@ class Verdicts(unittest.TestCase):
         self.assertLessEqual(verdict.value, verdict.high)
 
     def test_missed(self):
-        """By how much is said."""
+        """A missed target: the text says by how much."""
         self.assertEqual(verdict_of(self.small((99, 99, 99), (100, 100, 100)), "64 B read, user").text(), "missed by 10 %")
 
     def test_noise(self):
-        """An interval with the limit in it decides nothing."""
+        """If the limit is within the interval, the text says so."""
         self.assertEqual(verdict_of(self.small((60, 89, 120)), "64 B read, user").text(), "met, within the noise")
         self.assertIn("within the noise", verdict_of(self.small((60, 95, 120)), "64 B read, user").text())
 
     def test_far(self):
-        """Percents of some hundred say little."""
+        """A large miss is shown as a factor, not in percent."""
         documents = {"setup": document("connect", 8, [outcome("lite", [20, 20, 20]), outcome("verbs", [100, 100, 100])])}
         self.assertEqual(verdict_of(documents, "first remote byte").text(), "missed by 4.0 x")
 
     def test_lite_perf_has_compared_them(self):
-        """Then its interval it is."""
+        """The verdict takes the interval of lite-perf if there is one."""
         ratio = {"against": "verbs", "value": 0.7, "low": 0.6, "high": 0.8}
         documents = {"small": document("read-latency", 64, [outcome("lite", [99] * 3, ratio=ratio), outcome("verbs", [98] * 3)])}
         verdict = verdict_of(documents, "64 B read, user")
         self.assertEqual((verdict.value, verdict.low, verdict.high), (0.7, 0.6, 0.8))
 
     def test_best_of_windows(self):
-        """Of several ways to use an arm the best counts, and any arm of LITE's at user level."""
+        """The best outcome counts, over all windows and all arms of one kind at user level."""
         outcomes = [outcome("lite", [5000] * 3), outcome("lite-vector x64", [30000] * 3, 64),
                     outcome("kernel-lite", [99999] * 3), outcome("verbs", [6000] * 3),
                     outcome("verbs x16", [12000] * 3, 16), outcome("verbs x64", [10000] * 3, 64)]
@@ -91,27 +91,46 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(verdict.value, 2.0)
 
     def test_flat(self):
-        """The most against the least, whatever is between them."""
+        """The last outcome is compared with the first, whatever is between them."""
         outcomes = [outcome(f"lite of {n}", [value] * 3) for n, value in ((1, 100), (100, 200), (10000, 104))]
         documents = {"lmrs": document("lmrs", 64, outcomes)}
         self.assertEqual(verdict_of(documents, "most LMRs").over, "lite of 10000 / lite of 1")
         self.assertEqual(verdict_of(documents, "most LMRs").text(), "met")
 
+    def test_files(self):
+        """The best sets count; processor time is that of both machines."""
+        def moved(label, rate, cpu):
+            return outcome(label, [rate] * 3, facts={"cpu_here": cpu, "cpu_there": 1.0, "held": 4096.0})
+
+        outcomes = [moved("lite 1x256", 300, 3.0), moved("lite 2x256", 440, 2.0), moved("read-write 1x256", 250, 4.0),
+                    moved("static 1x256", 400, 4.0), moved("register 1x256", 100, 9.0), moved("register 2x256", 200, 9.0)]
+        documents = {"file": document("file", 1 << 20, outcomes, "higher", "MB/s")}
+        verdict = verdict_of(documents, "1 MB, throughput beside mapping")
+        self.assertEqual((verdict.over, verdict.value), ("lite 2x256 / register 2x256", 2.2))
+        self.assertAlmostEqual(verdict_of(documents, "1 MB, throughput beside read").value, 1.1)
+        verdict = verdict_of(documents, "1 MB, processors")
+        self.assertEqual((verdict.value, verdict.text()), (0.6, "met"))
+        self.assertEqual(verdict_of(documents, "file of 4 KB").text(), "not measured")
+        text = bench_tables.render(documents)
+        self.assertIn("CPU here, ns/B", text)
+        documents["file-sets"] = document("file", 4 << 20, [outcome("lite 1x16", [100] * 3), outcome("lite 2x16", [150] * 3)])
+        self.assertEqual(verdict_of(documents, "16 pages").value, 1.5)
+
     def test_not_measured(self):
-        """Is said, too."""
+        """Targets without results are listed, too."""
         self.assertEqual({verdict.text() for verdict in bench_targets.verdicts({})}, {"not measured"})
 
     def test_same_figures_same_interval(self):
-        """No luck in it."""
+        """The resampling is reproducible."""
         documents = self.small((80, 95, 90))
         self.assertEqual(bench_targets.verdicts(documents), bench_targets.verdicts(documents))
 
 
 class Tables(unittest.TestCase):
-    """reStructuredText."""
+    """The tables in reStructuredText."""
 
     def documents(self):
-        """A little of everything."""
+        """Documents with some results of each kind."""
         ratio = {"against": "verbs", "value": 0.9, "low": 0.8, "high": 1.0}
         return {
             "latency": document("read-latency", 4096, [outcome("lite", [90] * 3, p99=200.0, p999=900.0, ratio=ratio),
@@ -122,28 +141,36 @@ class Tables(unittest.TestCase):
         }
 
     def test_render(self):
-        """All that was measured is there."""
+        """The report has all results."""
         text = bench_tables.render(self.documents())
         for wanted in ("Linux 6.1.0, two machines with 1 CPU each, 2026-01-02.", "0.90 (0.80 .. 1.00)", "READ by several processes",
                        "Queue pairs that processes add", "4 KB", "not measured"):
             self.assertIn(wanted, text)
-        # Every table is closed, and all of its lines of "=" have the same length.
+        # Every table has all three lines of "=", and they have the same length.
         for block in text.split("\n\n"):
             lines = [line for line in block.split("\n") if line.startswith("=")]
             self.assertIn(len(lines), (0, 3))
             self.assertLessEqual(len(set(lines)), 1)
 
+    def test_facts(self):
+        """What the stream did has columns; a row without it has a dash."""
+        documents = {"qos-write": document("qos-write", 64, [
+            outcome("lite fair", [90] * 3, facts={"stream_alone": 9.5, "stream_beside": 9.0, "kept": 0.95}),
+            outcome("lite fair idle", [10] * 3, 0)])}
+        lines = [line.split() for line in bench_tables.render(documents).split("\n") if line.startswith("64 B lite")]
+        self.assertEqual([line[-2:] for line in lines], [["9.50", "9.00"], ["-", "-"]])
+
     def test_images(self):
-        """Those that were drawn."""
+        """The page shows the plots that were drawn."""
         self.assertEqual(bench_tables.images([]), "")
         self.assertIn("\n.. image:: performance/lmrs.svg\n", bench_tables.images(["rate.svg", "lmrs.svg"]))
 
     def test_nothing(self):
-        """No figures, no tables."""
+        """Without results there are no tables."""
         self.assertEqual(bench_tables.render({}), "Nothing was measured.\n")
 
     def test_replace(self):
-        """Only what is between the marks."""
+        """Only the text between the marks is replaced."""
         page = f"before\n{bench_tables.BEGIN}\n\nold\n\n{bench_tables.END}\nafter\n"
         new = bench_tables.replace(page, "new \\1 figures\n")
         self.assertIn("new \\1 figures", new)
@@ -154,15 +181,15 @@ class Tables(unittest.TestCase):
             bench_tables.replace("no marks", "new")
 
     def test_the_page_has_the_marks(self):
-        """Else --write would fail after ten minutes."""
+        """Without the marks in the page, --write would fail after ten minutes."""
         bench_tables.replace((ROOT / "Documentation/performance.rst").read_text(), "")
 
 
 class Parts(unittest.TestCase):
-    """What is measured."""
+    """The parts of a measurement."""
 
     def test_sizes_fit(self):
-        """As far as the memory goes, and no further."""
+        """The LMRs fit into the memory of a node."""
         self.assertEqual(bench_parts.lmr_sizes(2048), [1, 64, 1024])
         self.assertEqual(bench_parts.lmr_sizes(1024), [])
         self.assertEqual(bench_parts.lmr_sizes(10752)[-1], 8192)
@@ -170,7 +197,7 @@ class Parts(unittest.TestCase):
             self.assertLess(sum(bench_parts.lmr_sizes(memory)), memory)
 
     def test_load(self):
-        """Parts that are there, in their order."""
+        """load() finds the parts that have results, in order."""
         with tempfile.TemporaryDirectory() as name:
             directory = pathlib.Path(name)
             for part in ("rpc", "latency", "other"):
@@ -179,10 +206,10 @@ class Parts(unittest.TestCase):
 
 
 class Plots(unittest.TestCase):
-    """What gnuplot is told."""
+    """The commands for gnuplot."""
 
     def test_script(self):
-        """A line for each arm, with its points."""
+        """The plot has a line for each arm, with its points."""
         outcomes = [outcome(f"{arm} of {n}", [100, 110, 105]) for arm in ("lite", "verbs") for n in (1, 1000)]
         plot, = (plot for plot in bench_plots.PLOTS if plot.name == "lmrs")
         text = bench_plots.script(plot, document("lmrs", 64, outcomes)["results"])
@@ -191,8 +218,28 @@ class Plots(unittest.TestCase):
         self.assertEqual(text.count("title 'verbs'"), 1)
         self.assertIn("set yrange [0:]", text)
 
+    def test_lines_of_sets(self):
+        """A line for each number of sets at a time, a point for each length of one."""
+        outcomes = [outcome(f"lite {n}x{pages}", [n * pages] * 3, n) for n in (1, 6) for pages in (16, 1024)]
+        outcomes.append(outcome("read-write 1x16", [5] * 3, 1))
+        plot, = (plot for plot in bench_plots.PLOTS if plot.name == "file-sets")
+        text = bench_plots.script(plot, document("file", 4 << 20, outcomes, "higher", "MB/s")["results"])
+        self.assertIn("$arm2 << end\n16 96 96 96\n1024 6144 6144 6144\nend", text)
+        self.assertEqual(text.count("title '6 at a time'"), 1)
+        self.assertEqual(text.count("title 'read-write'"), 1)
+
+    def test_lines_of_modes(self):
+        """Outcomes of one arm in several modes have a line each, from idle to many processes."""
+        outcomes = [outcome("lite none", [200] * 3, 1), outcome("lite none x8", [300] * 3, 8), outcome("lite none idle", [10] * 3, 0),
+                    outcome("lite fair", [20] * 3, 1)]
+        plot, = (plot for plot in bench_plots.PLOTS if plot.name == "qos-write")
+        text = bench_plots.script(plot, document("qos-write", 64, outcomes)["results"])
+        self.assertIn("0 10 10 10\n1 200 200 200\n8 300 300 300\nend", text)
+        self.assertIn("title 'lite none'", text)
+        self.assertIn("title 'lite fair'", text)
+
     def test_nothing_to_draw(self):
-        """Then nothing is."""
+        """Without results there are no plots."""
         with tempfile.TemporaryDirectory() as name:
             self.assertEqual(bench_plots.draw({}, pathlib.Path(name)), [])
 

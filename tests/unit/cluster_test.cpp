@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Membership through the library, where no module is loaded: what is refused before, or for
-// want of, an answer. What it does with one is tested on virtual clusters.
+// Membership through the library, without a loaded module: the library refuses invalid arguments,
+// and reports the missing module. Tests on virtual clusters cover the answers.
 
 #include <lite/cluster.hpp>
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# deps_test.sh DEPS: scripts/deps on machines that are not ours: with another dpkg-query, or with none.
+# deps_test.sh DEPS: scripts/deps on other kinds of machines: without dpkg-query, and with a fake one.
 set -euo pipefail
 deps=$1
 dir=$(mktemp -d)
@@ -12,17 +12,17 @@ fail() {
 	exit 1
 }
 
-# Nothing else is to be had there, apt-get least of all.
+# The only programs in PATH; above all no apt-get.
 for tool in bash cat comm dirname paste readlink sed sort; do
 	ln -s "$(command -v $tool)" "$dir/$tool"
 done
 run() { PATH=$dir "$deps" "$@" 2>&1; }
 
-# What is no Debian system is warned, in a line, and gets on with it.
+# On a system that is not Debian, deps prints one line as a warning, and succeeds.
 said=$(run build) || fail "without dpkg it fails: $said"
 [[ $said == *"not a Debian system"*" g++ "*" meson "* && $said != *$'\n'* ]] || fail "without dpkg it says: $said"
 
-# What dpkg-query says of the group "model", with some names as after Debian 12.
+# The answers of dpkg-query for the group "model", with some names from after Debian 12.
 cat >"$dir/dpkg-query" <<-END
 	#!$(command -v bash)
 	cat "$dir/packages"
@@ -35,7 +35,7 @@ said=$(run --check model) || fail "it misses: $said"
 installed "ii gcc, " "ii libc6-dev, " "ii spin-t64, promela, spin (= 6.5.2)"
 said=$(run --check model) || fail "it misses what is provided: $said"
 
-# What was removed and has left its configuration is not installed.
+# A package that was removed but left its configuration does not count as installed.
 installed "ii gcc, " "ii libc6-dev, " "rc spin, "
 ! said=$(run --check model) || fail "it does not miss spin"
 [[ $said == spin ]] || fail "it misses: $said"

@@ -3,10 +3,12 @@
 #include "fake_node.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace fake {
 namespace {
@@ -30,11 +32,11 @@ bool has_nul(const char (&name)[LITE_NAME_SIZE]) {
 struct handle {
     std::shared_ptr<lmr> target;
     std::uint32_t rights;
-    std::uint32_t uid;  // who opened it
+    std::uint32_t uid;  // of the user that opened it
     std::uint32_t gid;
 };
 
-// What owner, group, mode and grants give.
+// The rights from owner, group, mode and grants.
 std::uint32_t rights_of(const lmr& target, std::uint32_t uid, std::uint32_t gid) {
     if (uid == 0)
         return LITE_RIGHTS_ALL;
@@ -99,6 +101,10 @@ class device final : public lite::internal::device {
                 return call(*static_cast<lite_ioc_resize*>(arg));
             case LITE_IOC_MOVE:
                 return call(*static_cast<lite_ioc_move*>(arg));
+            case LITE_IOC_SENDFILE:
+                return call(*static_cast<lite_ioc_file*>(arg), true);
+            case LITE_IOC_RECVFILE:
+                return call(*static_cast<lite_ioc_file*>(arg), false);
             case LITE_IOC_MMAP:
                 return call(*static_cast<lite_ioc_mmap*>(arg));
             case LITE_IOC_REGISTER:
@@ -114,6 +120,40 @@ class device final : public lite::internal::device {
         if (arg.size != sizeof(T))
             return -EINVAL;
         return handle_call(arg);
+    }
+
+    // For files with offsets only.
+    int call(lite_ioc_file& arg, bool send) {
+        arg.moved = 0;
+        if (arg.size != sizeof(arg) || arg.flags || arg.reserved)
+            return -EINVAL;
+        const auto it = m_handles.find(arg.lh);
+        if (it == m_handles.end())
+            return -EBADF;
+        if (it->second.target->freed)
+            return -EIDRM;
+        if (!(it->second.rights & (send ? LITE_RIGHT_WRITE : LITE_RIGHT_READ)))
+            return -EACCES;
+        auto& data = it->second.target->data;
+        if (arg.offset > data.size())
+            return -ERANGE;
+        auto length = std::min<std::uint64_t>(arg.length, data.size() - arg.offset);
+        if (m_cluster.m_file_failure) {
+            length = std::min(length, m_cluster.m_file_failure->bytes);
+            const int error = m_cluster.m_file_failure->error;
+            m_cluster.m_file_failure.reset();
+            if (!length)
+                return -error;
+            m_cluster.m_file_failure = cluster::failure{{}, error, 0};
+        }
+        const auto at = static_cast<off_t>(arg.file_offset);
+        const auto n = send ? ::pread(arg.fd, data.data() + arg.offset, length, at)
+                            : ::pwrite(arg.fd, data.data() + arg.offset, length, at);
+        if (n < 0)
+            return errno == ESPIPE ? -EINVAL : -errno;
+        arg.moved = static_cast<std::uint64_t>(n);
+        arg.file_offset += arg.moved;
+        return 0;
     }
 
     int handle_call(lite_ioc_query& arg) {
@@ -205,7 +245,7 @@ class device final : public lite::internal::device {
     }
 
     int handle_call(lite_op& op) {
-        if (op.flags || op.priority || op.reserved0 || op.reserved1)
+        if (op.flags || op.reserved0 || op.reserved1)
             return -EOPNOTSUPP;
         const auto it = m_handles.find(op.lh);
         if (it == m_handles.end())
@@ -250,7 +290,7 @@ class device final : public lite::internal::device {
             return -EINVAL;
         auto* const ops = reinterpret_cast<lite_op*>(static_cast<std::uintptr_t>(arg.ops));
         arg.n_failed = 0;
-        // Backwards: there is no order that anybody could rely on.
+        // Backwards, as the order is unspecified.
         for (__u32 i = arg.n_ops; i-- > 0;) {
             ops[i].reserved1 = 0;
             ops[i].result = 0;
@@ -261,7 +301,7 @@ class device final : public lite::internal::device {
         return 0;
     }
 
-    // What the opcode makes of operand and swap; @second: the second range.
+    // Checks operand and swap, depending on the opcode; @second: the second range.
     int check_operands(const lite_op& op, const std::byte*& second) {
         if (op.opcode < LITE_OP_READ || op.opcode > LITE_OP_CHECKSUM)
             return -EOPNOTSUPP;
@@ -288,12 +328,18 @@ class device final : public lite::internal::device {
     }
 
     static std::uint32_t crc32c(std::uint32_t crc, const std::byte* at, std::uint64_t length) {
+        static const auto remainders = [] {
+            std::array<std::uint32_t, 256> table{};
+            for (std::uint32_t i = 0; i < table.size(); i++) {
+                table[i] = i;
+                for (int bit = 0; bit < 8; bit++)
+                    table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0x82f63b78U : 0);
+            }
+            return table;
+        }();
         crc = ~crc;
-        for (std::uint64_t i = 0; i < length; i++) {
-            crc ^= std::to_integer<std::uint32_t>(at[i]);
-            for (int bit = 0; bit < 8; bit++)
-                crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78U : 0);
-        }
+        for (std::uint64_t i = 0; i < length; i++)
+            crc = crc >> 8 ^ remainders[(crc ^ std::to_integer<std::uint32_t>(at[i])) & 0xff];
         return ~crc;
     }
 
@@ -384,7 +430,7 @@ class device final : public lite::internal::device {
         return 0;
     }
 
-    // A snapshot: what is mapped here shares nothing with the LMR.
+    // A snapshot: the mapping does not share its memory with the LMR.
     int handle_call(lite_ioc_mmap& arg) {
         if (arg.flags & ~LITE_MMAP_POPULATE || arg.reserved)
             return -EOPNOTSUPP;
@@ -414,7 +460,7 @@ class device final : public lite::internal::device {
         return 0;
     }
 
-    // Likewise: the LMR begins as a copy.
+    // The LMR is only a copy of the registered memory.
     int handle_call(lite_ioc_register& arg) {
         if (arg.flags || arg.reserved)
             return -EOPNOTSUPP;
@@ -579,7 +625,7 @@ class device final : public lite::internal::device {
         target.info.n_nodes = static_cast<std::uint32_t>(target.nodes.size());
     }
 
-    // By handle unless that is 0; @has: what the handle, or the caller, may.
+    // By handle, or, if that is 0, by name; @has: the rights of the handle or of the caller.
     int find(std::uint64_t lh, const char (&name)[LITE_NAME_SIZE], std::shared_ptr<lmr>& target,
              std::uint32_t* has = nullptr) {
         std::uint32_t rights = 0;
@@ -613,7 +659,7 @@ class device final : public lite::internal::device {
         return arg.lh ? -EACCES : -EPERM;
     }
 
-    // A handle keeps nothing that its user has lost.
+    // A handle loses the rights that its user loses.
     static std::uint32_t rights_left(const handle& handle) {
         return handle.rights & rights_of(*handle.target, handle.uid, handle.gid);
     }
@@ -631,6 +677,10 @@ class device final : public lite::internal::device {
 };
 
 lite_ctx* cluster::open() { return lite::internal::make_context(std::make_unique<device>(*this)); }
+
+void cluster::fail_file(int error, std::uint64_t bytes) {
+    m_file_failure = failure{{}, error, bytes};
+}
 
 void cluster::fail_op(lite_opcode opcode, int error, std::uint64_t bytes) {
     m_failure = failure{opcode, error, bytes};

@@ -7,6 +7,7 @@
 
 #include "device.hpp"
 
+#include <lite/file.h>
 #include <lite/lite.hpp>
 
 #include <cstdint>
@@ -23,32 +24,35 @@ struct lmr {
     lite_lmr_info info;
     std::vector<std::uint32_t> nodes;
     std::vector<std::byte> data;
-    std::vector<std::uint32_t> pages;  // the node of each
+    std::vector<std::uint32_t> pages;  // the node of each page
     std::vector<struct lite_grant> grants;
     bool registered = false;
     bool freed = false;
 };
 
-// What outlives the contexts: LMRs, and what the test wants to go wrong.
+// State that outlives the contexts: LMRs, and the failures that the test asks for.
 class cluster {
   public:
     // A new open file of this cluster's node 1.
     lite_ctx* open();
     lite::context context() { return lite::context::adopt(open()); }
 
-    // Called before each ioctl; what it returns, if anything, is the result.
+    // Called before each ioctl; if it returns a value, that is the result.
     std::function<std::optional<int>(unsigned long request, void* arg)> intercept;
 
     // The next operation with this opcode fails with -@error after @bytes.
     void fail_op(lite_opcode opcode, int error, std::uint64_t bytes = 0);
 
+    // The next file moves @bytes only; then the next call, this one if @bytes is 0, fails.
+    void fail_file(int error, std::uint64_t bytes = 0);
+
     std::shared_ptr<lmr> find(const std::string& name) const;
     std::size_t open_handles() const { return m_open_handles; }
     std::size_t open_files() const { return m_open_files; }
 
-    // How many LMRs one LIST call returns at most.
+    // Most LMRs in the answer to a LIST call.
     std::uint32_t list_batch = 3;
-    // Who calls. What is made belongs to them.
+    // The calling user and group; new LMRs belong to them.
     std::uint32_t uid = 1000;
     std::uint32_t gid = 1000;
 
@@ -63,6 +67,7 @@ class cluster {
     std::map<std::uint64_t, std::shared_ptr<lmr>> m_lmrs;  // by id
     std::uint64_t m_next_id = 1;
     std::optional<failure> m_failure;
+    std::optional<failure> m_file_failure;
     std::size_t m_open_handles = 0;
     std::size_t m_open_files = 0;
 };

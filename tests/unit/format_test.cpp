@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What people get to see: numbers, tables, hexadecimal dumps, progress.
+// Output for users: numbers, tables, hexadecimal dumps, progress.
 
 #include "terminal.hpp"
 
@@ -89,11 +89,11 @@ TEST_CASE("modes, counts and odd characters", "[format]") {
     CHECK_FALSE(is_text("\b"));
 }
 
-TEST_CASE("what printable shows can be read back, whatever it was", "[format]") {
+TEST_CASE("unprintable restores every text from its printable form", "[format]") {
     std::mt19937 random(1);
     for (int round = 0; round < 10000; round++) {
         std::string text(random() % 12, '\0');
-        // Many backslashes and digits, so that there are escapes.
+        // Many backslashes and digits, so that escapes occur.
         for (char& c : text)
             c = random() % 2 ? R"(\x4fF0)"[random() % 6] : static_cast<char>(random() % 255 + 1);
         CAPTURE(text);
@@ -139,7 +139,7 @@ TEST_CASE("hexadecimal dumps are those of hexdump -C", "[format]") {
           "00000030\n");
     // Addresses may be long.
     CHECK(dump(0x123456789a, "a").starts_with("123456789a  61 "));
-    // The pieces that it comes in make no difference.
+    // The size of the pieces makes no difference.
     const auto data = all + std::string(100, 'z') + all;
     for (std::size_t piece = 1; piece < 40; piece++)
         CHECK(dump(3, data, piece) == dump(3, data));
@@ -153,11 +153,11 @@ TEST_CASE("the line of progress", "[format]") {
     CHECK(progress_line(100 << 20, 100 << 20, 10s, 80) ==
           "100% [========================================]  100M/100M  10M/s  eta 0:00");
     CHECK(progress_line(5 << 20, std::nullopt, 10s, 80) == "5.0M  512K/s  0:10");
-    // Less room: no bar, then less of the rest.
+    // On a narrow terminal: without the bar, then cut off.
     CHECK(progress_line(50 << 20, 100 << 20, 10s, 40) == " 50%  50M/100M  5.0M/s  eta 0:10");
     CHECK(progress_line(50 << 20, 100 << 20, 10s, 8) == " 50%  50");
     CHECK(progress_line(50 << 20, 100 << 20, 10s, 0).empty());
-    // Not even nonsense may upset it.
+    // Impossible figures do no harm.
     CHECK(progress_line(200, 100, 0s, 80).starts_with("100%"));
     CHECK(progress_line(0, 0, 1s, 80).starts_with("100%"));
     CHECK_FALSE(progress_line(UINT64_MAX, UINT64_MAX, 1ns, 80).empty());

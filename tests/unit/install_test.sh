@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# install_test.sh BUILD PREFIX HELLO.C CC...: what is installed can be used: a program is built with it and starts, and
-# the unit does what it should. Nothing is installed outside of a directory that vanishes.
+# install_test.sh BUILD PREFIX HELLO.C CC...: tests the installed files: a program builds with them and starts, and the
+# systemd unit joins as documented. Everything is installed in a temporary directory.
 set -euo pipefail
 build=$1 prefix=$2 source=$3
 shift 3
@@ -20,7 +20,7 @@ for file in bin/lite sbin/litectl share/man/man1/lite.1 share/man/man8/litectl.8
 	[[ -s $root$prefix/$file ]] || fail "not installed: $prefix/$file"
 done
 
-# As the README has it: cc prog.c $(pkg-config --cflags --libs lite)
+# As in the README: cc prog.c $(pkg-config --cflags --libs lite)
 pc=$(find "$root" -name lite.pc)
 read -ra flags < <(PKG_CONFIG_LIBDIR=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$root pkg-config --cflags --libs lite)
 "$@" "$source" -o "$root/hello" "${flags[@]}"
@@ -31,7 +31,7 @@ linked=$(ldd "$root/hello")
 ! said=$("$root/hello" 1 2>&1) || fail "there is no such node, but: $said"
 [[ $said == "hello: open: no such LITE node"* ]] || fail "it says: $said"
 
-# The unit, with a litectl that only one node answers.
+# The unit, with a fake litectl that can join only through member b.
 unit=$root$prefix/lib/systemd/system/lite.service
 cat >"$root/litectl" <<-END
 	#!/bin/sh
@@ -41,7 +41,7 @@ END
 chmod +x "$root/litectl"
 second=$(sed -n 's/^ExecStart=//p' "$unit" | tail -n 1)
 second=${second//"$prefix/sbin/litectl"/$root/litectl}
-# boot JOIN FIRST WANTED: the second command, after which log has these lines.
+# boot JOIN FIRST WANTED: runs the unit's second command; WANTED: its exit status, and the calls of litectl.
 boot() {
 	local status=0
 	: >"$root/log"

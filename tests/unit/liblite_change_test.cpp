@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The C API of what changes LMRs: grants, attributes, rename, resize, move.
+// The C API for changing LMRs: grants, attributes, rename, resize, move.
 
 #include "fake_node.hpp"
 #include "recording.hpp"
@@ -62,7 +62,7 @@ TEST_CASE("lite_grants", "[liblite][change]") {
     CHECK(found[2].node == 2);
     CHECK(found[2].rights == LITE_RIGHT_READ);
 
-    // Too little room is no error; how much it takes is told.
+    // Too little room is no error: the count says how much is needed.
     found = {};
     n = 1;
     REQUIRE(lite_grants_name(ctx, "x", found.data(), &n) == 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What liblite makes of calls and their time-outs, on a device that remembers it.
+// Calls and their time-outs: the requests of liblite, on a device that records them.
 
 #include "context.hpp"
 
@@ -23,7 +23,7 @@
 
 namespace {
 
-// Answers each ioctl by a function.
+// A device that answers each ioctl with a function.
 class scripted final : public lite::internal::device {
   public:
     explicit scripted(std::function<int(unsigned long, void*)> answer)
@@ -49,7 +49,7 @@ T& as(void* arg) {
 
 }  // namespace
 
-TEST_CASE("rpc: a call, its time-outs, and what comes back", "[liblite]") {
+TEST_CASE("rpc: a call, its time-outs, and its results", "[liblite]") {
     lite_ioc_rpc_call seen{};
     int result = 0;
     auto ctx = on([&](unsigned long request, void* arg) {
@@ -78,7 +78,7 @@ TEST_CASE("rpc: a call, its time-outs, and what comes back", "[liblite]") {
     CHECK(lite_rpc_call(ctx.get(), 3, 77, "abc", 3, reply, 8, &length, 20, &status) == 0);
     CHECK(seen.flags == 0);
     CHECK(seen.timeout_ms == 20);
-    // What is wrong with one, the kernel says.
+    // The library passes invalid time-outs on: the kernel refuses them.
     for (const int timeout : {LITE_FOREVER, LITE_TIMEOUT_MAX + 1, -3}) {
         CHECK(lite_rpc_call(ctx.get(), 3, 77, "abc", 3, reply, 8, &length, timeout, &status) == 0);
         CHECK(seen.timeout_ms == timeout);
@@ -105,7 +105,7 @@ TEST_CASE("rpc: a call, its time-outs, and what comes back", "[liblite]") {
 
 namespace {
 
-// Calls that are under way, and how they end: the odd ones fail.
+// The calls of a group. Those with an odd cookie fail with @error.
 struct group {
     explicit group(int fails_with) : error(fails_with) {}
 
@@ -180,7 +180,7 @@ TEST_CASE("rpc: one call to several nodes", "[liblite]") {
     CHECK((asked[1].error == -ECONNRESET && asked[1].length == 0 && asked[1].status == 0));
     CHECK((asked[2].error == 0 && asked[2].status == 2));
 
-    // One is enough; three cannot be.
+    // A quorum of one ends with the first reply; a quorum of three is out of reach.
     CHECK(call(1, 0) == 1);
     CHECK(kernel.calls[0].timeout_ms == LITE_NOWAIT);
     CHECK(kernel.cancelled == 2);
@@ -191,7 +191,7 @@ TEST_CASE("rpc: one call to several nodes", "[liblite]") {
     kernel.error = -EMSGSIZE;
     CHECK(call(0, -1) == 2);
     CHECK((asked[1].error == -EMSGSIZE && asked[1].length == 3));
-    // Somebody else may serve it by now.
+    // The library calls again, as another process may serve the function by now.
     kernel.error = -ECONNREFUSED;
     CHECK(call(0, 20000) == 2);
     CHECK(kernel.calls.size() == 6);
@@ -205,7 +205,7 @@ TEST_CASE("rpc: one call to several nodes", "[liblite]") {
     CHECK(replies[1].error == -ECANCELED);
     CHECK(replies[1].bytes.empty());
 
-    // What is wrong with one leg, and with the whole.
+    // An error of a leg, and an error of the whole call.
     kernel.begins = -ENOMEM;
     CHECK(call(0, -1) == 0);
     CHECK((asked[0].error == -ENOMEM && asked[2].error == -ENOMEM));
@@ -231,7 +231,7 @@ TEST_CASE("rpc: a call to several nodes that makes no sense", "[liblite]") {
     CHECK(call(77, 3, 3, 0) == -EINVAL);
 }
 
-TEST_CASE("rpc: answering and taking in one go", "[liblite]") {
+TEST_CASE("rpc: one call answers a request and takes the next", "[liblite]") {
     lite_ioc_rpc_recv seen{};
     int result = 0;
     auto ctx = on([&](unsigned long request, void* arg) {
@@ -257,7 +257,7 @@ TEST_CASE("rpc: answering and taking in one go", "[liblite]") {
     CHECK(seen.token == 55);
     CHECK(seen.reply_len == 2);
     CHECK(seen.status == 3);
-    // It was answered: not to be answered again.
+    // The request was answered: the token is cleared, so that it is not answered again.
     result = -ETIMEDOUT;
     CHECK(lite_rpc_reply_recv(ctx.get(), &request, 3, "ok", 2, 0, buffer, sizeof(buffer), 10) ==
           -ETIMEDOUT);
@@ -266,7 +266,7 @@ TEST_CASE("rpc: answering and taking in one go", "[liblite]") {
     CHECK(seen.flags == LITE_RPC_REPLY_ONLY);
 }
 
-TEST_CASE("rpc: given back without an answer", "[liblite]") {
+TEST_CASE("rpc: a request is given back without an answer", "[liblite]") {
     lite_ioc_rpc_recv seen{};
     auto ctx = on([&](unsigned long request, void* arg) {
         REQUIRE(request == LITE_IOC_RPC_RECV);
@@ -279,7 +279,7 @@ TEST_CASE("rpc: given back without an answer", "[liblite]") {
     CHECK(seen.token == 4711);
 }
 
-TEST_CASE("rpc: what is registered", "[liblite]") {
+TEST_CASE("rpc: the parameters of a registration", "[liblite]") {
     lite_ioc_rpc_register seen{};
     auto ctx = on([&](unsigned long request, void* arg) {
         if (request == LITE_IOC_RPC_UNREGISTER)
@@ -315,7 +315,7 @@ TEST_CASE("rpc: what is registered", "[liblite]") {
 }
 
 TEST_CASE("rpc: lite::function serves until it is told to end", "[lite.hpp]") {
-    // What RECV finds, in turns; less than 0: nothing, for that reason.
+    // The results of RECV, in order: the length of a request, or a negative errno.
     std::vector<int> finds{3, -ETIMEDOUT, -EINTR, 0, 2};
     std::vector<std::string> answers;
     std::vector<std::uint32_t> statuses;
@@ -357,7 +357,7 @@ TEST_CASE("rpc: lite::function serves until it is told to end", "[lite.hpp]") {
     {
         lite::function served(ctx, {.max_request = 16, .max_reply = 32});
         served.serve(twice, [&] { return at < finds.size(); });
-        // Each once, the last one before it ends.
+        // Each request was answered once, the last one before serve() returned.
         CHECK(answers == std::vector<std::string>{"xxxxxx", "", "xxxx"});
         CHECK(statuses == std::vector<std::uint32_t>{3, 0, 2});
         lite::function moved(std::move(served));
@@ -373,12 +373,12 @@ TEST_CASE("rpc: lite::function serves until it is told to end", "[lite.hpp]") {
 
 namespace {
 
-// A kernel with requests for one function, one after the other: of three bytes, with the tokens
+// A kernel with requests for one function, one after the other: three bytes each, with the tokens
 // 1, 2, ...
 struct requests {
     std::uint64_t left = 0;
     std::uint32_t flags = 0;
-    // What RECV says first, each of them once: before it looks at an answer, and after that.
+    // Results of RECV, each used once: before it takes an answer, and before it gives a request.
     std::vector<int> to_answers;
     std::vector<int> to_takers;
     std::vector<std::uint64_t> answered;
@@ -428,7 +428,7 @@ using tokens = std::vector<std::uint64_t>;
 
 }  // namespace
 
-TEST_CASE("rpc: lite::function gives back what it does not answer", "[lite.hpp]") {
+TEST_CASE("rpc: lite::function gives back requests that it does not answer", "[lite.hpp]") {
     requests kern{.left = 3};
     auto ctx = on(std::ref(kern));
     lite::function served(ctx, {.max_request = 16, .max_reply = 4});
@@ -443,20 +443,20 @@ TEST_CASE("rpc: lite::function gives back what it does not answer", "[lite.hpp]"
             },
             [&] { return calls < 3; });
     };
-    // The first one is too long, the second one is not finished.
+    // The first reply is too long; the handler of the second request throws.
     const auto too_long = error_of([&] { serve(5); });
     CHECK(too_long.code().value() == E2BIG);
     CHECK(std::string(too_long.what()).starts_with("answer a request: "));
     CHECK(kern.given_back == tokens{1});
     CHECK_THROWS_AS(serve(4), std::length_error);
     CHECK(kern.given_back == tokens{1, 2});
-    // It goes on with the third.
+    // serve() goes on with the third request.
     serve(4);
     CHECK(kern.answered == tokens{3});
     CHECK(kern.length == 4);
     CHECK(kern.given_back == tokens{1, 2});
 
-    // What is made of a message nobody sees, however much it is.
+    // The reply to a message is ignored, so its length does not matter.
     kern.left = 1;
     kern.flags = LITE_RPC_REQ_ONEWAY;
     calls = 2;
@@ -465,7 +465,7 @@ TEST_CASE("rpc: lite::function gives back what it does not answer", "[lite.hpp]"
     CHECK(kern.answered == tokens{3});
     CHECK(kern.given_back == tokens{1, 2});
 
-    // The last one, when it cannot be given.
+    // The last request is given back if the answer fails.
     kern.left = 1;
     kern.flags = 0;
     calls = 2;
@@ -474,7 +474,7 @@ TEST_CASE("rpc: lite::function gives back what it does not answer", "[lite.hpp]"
     CHECK(kern.given_back == tokens{1, 2, kern.taken});
 }
 
-TEST_CASE("rpc: lite::function outlasts a shortage of memory", "[lite.hpp]") {
+TEST_CASE("rpc: lite::function survives a shortage of memory", "[lite.hpp]") {
     requests kern{.left = 3};
     auto ctx = on(std::ref(kern));
     lite::function served(ctx, {.max_request = 16});
@@ -494,7 +494,7 @@ TEST_CASE("rpc: lite::function outlasts a shortage of memory", "[lite.hpp]") {
                 return calls < last;
             });
     };
-    // To take a request; to answer it; and to answer the last one.
+    // Memory is short for taking a request, for an answer, and for the last answer.
     kern.to_takers = {-ENOMEM, -ENOMEM, 0, 0, -ENOMEM};
     kern.to_answers = {-ENOMEM, -ENOMEM, 0, 0, -ENOMEM, -ENOMEM};
     const auto begun = std::chrono::steady_clock::now();
@@ -502,11 +502,11 @@ TEST_CASE("rpc: lite::function outlasts a shortage of memory", "[lite.hpp]") {
     CHECK(kern.answered == tokens{1, 2, 3});
     CHECK(calls == 3);
     CHECK(kern.given_back.empty());
-    // Whether it is to go on is asked each time; and it lets some time pass.
+    // Before each attempt serve() asks whether to go on; it pauses between attempts.
     CHECK(asked == 4 + 5);
     CHECK(std::chrono::steady_clock::now() - begun >= 7 * lite::detail::memory_pause);
 
-    // Not for ever when it is to end.
+    // When it is to end, it gives up after some attempts.
     kern.left = 1;
     last = 4;
     kern.to_takers.clear();

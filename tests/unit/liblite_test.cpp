@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The C API: what it puts into the structures of the ABI, and what it takes out
-// of them.
+// The C API: the structures of the ABI that it fills in, and the results that it
+// takes from them.
 
 #include "fake_node.hpp"
 #include "recording.hpp"
@@ -43,12 +43,12 @@ const std::string name_256(256, 'n');
 
 }  // namespace
 
-TEST_CASE("lite_open refuses what cannot be a node", "[liblite]") {
+TEST_CASE("lite_open refuses impossible nodes", "[liblite]") {
     lite_ctx* ctx = nullptr;
     CHECK(lite_open(-2, &ctx) == -EINVAL);
     CHECK(lite_open(INT_MIN, &ctx) == -EINVAL);
     CHECK(lite_open(INT_MAX, &ctx) == -EINVAL);
-    // No machine has that many.
+    // No machine has so many nodes.
     CHECK(lite_open((1 << 20) - 1, &ctx) == -ENODEV);
     CHECK(ctx == nullptr);
     lite_close(nullptr);
@@ -113,7 +113,7 @@ TEST_CASE("lite_alloc passes everything on", "[liblite]") {
     CHECK(lh == 0x1122334455667788);
 }
 
-TEST_CASE("lite_alloc makes anonymous LMRs of no name and of an empty one", "[liblite]") {
+TEST_CASE("lite_alloc makes anonymous LMRs for no name and for an empty name", "[liblite]") {
     for (const char* name : {static_cast<const char*>(nullptr), ""}) {
         const recording<lite_ioc_alloc> node;
         const auto params = params_for(name, 1);
@@ -209,7 +209,7 @@ TEST_CASE("lite_unmap and lite_free", "[liblite]") {
     CHECK(unmap.last.lh == 9);
 
     const recording<lite_ioc_free> node;
-    // By name is what the kernel would understand.
+    // The kernel would take handle 0 for a request by name.
     CHECK(lite_free(node.ctx, 0) == -EBADF);
     CHECK(node.request == 0);
     CHECK(lite_free(node.ctx, 9) == 0);
@@ -343,7 +343,7 @@ TEST_CASE("lite_set, lite_copy, lite_compare, lite_checksum, lite_fence", "[libl
     CHECK(crc == 7);
 }
 
-TEST_CASE("lite_op_submit says how far a failed transfer came", "[liblite]") {
+TEST_CASE("lite_op_submit reports the bytes transferred before a failure", "[liblite]") {
     fake::cluster cluster;
     const auto context = cluster.context();
     auto params = params_for("x", 100);
@@ -361,7 +361,7 @@ TEST_CASE("lite_op_submit says how far a failed transfer came", "[liblite]") {
     CHECK(lite_op_submit(context.get(), &op) == -ETIMEDOUT);
     CHECK(op.result == 30);
 
-    // One that the kernel never looked at has moved nothing.
+    // An operation that the kernel refused has moved no bytes.
     op.lh = 1;
     op.result = 99;
     CHECK(lite_op_submit(context.get(), &op) == -EBADF);
@@ -387,7 +387,7 @@ TEST_CASE("lite_stat and lite_stat_name", "[liblite]") {
     CHECK(n == 3);
     CHECK(nodes == std::array<uint32_t, 4>{2, 3, 4, 0});
 
-    // Too little room is no error; how much it takes is told.
+    // Too little room is no error: the count says how much is needed.
     nodes = {};
     n = 1;
     REQUIRE(lite_stat(ctx, lh, &info, nodes.data(), &n) == 0);
@@ -423,7 +423,7 @@ TEST_CASE("lite_list goes through all batches", "[liblite]") {
         calls++;
     } while (cursor);
     CHECK(total == 10);
-    CHECK(calls == 4);  // the fake gives three at a time
+    CHECK(calls == 4);  // the fake node returns three at a time
     CHECK(lite_list(context.get(), &cursor, infos.data(), 0) == -EINVAL);
 }
 
@@ -484,7 +484,7 @@ TEST_CASE("lite_strerror knows every errno of the ABI", "[liblite]") {
 }
 
 TEST_CASE("lite_rpc_strerror says what an errno means for functions", "[liblite]") {
-    // Those of <uapi/lite_rpc.h>.
+    // The errnos of <uapi/lite_rpc.h>.
     for (const int error : {ECONNREFUSED, EACCES,       E2BIG,  EMSGSIZE, ECONNRESET, EHOSTDOWN,
                             EHOSTUNREACH, ETIMEDOUT,    EINTR,  EAGAIN,   ENOBUFS,    ENOMEM,
                             EEXIST,       EPERM,        ENOENT, EMFILE,   ECANCELED,  EINVAL,
@@ -495,13 +495,13 @@ TEST_CASE("lite_rpc_strerror says what an errno means for functions", "[liblite]
         CHECK_FALSE(text.empty());
         CHECK(text.find('\n') == std::string::npos);
         CHECK(text.back() != '.');
-        // Functions are neither regions nor locks.
+        // The texts must not speak of regions or locks.
         CHECK(text.find("LMR") == std::string::npos);
         CHECK(text.find("lock") == std::string::npos);
         CHECK(text.find("handle") == std::string::npos);
         CHECK(text.find("features") == std::string::npos);
     }
-    // A call that was cancelled by itself is one of no others.
+    // A cancelled call may be the only one: the text must not speak of others.
     CHECK(std::string(lite_strerror(ECANCELED)).find("others") == std::string::npos);
     CHECK(std::string(lite_rpc_strerror(0)) == "success");
     CHECK(std::string(lite_rpc_strerror(EXDEV)) == ::strerrordesc_np(EXDEV));

@@ -21,14 +21,14 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::uint32_t nobody_here = 4000000000;  // who has no name
+constexpr std::uint32_t nobody_here = 4000000000;  // a user without a name
 
-// Offsets and lengths that the kernel is asked to move.
+// Offsets and lengths of the requests to move.
 using moves = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
 }  // namespace
 
-TEST_CASE("lite: mistakes of who changes LMRs", "[lite][change]") {
+TEST_CASE("lite: usage errors of the commands that change LMRs", "[lite][change]") {
     machine lite;
     check_usage(lite({"grant", "x", "--rights", "r"}), "--uid is required");
     check_usage(lite({"grant", "x", "--uid", "1"}), "--rights is required");
@@ -75,7 +75,7 @@ TEST_CASE("lite grant, grants, revoke", "[lite][change]") {
     CHECK(list[2]["node"].is_null());
     CHECK(list[2]["rights"] == "rw");
 
-    // What is granted replaces what was.
+    // A grant replaces the previous one.
     check_silent(lite({"grant", "x", "-u", "root", "-n", "2", "-r", "r"}));
     check_silent(lite({"revoke", "x", "-u", "root", "-n", "3"}));
     check_silent(lite({"revoke", "x", "--uid", "4000000000"}));
@@ -103,7 +103,7 @@ TEST_CASE("lite chmod", "[lite][change]") {
     CHECK(mode("x") == 0604);
     check_silent(lite({"chmod", "a=r", "x"}));
     CHECK(mode("x") == 0444);
-    // One failure does not keep the others.
+    // After a failure the command goes on with the other LMRs.
     check_failure(lite({"chmod", "0600", "nobody", "x"}), "chmod nobody: no LMR of that name");
     CHECK(mode("x") == 0600);
     lite.cluster.uid = nobody_here;
@@ -194,7 +194,7 @@ TEST_CASE("lite move goes in steps that end at multiples of their size", "[lite]
     check_failure(lite({"move", "nobody", "-n", "2"}), "move nobody: no LMR of that name");
     check_failure(lite({"move", "x", "-n", "9"}),
                   "move x: no node of that id in this cluster; 0 of 41943040 bytes were moved");
-    // Nothing is to be moved, and nothing is asked for.
+    // With nothing to move, the command makes no request.
     seen.clear();
     check_silent(lite({"move", "x", "-n", "2", "-o", "40M"}));
     CHECK(seen.empty());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The commands of "lite" that serve functions and call them. The kernel's part of
-// them is told by the test.
+// The commands of "lite" that serve functions and call them. The test plays the
+// kernel.
 
 #include "lite_machine.hpp"
 
@@ -27,7 +27,7 @@ using namespace std::string_literals;
 
 namespace {
 
-// A function as its callers and its server see it.
+// A fake kernel with one function, for its callers and its server.
 class functions {
   public:
     explicit functions(machine& lite) {
@@ -36,21 +36,21 @@ class functions {
         };
     }
 
-    // What a server finds, one after the other.
+    // The requests for a server, in order.
     std::deque<std::string> requests;
     std::uint32_t request_flags = 0;
-    // What the server answers to each of them, and says of it.
+    // The server's replies to them, and the statuses.
     std::vector<std::string> replies;
     std::vector<std::uint32_t> statuses;
-    // What ends the wait for a request, each of them once.
+    // Errors of the wait for a request, each used once.
     std::deque<int> interruptions;
-    std::deque<int> pauses;  // after an answer
-    // What becomes of the first attempts to answer, if not 0.
+    std::deque<int> pauses;  // the same for the wait after an answer
+    // Results of the first attempts to answer.
     std::deque<int> reply_errors;
     lite_ioc_rpc_register registered{};
     int register_error = 0;
 
-    // What a caller asks, and gets.
+    // The request of a caller, and its results.
     lite_ioc_rpc_call call{};
     std::string asked;
     std::string reply;
@@ -82,7 +82,7 @@ class functions {
 
     int recv(lite_ioc_rpc_recv& r) {
         if (r.flags & (LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY)) {
-            // Each is answered once.
+            // Each request is answered once.
             CHECK(r.token == m_taken);
             CHECK(m_taken != 0);
             const int error = reply_errors.empty() ? 0 : reply_errors.front();
@@ -100,7 +100,7 @@ class functions {
         r.token = 0;
         if (r.flags & LITE_RPC_REPLY_ONLY)
             return 0;
-        // Not for ever: a signal may just have come.
+        // The wait has a limit: a signal may come just before it.
         CHECK(r.timeout_ms > 0);
         if (!interruptions.empty()) {
             const int error = interruptions.front();
@@ -141,7 +141,7 @@ class functions {
 
 }  // namespace
 
-TEST_CASE("lite: mistakes of who serves, calls, locks and waits", "[lite][rpc]") {
+TEST_CASE("lite: usage errors of serve, call, send, lock and barrier", "[lite][rpc]") {
     machine lite;
     check_usage(lite({"serve"}), "FUNCTION is required");
     check_usage(lite({"serve", "0"}), "FUNCTION: '0' is out of range (1..65535)");
@@ -184,7 +184,7 @@ TEST_CASE("lite: mistakes of who serves, calls, locks and waits", "[lite][rpc]")
     check_usage(lite({"lock", "x", "0", "--timeout", "soon", "--", "true"}),
                 "--timeout: 'soon' is not a time (a number with ms, s, m or h; without, of "
                 "milliseconds)");
-    // Seconds, they once were.
+    // In early versions this number was in seconds.
     check_usage(lite({"lock", "x", "0", "--timeout", "0.3", "--", "true"}),
                 "--timeout: '0.3' lacks a unit, as in 0.3s or 0.3ms");
     check_usage(lite({"barrier", "x", "2", "--timeout", "2147484s"}),
@@ -192,7 +192,7 @@ TEST_CASE("lite: mistakes of who serves, calls, locks and waits", "[lite][rpc]")
     check_usage(lite({"barrier", "x"}), "N is required");
     check_usage(lite({"barrier", "x", "0"}), "N: '0' is out of range (1..4096)");
     check_usage(lite({"barrier", "x", "4097"}), "N: '4097' is out of range (1..4096)");
-    // No node was needed to find all that out.
+    // Usage errors are found without a node.
     CHECK_FALSE(lite.opened);
     for (const char* command : {"serve", "call", "send", "lock", "barrier"}) {
         CAPTURE(command);
@@ -201,7 +201,7 @@ TEST_CASE("lite: mistakes of who serves, calls, locks and waits", "[lite][rpc]")
     }
 }
 
-TEST_CASE("lite serve registers what it was told", "[lite][rpc]") {
+TEST_CASE("lite serve registers a function with the given options", "[lite][rpc]") {
     machine lite;
     functions f(lite);
     f.requests = {"x"};
@@ -231,17 +231,17 @@ TEST_CASE("lite serve registers what it was told", "[lite][rpc]") {
     check_failure(lite({"serve", "7"}), "serve 7: numbers up to 1023 are root's");
 }
 
-TEST_CASE("lite serve answers, each request once", "[lite][rpc]") {
+TEST_CASE("lite serve answers each request once", "[lite][rpc]") {
     machine lite;
     functions f(lite);
-    // Signals that have handlers, and time-outs of our own, are no end.
+    // The server goes on after signals that have handlers, and after its own time-outs.
     f.interruptions = {-EINTR, -ETIMEDOUT};
     f.requests = {"one", "", "three"};
     check_silent(lite({"serve", "f", "-eq", "-c", "3"}));
     CHECK(f.replies == std::vector<std::string>{"one", "", "three"});
     CHECK(f.statuses == std::vector<std::uint32_t>{0, 0, 0});
 
-    // Also if the next request does not come at once.
+    // Also if the next request comes later.
     f.replies.clear();
     f.requests = {"one", "two"};
     f.pauses = {-ETIMEDOUT, -EINTR};
@@ -249,7 +249,7 @@ TEST_CASE("lite serve answers, each request once", "[lite][rpc]") {
     CHECK(f.pauses.empty());
     CHECK(f.replies == std::vector<std::string>{"one", "two"});
 
-    // Without anything else requests are printed.
+    // Without --echo or --exec the server prints requests.
     f.replies.clear();
     f.requests = {"one ", "two"};
     const auto printed = lite({"serve", "f", "-q", "-c", "2"});
@@ -257,7 +257,7 @@ TEST_CASE("lite serve answers, each request once", "[lite][rpc]") {
     CHECK(printed.out == "one two");
     CHECK(f.replies == std::vector<std::string>{"", ""});
 
-    // Messages are not answered.
+    // Messages get no answer.
     f.replies.clear();
     f.request_flags = LITE_RPC_REQ_ONEWAY;
     f.requests = {"hi", "ho"};
@@ -268,7 +268,7 @@ TEST_CASE("lite serve answers, each request once", "[lite][rpc]") {
     check_failure(lite({"serve", "f", "-q"}), "serve f: "s + lite_strerror(ENODEV));
 }
 
-TEST_CASE("lite serve ends by a signal", "[lite][rpc]") {
+TEST_CASE("lite serve ends after a signal", "[lite][rpc]") {
     machine lite;
     functions f(lite);
     f.requests = {"x"};
@@ -281,7 +281,7 @@ TEST_CASE("lite serve ends by a signal", "[lite][rpc]") {
     };
     try {
         lite({"serve", "f", "-eq"});
-        FAIL("it goes on");
+        FAIL("lite serve has not ended");
     } catch (const tools::interrupted& e) {
         CHECK(e.signal == SIGTERM);
     }
@@ -289,7 +289,7 @@ TEST_CASE("lite serve ends by a signal", "[lite][rpc]") {
     CHECK(lite.cluster.open_files() == 0);
 }
 
-TEST_CASE("lite serve answers what it has done before it ends by a signal", "[lite][rpc]") {
+TEST_CASE("lite serve answers the request that it has executed, and then ends", "[lite][rpc]") {
     machine lite;
     functions f(lite);
     f.requests = {"x"};
@@ -302,11 +302,11 @@ TEST_CASE("lite serve answers what it has done before it ends by a signal", "[li
     CHECK(f.replies == std::vector<std::string>{"x"});
 }
 
-TEST_CASE("lite serve waits for memory that others have", "[lite][rpc]") {
+TEST_CASE("lite serve waits while memory is short", "[lite][rpc]") {
     machine lite;
     functions f(lite);
     f.requests = {"one", "two"};
-    // For a request; for an answer, also the last one.
+    // Short of memory for a request, for an answer, and for the last answer.
     f.interruptions = {-ENOMEM, -ENOMEM};
     f.reply_errors = {-ENOMEM, 0, -ENOMEM};
     f.pauses = {-ENOMEM};
@@ -315,7 +315,7 @@ TEST_CASE("lite serve waits for memory that others have", "[lite][rpc]") {
     CHECK(f.interruptions.empty());
     CHECK(f.reply_errors.empty());
 
-    // Not if it is to end.
+    // It stops waiting after a signal.
     f.interruptions.assign(1000, -ENOMEM);
     lite.cluster.intercept = [next = lite.cluster.intercept](unsigned long request, void* arg) {
         if (request == LITE_IOC_RPC_RECV)
@@ -345,34 +345,34 @@ TEST_CASE("lite serve --exec", "[lite][rpc]") {
     CHECK(f.replies == std::vector<std::string>{"3 1001 1002\n"});
     CHECK(f.statuses == std::vector<std::uint32_t>{7});
 
-    // By a signal.
+    // The command dies of a signal.
     serve("kill -KILL $$", {"x"});
     CHECK(f.statuses == std::vector<std::uint32_t>{128 + SIGKILL});
-    // What is there of its command not at all.
+    // The command does not exist.
     serve("/no/such/program 2>/dev/null", {"x"});
     CHECK(f.statuses == std::vector<std::uint32_t>{127});
-    // Too much, before it ends.
+    // The output is too long.
     serve("yes", {"x", "y"});
     CHECK(f.replies == std::vector<std::string>{"", ""});
     CHECK(f.statuses == std::vector<std::uint32_t>{126, 126});
 
-    // As much as can be, both ways at once.
+    // The longest request and the longest reply, transferred at the same time.
     std::string all(LITE_RPC_BYTES_MAX, 'x');
     serve("cat", {all, all}, "64K");
     CHECK(f.replies == std::vector<std::string>{all, all});
-    // A command need not read.
+    // A command need not read its input.
     serve("exec <&-; echo done", {all}, "64K");
     CHECK(f.replies == std::vector<std::string>{"done\n"});
 }
 
-TEST_CASE("lite serve --exec ends what it has begun by a signal", "[lite][rpc]") {
+TEST_CASE("lite serve --exec ends the command after a signal", "[lite][rpc]") {
     machine lite;
     functions f(lite);
     const std::string command = GENERATE(
-        // While it could say something; when it has closed its output, but lives on.
+        // While its output is open; after it has closed its output.
         "sleep 1000 & kill -TERM $PPID; wait", "exec >&-; sleep 1000 & kill -TERM $PPID; wait");
     CAPTURE(command);
-    // Open in all that the command has started.
+    // A pipe that is open in all processes of the command.
     int alive[2];
     REQUIRE(::pipe2(alive, O_CLOEXEC) == 0);
     ::fcntl(alive[1], F_SETFD, 0);
@@ -393,12 +393,12 @@ TEST_CASE("lite serve --exec: signals that the parent has left ignored", "[lite]
     f.requests = {"x"};
     check_silent(lite({"serve", "f", "-q", "-c", "1", "--exec", "exit 5"}));
     CHECK(f.statuses == std::vector<std::uint32_t>{5});
-    // A command is not to ignore SIGPIPE because we do.
+    // The command must not inherit that lite ignores SIGPIPE.
     f.requests = {"x"};
     f.statuses.clear();
     check_silent(lite({"serve", "f", "-q", "-c", "1", "--exec", "kill -PIPE $$; exit 5"}));
     CHECK(f.statuses == std::vector<std::uint32_t>{128 + SIGPIPE});
-    // As it was.
+    // Afterwards the settings are the old ones.
     struct sigaction action {};
     ::sigaction(SIGCHLD, nullptr, &action);
     CHECK(action.sa_handler == SIG_IGN);
@@ -422,7 +422,7 @@ TEST_CASE("lite call", "[lite][rpc]") {
     CHECK(f.call.reply_room == LITE_RPC_BYTES_MAX);
     CHECK(f.find.size == 0);  // numbers are not looked up
 
-    // By name; of standard input; of nothing.
+    // By name, with standard input, and with an empty request.
     CHECK(lite({"call", "0", "echo", "-", "-t", "0.02s"}, "piped"s).out == "the reply");
     CHECK(f.find.node == 0);
     CHECK(f.find.name == "echo"s);
@@ -432,10 +432,10 @@ TEST_CASE("lite call", "[lite][rpc]") {
     CHECK(f.asked == "piped");
     CHECK(lite({"call", "0", "echo"}, "not this").status == 0);
     CHECK(f.asked.empty());
-    // What looks like a list is none.
+    // A word that looks like a list is one word.
     CHECK(lite({"call", "0", "echo", "[1,2]"}).status == 0);
     CHECK(f.asked == "[1,2]");
-    // More than can be sent is sent as far as one sees that.
+    // Of a request that is too long, lite reads one byte more than allowed.
     f.call_error = -E2BIG;
     check_failure(lite({"call", "0", "7", "-"}, std::string(LITE_RPC_BULK_MAX + 100, 'x')),
                   "call 7: longer than the function's requests, or replies, may be");
@@ -449,7 +449,7 @@ TEST_CASE("lite call", "[lite][rpc]") {
     f.find_error = -ECONNREFUSED;
     check_failure(lite({"call", "0", "echo"}), "call echo: no process serves that function there");
 
-    // The reply first, then what the server says.
+    // The reply comes first, then the server's status.
     f.find_error = 0;
     f.status = 4;
     r = lite({"call", "0", "echo"});
@@ -458,7 +458,8 @@ TEST_CASE("lite call", "[lite][rpc]") {
     CHECK(r.err == "lite: call echo: the server says 4\n");
 }
 
-TEST_CASE("lite call of several nodes says of each what functions mean by it", "[lite][rpc]") {
+TEST_CASE("lite call of several nodes reports each failure with the texts for functions",
+          "[lite][rpc]") {
     machine lite;
     std::uint64_t collected = 0;
     lite.cluster.intercept = [&](unsigned long request, void* arg) -> std::optional<int> {
@@ -485,7 +486,7 @@ TEST_CASE("lite call of several nodes says of each what functions mean by it", "
           "lite: call f: 0 of 3 nodes have answered\n");
 }
 
-TEST_CASE("lite call, serve: what cannot be written is told", "[lite][rpc]") {
+TEST_CASE("lite call, serve: write errors are reported", "[lite][rpc]") {
     machine lite;
     functions f(lite);
     f.reply = "the reply";

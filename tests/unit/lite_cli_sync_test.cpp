@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The commands of "lite" that take locks and wait at barriers. The kernel's part of
-// them is told by the test.
+// The commands of "lite" that take locks and wait at barriers. The test plays the
+// kernel.
 
 #include "lite_machine.hpp"
 
@@ -20,7 +20,7 @@
 
 namespace {
 
-// A lock that is had as the test says.
+// A fake kernel for locks and barriers, with the results that the test sets.
 struct locks {
     explicit locks(machine& lite) {
         lite.cluster.intercept = [this](unsigned long request, void* arg) -> std::optional<int> {
@@ -48,7 +48,7 @@ struct locks {
         };
     }
 
-    std::string did;  // in its order
+    std::string did;  // a letter per request, in order
     lite_ioc_lock lock{};
     lite_ioc_barrier barrier{};
     int lock_error = 0;
@@ -56,8 +56,8 @@ struct locks {
     int barrier_error = 0;
 };
 
-// What the program does is seen by its exit status, or in files: its output is
-// not redirected.
+// The test sees the program's exit status and its files: its output is not
+// redirected.
 result run_locked(machine& lite, const std::vector<std::string>& before,
                   const std::string& script) {
     auto words = before;
@@ -83,12 +83,12 @@ TEST_CASE("lite lock", "[lite][sync]") {
     CHECK(read_file(seen) == "0\n");
     CHECK(lite.cluster.open_handles() == 0);
 
-    // It ends as the program does.
+    // The exit status is that of the program.
     CHECK(run_locked(lite, {"lock", "x", "0"}, "exit 3").status == 3);
     CHECK(run_locked(lite, {"lock", "x", "0"}, "kill -KILL $$").status == 128 + SIGKILL);
     CHECK(l.did == "LULULU");
 
-    // The program has its words as they are.
+    // The program gets its words unchanged.
     check_silent(run_locked(lite, {"lock", "x", "0"}, "[ -d / ]"));
     check_silent(lite({"lock", "x", "0", "--", "sh", "-c", "printf '%s|' \"$@\" > " + seen, "-",
                        "[a,b]", "[]", "{}", "--", "-s", ""}));
@@ -100,7 +100,7 @@ TEST_CASE("lite lock", "[lite][sync]") {
                   "lock x: not in time (1001 ms)");
     CHECK(l.lock.timeout_ms == 1001);
     CHECK(l.lock.flags == 0);
-    // No time is not to wait; the longest is not for ever.
+    // A time-out of 0 means "do not wait"; the longest does not mean "for ever".
     l.lock_error = -EBUSY;
     check_failure(run_locked(lite, {"lock", "x", "0", "-st", "0"}, "echo > " + seen),
                   "lock x: another holder has the lock");
@@ -123,7 +123,7 @@ TEST_CASE("lite lock", "[lite][sync]") {
     CHECK(l.did.empty());
 }
 
-TEST_CASE("lite lock: what went wrong before, and with giving back", "[lite][sync]") {
+TEST_CASE("lite lock: a holder that died, and errors of unlocking", "[lite][sync]") {
     machine lite;
     lite({"alloc", "x", "4K"});
     locks l(lite);
@@ -135,7 +135,7 @@ TEST_CASE("lite lock: what went wrong before, and with giving back", "[lite][syn
     CHECK(r.err == "lite: lock x: its previous holder died\n");
     CHECK(l.did == "LCU");
     CHECK(read_file(seen) == "1\n");
-    // That is not for who shares it to say.
+    // A shared holder does not make the lock consistent.
     l.did.clear();
     CHECK(run_locked(lite, {"lock", "-s", "x", "0"}, "true").status == 0);
     CHECK(l.did == "LU");
@@ -163,7 +163,7 @@ TEST_CASE("lite lock that is killed keeps the lock until its program is gone", "
     machine lite;
     lite({"alloc", "x", "4K"});
     const locks l(lite);
-    // One that only lite has open, as it has the node; one that its program has as well.
+    // A pipe that only lite has open, like its node, and a pipe that the program has open, too.
     int device[2];
     int program[2];
     REQUIRE(::pipe2(device, O_CLOEXEC) == 0);

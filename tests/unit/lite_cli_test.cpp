@@ -51,7 +51,7 @@ TEST_CASE("lite: mistakes on the command line", "[lite]") {
                 "--index: '-1' is not a number (decimal or 0x hexadecimal)");
     CHECK(lite({"ls", "extra"}).status == 2);
     CHECK(lite({"ls", "--frob"}).status == 2);
-    // No node was needed to find all that out.
+    // Usage errors are found without a node.
     CHECK_FALSE(lite.opened);
 }
 
@@ -61,8 +61,8 @@ TEST_CASE("lite: help and version", "[lite]") {
     CHECK(help.status == 0);
     CHECK(help.err.empty());
     for (const char* command :
-         {"alloc", "free", "ls", "stat", "write", "read", "fetch-add", "cas", "swap", "fetch-and",
-          "fetch-or", "set", "copy", "cmp", "checksum"}) {
+         {"alloc", "free", "ls", "stat", "write", "read", "put", "get", "cp", "fetch-add", "cas",
+          "swap", "fetch-and", "fetch-or", "set", "copy", "cmp", "checksum"}) {
         CAPTURE(command);
         CHECK(help.out.find(command) != std::string::npos);
         CHECK(lite({command, "-h"}).status == 0);
@@ -124,7 +124,7 @@ TEST_CASE("lite alloc, stat, free", "[lite]") {
     CHECK(object["nodes"] == std::vector<int>{2, 3});
     check_failure(lite({"stat", "nobody"}), "stat nobody: no LMR of that name");
 
-    // One failure does not keep the others.
+    // After a failure the command goes on with the other LMRs.
     check_failure(lite({"free", "nobody", "x", "y"}), "free nobody: no LMR of that name");
     CHECK_FALSE(lite.cluster.find("x"));
     CHECK_FALSE(lite.cluster.find("y"));
@@ -132,7 +132,7 @@ TEST_CASE("lite alloc, stat, free", "[lite]") {
 
 TEST_CASE("lite ls", "[lite]") {
     machine lite;
-    lite.cluster.uid = 4000000000;  // who has no name
+    lite.cluster.uid = 4000000000;  // a user without a name
     lite.cluster.gid = 4000000001;
     check_silent(lite({"ls"}));
     CHECK(lite({"ls", "-j"}).out == "[]\n");
@@ -152,7 +152,7 @@ TEST_CASE("lite ls", "[lite]") {
     CHECK(list[0]["node_count"] == 2);
     CHECK(list[1]["size"] == 1536);
 
-    // Names are bytes; neither JSON nor terminals are to suffer from it.
+    // Names are bytes: the output must be valid JSON, and harmless for a terminal.
     auto node = lite.cluster.context();
     node.create({.name = "\xff", .length = 1});
     node.create({.name = "\xc2\x9b", .length = 1});
@@ -197,7 +197,7 @@ TEST_CASE("lite write and read beyond the end", "[lite]") {
                   "write x: offset 4096 + length 10 is beyond the end (4096 bytes)");
     check_failure(lite({"write", "x", "0xffffffffffffffff", "0"}),
                   "write x: offset 18446744073709551615 + length 1 is beyond the end (4096 bytes)");
-    // A file says how long it is before a byte is written.
+    // The length of a file is known before the first byte is written.
     check_failure(lite({"write", "x", "4000"}, std::string(97, 'a')),
                   "write x: offset 4000 + length 97 is beyond the end (4096 bytes)");
     CHECK(lite.content("x", 4096) == std::string(4096, 0));
@@ -230,7 +230,7 @@ TEST_CASE("lite write from a pipe that goes on too long", "[lite]") {
     const capture err;
     lite.env.io = {ends[0], out.fd(), err.fd()};
     CHECK(tools::run_lite({"write", "x", "0"}, lite.env) == 1);
-    // What was already read must not keep the writer waiting.
+    // Read the rest, so that the writer ends.
     std::vector<char> rest(1 << 20);
     while (::read(ends[0], rest.data(), rest.size()) > 0)
         ;
@@ -263,7 +263,7 @@ TEST_CASE("lite: transfers through files", "[lite]") {
     check_failure(lite({"write", "x", "0", "-f", directory / "none"}),
                   directory / "none" + ": No such file or directory");
     check_failure(lite({"write", "x", "0", "-f", directory.path()}),
-                  "write x: " + directory.path() + ": Is a directory; 0 bytes were written");
+                  directory.path() + ": Is a directory");
     check_failure(lite({"read", "x", "-f", directory / "none" + "/out"}),
                   directory / "none" + "/out: No such file or directory");
 }
@@ -275,18 +275,11 @@ TEST_CASE("lite read replaces a file only by a complete one", "[lite]") {
     write_file(directory / "precious", "old", 0640);
     REQUIRE(::symlink("precious", (directory / "link").c_str()) == 0);
 
-    int reads = 0;
-    lite.cluster.intercept = [&](unsigned long request, void* arg) -> std::optional<int> {
-        if (request == LITE_IOC_OP && static_cast<lite_op*>(arg)->opcode == LITE_OP_READ &&
-            ++reads == 2)
-            return -EHOSTDOWN;
-        return std::nullopt;
-    };
+    lite.cluster.fail_file(EHOSTDOWN, 4 << 20);
     check_failure(lite({"read", "x", "-f", directory / "precious"}),
                   "read x: the node is down; 4194304 of 9437184 bytes were read");
     CHECK(read_file(directory / "precious") == "old");
 
-    lite.cluster.intercept = nullptr;
     check_silent(lite({"read", "x", "0", "3", "-f", directory / "link"}));
     CHECK(read_file(directory / "precious") == "\0\0\0"s);
     struct stat status {};
@@ -296,7 +289,7 @@ TEST_CASE("lite read replaces a file only by a complete one", "[lite]") {
     check_silent(lite({"read", "x", "0", "0", "-f", directory / "empty"}));
     CHECK(read_file(directory / "empty").empty());
 
-    // Nothing temporary is left.
+    // No temporary file is left.
     int entries = 0;
     for (const auto& entry : {"precious", "link", "empty"})
         entries += ::access((directory / entry).c_str(), F_OK) == 0;
@@ -310,7 +303,7 @@ TEST_CASE("lite read replaces a file only by a complete one", "[lite]") {
 TEST_CASE("lite write says how much was written when it fails", "[lite]") {
     machine lite;
     lite({"alloc", "x", "8M"});
-    lite.cluster.fail_op(LITE_OP_WRITE, ETIMEDOUT, 1000);
+    lite.cluster.fail_file(ETIMEDOUT, 1000);
     check_failure(lite({"write", "x", "0"}, std::string(6 << 20, 'a')),
                   "write x: a node did not answer in time; 1000 of 6291456 bytes were written");
     lite.cluster.fail_op(LITE_OP_WRITE, EIO);
@@ -383,7 +376,7 @@ TEST_CASE("lite set", "[lite]") {
     lite({"alloc", "x", "9M", "-n", "1,2"});
     check_silent(lite({"set", "x", "1", "7", "616263"}));
     CHECK(lite.content("x", 9) == "\0abcabca\0"s);
-    // In pieces, and in step all the same.
+    // In several pieces, each with the pattern in phase.
     check_silent(lite({"set", "x", "0", "all", "6162636465"}));
     std::string wanted(9 << 20, 0);
     for (std::size_t i = 0; i < wanted.size(); i++)
@@ -406,7 +399,7 @@ TEST_CASE("lite copy", "[lite]") {
     lite({"write", "x", "0", "abcdefgh"});
     check_silent(lite({"copy", "x", "2", "y", "10", "4"}));
     CHECK(lite.content("y", 15) == std::string(10, 0) + "cdef\0"s);
-    // Overlapping, in pieces.
+    // Overlapping ranges, copied in pieces.
     const auto found = lite.cluster.find("x");
     for (std::size_t i = 0; i < found->data.size(); i++)
         found->data[i] = static_cast<std::byte>(i * 2654435761U >> 13);
@@ -459,7 +452,7 @@ TEST_CASE("lite checksum", "[lite]") {
     lite({"write", "x", "100", "123456789"});
     CHECK(lite({"checksum", "x", "100", "9"}).out == "e3069283\n");
     CHECK(lite({"checksum", "x", "9M"}).out == "00000000\n");
-    // In pieces as in one.
+    // The checksum of several pieces is that of the whole.
     const auto found = lite.cluster.find("x");
     auto node = lite.cluster.context();
     const auto whole = node.map("x", lite::rights::read).checksum(0, 9 << 20);
@@ -494,7 +487,7 @@ TEST_CASE("lite read spares the terminal", "[lite]") {
     CHECK(screen.take().starts_with("00000000  74 65 78 74"));
 }
 
-TEST_CASE("lite: what cannot be written is told", "[lite]") {
+TEST_CASE("lite: write errors are reported", "[lite]") {
     machine lite;
     lite({"alloc", "x", "16"});
     const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -510,13 +503,13 @@ TEST_CASE("lite: what cannot be written is told", "[lite]") {
 }
 
 TEST_CASE("no file takes the place of a standard stream that is closed", "[lite]") {
-    // Of a process of its own, which has no others to lose.
+    // In a child process, as the test needs its own streams.
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
         for (const int fd : {0, 1, 2})
             ::close(fd);
-        const int kept = ::open("/dev/null", O_RDWR);  // 0: one that is there stays as it is
+        const int kept = ::open("/dev/null", O_RDWR);  // 0: an open stream stays as it is
         tools::reserve_standard_streams();
         char byte = 0;
         const bool good = kept == 0 && ::write(0, "", 1) == 1 && ::read(0, &byte, 1) == 0 &&
@@ -536,7 +529,7 @@ TEST_CASE("lite: signals become an exception and leave nothing behind", "[lite]"
     const temporary_directory directory;
     lite({"alloc", "x", "9M"});
     lite.cluster.intercept = [](unsigned long request, void*) -> std::optional<int> {
-        if (request == LITE_IOC_OP)
+        if (request == LITE_IOC_RECVFILE)
             ::raise(SIGINT);
         return std::nullopt;
     };
@@ -550,7 +543,7 @@ TEST_CASE("lite: signals become an exception and leave nothing behind", "[lite]"
     CHECK(::rmdir(directory.path().c_str()) == 0);
     CHECK(lite.cluster.open_handles() == 0);
 
-    // Nobody at the other end of a pipe is no error, but the end.
+    // A pipe without a reader ends the program without a message.
     lite.cluster.intercept = nullptr;
     std::array<int, 2> ends{};
     REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
@@ -566,7 +559,7 @@ TEST_CASE("lite: signals become an exception and leave nothing behind", "[lite]"
     CHECK(signal == SIGPIPE);
     CHECK(err.text().empty());
 
-    // Unless the signal is ignored: then it is an error like others.
+    // If SIGPIPE is ignored, it is a write error like others.
     ::signal(SIGPIPE, SIG_IGN);
     CHECK(tools::run_lite({"read", "x"}, lite.env) == 1);
     ::signal(SIGPIPE, SIG_DFL);

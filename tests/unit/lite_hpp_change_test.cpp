@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The C++ API of what changes LMRs, on a fake cluster.
+// The C++ API for changing LMRs, on a fake cluster.
 
 #include "error_of.hpp"
 #include "fake_node.hpp"
@@ -54,7 +54,7 @@ TEST_CASE("grants are given, shown and taken away", "[lite.hpp][change]") {
     CHECK(error_of([&] { node.grants("nobody"); }).what() == "grants nobody: no LMR of that name"s);
 }
 
-TEST_CASE("all grants that there can be are shown", "[lite.hpp][change]") {
+TEST_CASE("a full list of grants is shown", "[lite.hpp][change]") {
     fake::cluster cluster;
     auto node = cluster.context();
     auto region = node.alloc({.name = "x", .length = 64});
@@ -68,7 +68,7 @@ TEST_CASE("all grants that there can be are shown", "[lite.hpp][change]") {
     CHECK(region.grants().size() == LITE_GRANTS_MAX);
 }
 
-TEST_CASE("SHARE gives what one has, and takes nothing", "[lite.hpp][change]") {
+TEST_CASE("SHARE lets a user grant only its own rights, and revoke none", "[lite.hpp][change]") {
     fake::cluster cluster;
     auto node = cluster.context();
     node.create({.name = "x", .length = 64});
@@ -118,7 +118,7 @@ TEST_CASE("rename", "[lite.hpp][change]") {
     CHECK(error_of([&] { region.rename("a\0b"s); }).code() == std::errc::invalid_argument);
 }
 
-TEST_CASE("resize keeps what stays and adds zeroes", "[lite.hpp][change]") {
+TEST_CASE("resize keeps the remaining bytes and adds zeroes", "[lite.hpp][change]") {
     fake::cluster cluster;
     auto node = cluster.context();
     auto region = node.alloc({.name = "x", .length = 64});
@@ -129,7 +129,7 @@ TEST_CASE("resize keeps what stays and adds zeroes", "[lite.hpp][change]") {
     CHECK(region.load<int>(60) == 8);
     CHECK(region.load<int>(99996) == 0);
     node.resize("x", 60);
-    CHECK(region.length() == 100000);  // as the comment says
+    CHECK(region.length() == 100000);  // not changed by resize() elsewhere
     CHECK(region.stat().info.length == 60);
     CHECK(error_of([&] { region.load<int>(60); }).code() == std::errc::result_out_of_range);
     region.resize(64);
@@ -162,7 +162,7 @@ TEST_CASE("move", "[lite.hpp][change]") {
     CHECK(e.what() == "move x: the node is down"s);
 }
 
-TEST_CASE("regions that own nothing cannot be changed", "[lite.hpp][change]") {
+TEST_CASE("empty regions cannot be changed", "[lite.hpp][change]") {
     lite::region none;
     const auto bad = std::errc::bad_file_descriptor;
     CHECK(error_of([&] { none.grant({1, 0, rights::read}); }).code() == bad);

@@ -36,7 +36,7 @@ static_assert(std::derived_from<lite::error, std::system_error>);
 static_assert(std::ranges::input_range<lite::lmr_range>);
 static_assert(std::ranges::view<lite::lmr_range>);
 
-// What may be moved as bytes, and what only looks like it.
+// Types that may be transferred as bytes, and types that only look like it.
 static_assert(lite::plain<int>);
 static_assert(lite::plain<std::array<int, 4>>);
 static_assert(!lite::plain<int*>);
@@ -51,7 +51,7 @@ static_assert(!lite::plain_range<const char (&)[4]>);
 
 namespace {
 
-// What @body returns in a child, made by fork(2); -1 if it does not end well.
+// Runs @body in a child process. Returns its result; -1 if the child died of a signal.
 int in_child(const auto& body) {
     const pid_t pid = ::fork();
     if (pid == 0) {
@@ -129,7 +129,7 @@ TEST_CASE("a region unmaps its handle once", "[lite.hpp]") {
         CHECK(cluster.open_handles() == 1);
 
         auto b = std::move(a);
-        CHECK_FALSE(a);  // NOLINT(bugprone-use-after-move): what it is then, is promised
+        CHECK_FALSE(a);  // NOLINT(bugprone-use-after-move): a documented state
         CHECK(a.length() == 0);
         CHECK(b.length() == 64);
         CHECK(cluster.open_handles() == 1);
@@ -175,7 +175,7 @@ TEST_CASE("a region frees its LMR", "[lite.hpp]") {
     CHECK(error_of([&] { other.load<int>(0); }).code() == std::errc::identifier_removed);
 }
 
-TEST_CASE("destructors in a child leave to the parent what it has made", "[lite.hpp]") {
+TEST_CASE("destructors in a child do not release objects of the parent", "[lite.hpp]") {
     fake::cluster cluster;
     std::optional node(cluster.context());
     std::vector<std::string> asked;
@@ -196,7 +196,7 @@ TEST_CASE("destructors in a child leave to the parent what it has made", "[lite.
     CHECK_FALSE(region->inherited());
     CHECK_FALSE(lite::region().inherited());
 
-    // All that is destroyed there, also by an assignment, and after having been moved.
+    // The child destroys all objects, also by assignment, and after a move.
     CHECK(in_child([&] {
               asked.clear();
               if (!region->inherited())
@@ -209,7 +209,7 @@ TEST_CASE("destructors in a child leave to the parent what it has made", "[lite.
               node.reset();
               return asked.empty() ? 0 : 2;
           }) == 0);
-    // What it has made itself is its own, and what it asks for is done.
+    // The child releases its own objects, and those of the parent on explicit request.
     CHECK(in_child([&] {
               auto mapped = node->map("x");
               lite::region other;
@@ -223,7 +223,7 @@ TEST_CASE("destructors in a child leave to the parent what it has made", "[lite.
               return asked == std::vector<std::string>{"unmap", "unmap", "free"} ? 0 : 2;
           }) == 0);
 
-    // Here it is all there.
+    // In the parent all objects still exist.
     asked.clear();
     region.reset();
     registered.reset();
@@ -260,7 +260,7 @@ TEST_CASE("reads and writes of bytes, ranges, texts and objects", "[lite.hpp]") 
     region.write(0, std::span<const std::byte>(bytes).first(1));
 }
 
-TEST_CASE("a failed transfer says how far it came", "[lite.hpp]") {
+TEST_CASE("a failed transfer reports the bytes transferred before", "[lite.hpp]") {
     fake::cluster cluster;
     auto node = cluster.context();
     auto region = node.alloc({.length = 64});
@@ -272,7 +272,7 @@ TEST_CASE("a failed transfer says how far it came", "[lite.hpp]") {
     e = error_of([&] { region.write(1, bytes); });
     CHECK(e.code() == std::errc::result_out_of_range);
     CHECK(e.transferred() == 0);
-    // The kernel minds empty transfers; so does everybody.
+    // The kernel refuses empty transfers.
     CHECK(error_of([&] { region.write(0, ""); }).code() == std::errc::invalid_argument);
 }
 
@@ -304,7 +304,7 @@ TEST_CASE("names are byte strings of the right length without a NUL", "[lite.hpp
     const std::string longest(255, 'x');
     node.create({.name = longest, .length = 1});
     CHECK(node.stat(longest).info.name == longest);
-    // A view into something longer.
+    // A view of a part of a longer string.
     CHECK(node.map(std::string_view(longest + "yyy").substr(0, 255)).length() == 1);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A machine with "lite" on it and a fake cluster behind it: what the tests of
-// the commands share.
+// A machine with "lite" and a fake cluster: shared by the tests of the commands.
 #pragma once
 
 #include "fake_node.hpp"
@@ -40,7 +39,7 @@ class machine {
         return {status, out.text(), err.text()};
     }
 
-    // Contents of an LMR, as far as there is text.
+    // The first bytes of an LMR.
     std::string content(const std::string& name, std::size_t length) const {
         const auto found = cluster.find(name);
         return {reinterpret_cast<const char*>(found->data.data()), length};
@@ -51,7 +50,7 @@ class machine {
     std::optional<int> opened;
 };
 
-// Usage errors say what is wrong and where to read on.
+// Usage errors name the mistake, and refer to --help.
 inline void check_usage(const result& r, const std::string& text) {
     CHECK(r.status == 2);
     CHECK(r.out.empty());

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The commands of "litectl" without a kernel: what they ask, what they make of
-// the answers, and how they fail.
+// The commands of "litectl" without a kernel: their requests, their use of the
+// answers, and their failures.
 
-#include "administration.hpp"
-#include "terminal.hpp"
+#include "litectl_machine.hpp"
 
 #include "catch.hpp"
 
@@ -13,6 +12,7 @@
 #include <uapi/lite.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -24,104 +24,9 @@
 using namespace std::string_literals;
 using nlohmann::json;
 using tools::message;
+using namespace litectl_test;
 
 namespace {
-
-struct result {
-    int status;
-    std::string out;
-    std::string err;
-};
-
-// The kernel: remembers what it was asked, answers as it is told.
-struct kernel_side {
-    bool loaded = true;
-    std::vector<message> asked;
-    std::vector<bool> dumps;
-    std::vector<message> answers;
-    std::optional<tools::refusal> refusal;
-    int losses = 0;
-    // Of JOIN and NODE_GET, while there are some left; then @answers.
-    std::vector<message> in_turn;
-};
-
-class fake_channel final : public tools::channel {
-  public:
-    explicit fake_channel(kernel_side& kernel) : m_kernel(kernel) {}
-
-    std::vector<message> request(const message& request, bool dump) override {
-        m_kernel.asked.push_back(request);
-        m_kernel.dumps.push_back(dump);
-        if (m_kernel.refusal)
-            throw *m_kernel.refusal;
-        if (m_kernel.in_turn.empty())
-            return m_kernel.answers;
-        const auto next = m_kernel.in_turn.front();
-        m_kernel.in_turn.erase(m_kernel.in_turn.begin());
-        return {next};
-    }
-
-    bool follow(const std::function<void()>& on_ready,
-                const std::function<bool(const message&)>& on_event,
-                const std::function<bool()>& on_loss,
-                std::optional<std::chrono::milliseconds>) override {
-        on_ready();
-        for (const auto& event : m_kernel.answers)
-            if (!on_event(event))
-                return true;
-        for (int i = 0; i < m_kernel.losses; i++)
-            if (!on_loss())
-                return true;
-        return false;
-    }
-
-  private:
-    kernel_side& m_kernel;
-};
-
-// A machine with an RDMA device rxe0 on eth0, and litectl.
-class machine {
-  public:
-    machine() {
-        add_device("rxe0", "eth0");
-        world.devices = devices / ".";
-        world.default_secret = devices / "secret";
-        world.addresses = [] {
-            return std::vector<tools::interface_address>{
-                {"lo", *tools::ip_address::from_text("127.0.0.1")},
-                {"eth0", *tools::ip_address::from_text("10.0.0.7")}};
-        };
-        world.connect = [this]() -> std::unique_ptr<tools::channel> {
-            if (!kernel.loaded)
-                throw tools::module_missing("the lite module is not loaded");
-            return std::make_unique<fake_channel>(kernel);
-        };
-        world.load = [this] {
-            loads++;
-            kernel.loaded = true;
-        };
-    }
-
-    void add_device(const std::string& name, const std::string& netdev) {
-        const auto ndevs = devices / (name + "/ports/1/gid_attrs/ndevs");
-        std::filesystem::create_directories(ndevs);
-        write_file(ndevs + "/0", netdev + "\n");
-    }
-
-    result operator()(const tools::arguments& words, std::string_view input = {}) {
-        const capture in(input);
-        const capture out;
-        const capture err;
-        world.io = {in.fd(), out.fd(), err.fd()};
-        const int status = tools::run_litectl(words, world);
-        return {status, out.text(), err.text()};
-    }
-
-    temporary_directory devices;
-    kernel_side kernel;
-    tools::surroundings world;
-    int loads = 0;
-};
 
 void check_usage(const result& r, const std::string& text) {
     CHECK(r.status == 2);
@@ -140,7 +45,7 @@ std::string text_of(const message& message, std::uint16_t attr) {
     return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 
-// Root is nobody for a while, who can see what is in @directory. Others are who they are.
+// While it lives, a test that runs as root is user 65534, with access to @directory.
 class unprivileged {
   public:
     explicit unprivileged(const std::string& directory) {
@@ -167,7 +72,7 @@ message node(std::uint16_t id, std::uint8_t state, const char* address) {
 
 }  // namespace
 
-TEST_CASE("messages keep what is put into them", "[litectl]") {
+TEST_CASE("attributes survive the round trip through a message", "[litectl]") {
     message m(LITE_CMD_NODE_GET);
     m.put_u8(LITE_A_STATE, 2);
     m.put_u16(LITE_A_PORT, 18500);
@@ -221,7 +126,7 @@ TEST_CASE("litectl: help and version", "[litectl]") {
     CHECK(litectl({"--version"}).out.starts_with("litectl "));
 }
 
-TEST_CASE("litectl start finds out what it is not told", "[litectl]") {
+TEST_CASE("litectl start finds the options that are not given", "[litectl]") {
     machine litectl;
     message answer(LITE_CMD_NODE_START);
     answer.put_u32(LITE_A_INDEX, 0);
@@ -239,12 +144,12 @@ TEST_CASE("litectl start finds out what it is not told", "[litectl]") {
     CHECK(asked.string(LITE_A_DEV) == "rxe0");
     CHECK(text_of(asked, LITE_A_ADDR) == "\x0a\0\0\x07"s);
     CHECK(asked.u16(LITE_A_PORT) == LITE_DEFAULT_PORT);
-    // Everything else is the kernel's to choose.
+    // The kernel chooses everything else.
     CHECK(text_of(asked, LITE_A_SECRET) == "by default");
     CHECK(asked.attributes().size() == 4);
 }
 
-TEST_CASE("litectl start passes on everything it is told", "[litectl]") {
+TEST_CASE("litectl start passes all its options on", "[litectl]") {
     machine litectl;
     const auto r = litectl({"start",
                             "--dev",
@@ -299,14 +204,14 @@ TEST_CASE("litectl start passes on everything it is told", "[litectl]") {
     CHECK(asked.u32(LITE_A_ORPHAN_MS) == 1200000U);
 }
 
-TEST_CASE("litectl start without a secret has to be asked for", "[litectl]") {
+TEST_CASE("litectl start without a secret needs --insecure", "[litectl]") {
     machine litectl;
     check_failure(litectl({"start"}),
                   "start: there is no cluster secret: " + litectl.world.default_secret +
                       " does not exist; 'litectl secret' makes one, which all members need (or "
                       "--insecure: without)");
     CHECK(litectl.kernel.asked.empty());
-    // Not even one that is there is used then.
+    // Then litectl does not use an existing secret either.
     write_file(litectl.world.default_secret, "by default\n");
     const auto r = litectl({"start", "--insecure"});
     CHECK(r.status == 0);
@@ -318,7 +223,7 @@ TEST_CASE("litectl start without a secret has to be asked for", "[litectl]") {
     CHECK_FALSE(litectl.kernel.asked[0].bytes(LITE_A_SECRET));
 }
 
-TEST_CASE("litectl secret makes one that start takes", "[litectl]") {
+TEST_CASE("litectl secret makes a secret for start", "[litectl]") {
     machine litectl;
     const temporary_directory etc;
     litectl.world.default_secret = etc / "lite/secret";
@@ -331,7 +236,7 @@ TEST_CASE("litectl secret makes one that start takes", "[litectl]") {
     const auto made = text_of(litectl.kernel.asked.at(0), LITE_A_SECRET);
     CHECK(made.size() == LITE_SECRET_MAX);
     CHECK(made.find_first_not_of("0123456789abcdef") == std::string::npos);
-    // It is in use: another one has to be wanted.
+    // It may be in use, so litectl does not replace it.
     check_failure(litectl({"secret"}), litectl.world.default_secret + ": File exists");
     CHECK(litectl({"start"}).status == 0);
     CHECK(text_of(litectl.kernel.asked.at(1), LITE_A_SECRET) == made);
@@ -355,8 +260,8 @@ TEST_CASE("litectl start and secrets", "[litectl]") {
     check_failure(litectl({"start"}), litectl.world.default_secret +
                                           ": the secret may be used by others than its owner "
                                           "(mode 0644); 'chmod 600' it");
-    // One that cannot be seen is not as none: neither below what is no directory, nor at
-    // the end of a link, nor where we may not look.
+    // A secret that cannot be read does not count as missing: below a file instead of a
+    // directory, behind a broken link, or in a directory without permission.
     const auto by_default =
         std::exchange(litectl.world.default_secret, litectl.devices / "secret/x");
     const auto blind = "start: cannot see whether there is a cluster secret: "s;
@@ -369,7 +274,7 @@ TEST_CASE("litectl start and secrets", "[litectl]") {
     write_file(litectl.world.default_secret, "unseen\n");
     std::filesystem::permissions(closed.path(), std::filesystem::perms::none);
     {
-        // Root sees everything; it is the effective user who counts.
+        // Root may read every directory, so use another effective user.
         const unprivileged as_nobody(litectl.devices.path());
         check_failure(litectl({"start", "-d", "rxe0", "-a", "10.0.0.7"}),
                       blind + litectl.world.default_secret + ": Permission denied");
@@ -395,12 +300,12 @@ TEST_CASE("litectl start loads the module", "[litectl]") {
     litectl.kernel.loaded = false;
     litectl.world.load = [] { throw tools::failure("try insmod"); };
     CHECK(litectl({"start"}).err.ends_with("litectl: try insmod\n"));
-    // Nobody else does.
+    // Other commands do not load it.
     check_failure(litectl({"join", "10.0.0.1"}), "the lite module is not loaded");
     check_failure(litectl({"status"}), "the lite module is not loaded");
 }
 
-TEST_CASE("litectl repeats what the kernel says", "[litectl]") {
+TEST_CASE("litectl repeats the kernel's messages", "[litectl]") {
     machine litectl;
     litectl.kernel.refusal.emplace(EBUSY, "3 LMRs are at home here");
     check_failure(litectl({"join", "10.0.0.1"}), "join: 3 LMRs are at home here");
@@ -443,7 +348,7 @@ TEST_CASE("litectl join, leave, stop", "[litectl]") {
         return node;
     };
     const tools::arguments words{"join", "10.0.0.1:2000", "--timeout", "500", "--index", "1"};
-    // The event of another node, then two of this one: it has not ended, it has.
+    // An event of another node, then two of this node: the attempt goes on, then it has ended.
     litectl.kernel.answers = {event(0), event(1), event(1)};
     litectl.kernel.in_turn = {attempt(7, {}), attempt(7, {}), attempt(7, 0)};
     const auto r = litectl(words);
@@ -459,7 +364,7 @@ TEST_CASE("litectl join, leave, stop", "[litectl]") {
     CHECK(litectl.kernel.asked[1].command() == LITE_CMD_NODE_GET);
     CHECK(litectl.kernel.asked[1].u32(LITE_A_INDEX) == 1U);
 
-    // Lost events are made up for.
+    // After a loss of events, litectl asks for the state.
     litectl.kernel.answers.clear();
     litectl.kernel.losses = 1;
     litectl.kernel.in_turn = {attempt(8, {}), attempt(8, 0)};
@@ -476,8 +381,8 @@ TEST_CASE("litectl join, leave, stop", "[litectl]") {
     check_failure(litectl(words), "join: it goes on; 'litectl status' shows what becomes of it");
 
     litectl.kernel.asked.clear();
-    // LEAVE is answered; then an event of another node; then one of this one, which still leaves,
-    // and does not any more.
+    // The answer to LEAVE; an event of another node; an event while this node is still leaving;
+    // an event when it has left.
     const auto in_state = [&](std::uint32_t index, std::uint8_t state) {
         auto news = event(index);
         news.put_u8(LITE_A_STATE, state);
@@ -554,7 +459,7 @@ TEST_CASE("litectl status", "[litectl]") {
     CHECK(open.err.starts_with("litectl: warning: there is no cluster secret"));
     CHECK(json::parse(litectl({"status", "--json"}).out)[0]["insecure"] == true);
 
-    // A kernel that tells less, or more, than we know.
+    // A kernel that sends fewer attributes, or unknown values.
     litectl.kernel.answers = {message(LITE_CMD_NODE_GET)};
     litectl.kernel.answers[0].put_u8(LITE_A_STATE, 77);
     CHECK(litectl({"status"}).out.find("state 77") != std::string::npos);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Mapped LMRs and registered memory: what the library asks for, and who owns
-// what.
+// Mapped LMRs and registered memory: the library's requests, and the ownership of
+// its objects.
 
 #include "fake_node.hpp"
 
@@ -165,13 +165,13 @@ TEST_CASE("a registration frees its LMR", "[mmap]") {
         CHECK(mine->length() == memory.size);
         CHECK(mine->load<std::uint8_t>(page) == 7);
         CHECK(code_of([&] { (void)node.register_memory(memory.bytes(), "mine"); }) == EEXIST);
-        // It is these pages, and no others.
+        // The LMR has exactly these pages, so it cannot be resized or moved.
         CHECK(code_of([&] { mine->resize(page); }) == EOPNOTSUPP);
         CHECK(code_of([&] { mine->move(2); }) == EOPNOTSUPP);
         auto moved = std::move(mine);
         CHECK((*moved).handle() != 0);
         CHECK(cluster.find("mine"));
-        // What it had is freed when it takes over another.
+        // Assignment frees the previous LMR.
         moved = node.register_memory(memory.bytes().first(page), "other");
         CHECK_FALSE(cluster.find("mine"));
         CHECK(cluster.find("other"));
@@ -183,7 +183,7 @@ TEST_CASE("a registration frees its LMR", "[mmap]") {
     CHECK(cluster.find("kept"));
     kept.free();
     {
-        // Somebody else frees it: nothing that a destructor could complain about.
+        // If the LMR is freed elsewhere, the destructor ignores the error.
         const auto gone = node.register_memory(memory.bytes(), "gone");
         node.free("gone");
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// litectl's netlink socket against a family that every kernel has: the one that
-// lists the families. Its commands and attributes have other meanings, but the
-// ways of asking, answering and refusing are the same.
+// litectl's netlink socket with a family that every kernel has: the controller,
+// which lists the families. Its commands and attributes have other meanings, but
+// requests, answers and refusals have the same form.
 
 #include "channel.hpp"
 
@@ -55,7 +55,7 @@ TEST_CASE("a dump is answered completely", "[netlink]") {
     }));
 }
 
-TEST_CASE("a refusal says why, and the socket can be used again", "[netlink]") {
+TEST_CASE("a refusal gives a reason, and the socket can be used again", "[netlink]") {
     const auto channel = tools::connect_netlink("nlctrl");
     const auto refused = [&](const message& request, bool dump) {
         try {
@@ -68,7 +68,7 @@ TEST_CASE("a refusal says why, and the socket can be used again", "[netlink]") {
     CHECK(refused(ask_for("no-such-family"), false).first == ENOENT);
     CHECK(refused(message(200), false).first == EOPNOTSUPP);
     CHECK(refused(message(200), true).first == EOPNOTSUPP);
-    // An attribute of a wrong size: kernels since 5.2 put it in words, too.
+    // An attribute of a wrong size: kernels since 5.2 add a text.
     message malformed(get_family);
     malformed.put_u8(family_id, 1);
     const auto [code, text] = refused(malformed, false);

@@ -18,7 +18,7 @@ using namespace std::string_literals;
 
 namespace {
 
-// What a parser says about a bad word; empty if it finds nothing wrong.
+// A parser's message about a word; empty if it accepts the word.
 std::string complaint(const auto& parser, const std::string& word) {
     try {
         parser(word);
@@ -67,7 +67,7 @@ TEST_CASE("bad sizes", "[parse]") {
     }
     CHECK(complaint(parse_size, "1KB") == "'1KB' is ambiguous: write K or KiB for powers of 1024");
     CHECK(refuses(parse_size, "4\0"s));
-    // What a terminal would obey is not repeated to it.
+    // The message escapes control characters for the terminal.
     CHECK(complaint(parse_size, "4\x1b[2J").starts_with("'4\\x1b[2J' is not a size"));
 }
 
@@ -253,7 +253,7 @@ TEST_CASE("endpoints", "[parse]") {
     }
 }
 
-TEST_CASE("endpoints are repeated as a terminal may have them", "[parse]") {
+TEST_CASE("messages about endpoints escape control characters", "[parse]") {
     CHECK(complaint(parse_endpoint, "\x1b]/x").find('\x1b') == std::string::npos);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What litectl finds out by itself: devices, addresses, secrets, the module.
+// What litectl finds without options: devices, addresses, secrets, the module.
 
 #include "module.hpp"
 #include "rdma.hpp"
@@ -58,18 +58,18 @@ std::string text(const secret& secret) {
 
 }  // namespace
 
-TEST_CASE("a place for a node is found from what is given", "[place]") {
+TEST_CASE("litectl completes device and address of a node", "[place]") {
     const std::vector devices{rxe0, rxe1};
     CHECK(text(choose_place({rxe0}, addresses, {}, {})) == "rxe0 10.0.0.1");
     CHECK(text(choose_place(devices, addresses, "rxe0", {})) == "rxe0 10.0.0.1");
     CHECK(text(choose_place(devices, addresses, "rxe1", {})) == "rxe1 fd00::2");
     CHECK(text(choose_place(devices, addresses, {}, ip("10.0.0.2"))) == "rxe0 10.0.0.2");
     CHECK(text(choose_place(devices, addresses, {}, ip("fd00::2"))) == "rxe1 fd00::2");
-    // Both are taken at their word.
+    // If both are given, they are taken as they are.
     CHECK(text(choose_place(devices, addresses, "rxe1", ip("9.9.9.9"))) == "rxe1 9.9.9.9");
 }
 
-TEST_CASE("no place for a node is explained", "[place]") {
+TEST_CASE("a missing or ambiguous device or address is explained", "[place]") {
     const auto why = [](const std::vector<rdma_device>& devices, std::optional<std::string> device,
                         std::optional<ip_address> address) {
         return complaint([&] { choose_place(devices, addresses, device, address); });
@@ -164,7 +164,7 @@ TEST_CASE("secrets", "[secret]") {
 
 TEST_CASE("secrets of other users", "[secret]") {
     if (::geteuid() != 0)
-        return;  // only root can give files away
+        return;  // only root can change the owner of files
     const temporary_directory directory;
     const auto path = directory / "secret";
     write_file(path, "x");
@@ -191,6 +191,6 @@ TEST_CASE("the module is loaded by modprobe", "[module]") {
           "the lite module is not loaded, and 'modprobe lite' failed (FATAL: not found); try "
           "'insmod PATH/lite.ko' as root");
     CHECK_FALSE(with("kill -9 $$").empty());
-    // Much to say does not keep it waiting.
+    // Long output does not block modprobe.
     CHECK(with("yes | head -c 1000000; exit 1").find("(y)") != std::string::npos);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A device on which tests of the library see exactly what it asks the kernel.
+// A device that shows a test the library's exact requests to the kernel.
 #pragma once
 
 #include "device.hpp"
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <memory>
 
-// A device that records the last request and answers as it is told.
+// A device that records the last request and gives a fixed answer.
 template <typename T>
 class recorder final : public lite::internal::device {
   public:

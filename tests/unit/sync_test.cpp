@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A cluster in which locking ends as the test says; remembers what was asked.
+// A cluster with the results of locking that the test sets; it records the requests.
 struct Locks {
     fake::cluster cluster;
     int result = 0;
@@ -84,7 +84,7 @@ TEST_CASE("lite_lock, lite_unlock and lite_lock_consistent", "[liblite][sync]") 
     CHECK(good.last.owner == 1);
 }
 
-TEST_CASE("lite::mutex is one for the guards of the standard library", "[lite.hpp][sync]") {
+TEST_CASE("lite::mutex works with the guards of the standard library", "[lite.hpp][sync]") {
     Locks locks;
     auto node = locks.cluster.context();
     auto region = node.alloc({.name = "x", .length = 64});
@@ -108,7 +108,7 @@ TEST_CASE("lite::mutex is one for the guards of the standard library", "[lite.hp
     }
     CHECK(locks.unlocked == 2);
 
-    // Other threads are other holders.
+    // Each thread is a holder of its own.
     const auto mine = locks.lock.owner;
     std::thread([&] { mutex.lock(); }).join();
     CHECK(locks.lock.owner != mine);
@@ -135,7 +135,7 @@ TEST_CASE("lite::mutex: trying, and waiting for a time", "[lite.hpp][sync]") {
     CHECK_FALSE(mutex.try_lock_shared_for(3s));
     CHECK(locks.lock.timeout_ms == 3000);
     CHECK(locks.lock.flags == LITE_LOCK_SHARED);
-    // Never so long that it would be no time-out.
+    // A long time-out does not become "for ever".
     CHECK_FALSE(mutex.try_lock_for(std::chrono::hours(24 * 365)));
     CHECK(locks.lock.timeout_ms == LITE_TIMEOUT_MAX);
     CHECK_FALSE(std::unique_lock(mutex, std::chrono::steady_clock::now() + 10s).owns_lock());
@@ -143,7 +143,7 @@ TEST_CASE("lite::mutex: trying, and waiting for a time", "[lite.hpp][sync]") {
     CHECK(locks.lock.timeout_ms <= 10000);
     CHECK(locks.unlocked == 0);
 
-    // Without a time-out of one's own it is the node that did not answer.
+    // In a call without a time-out, ETIMEDOUT means that the node did not answer.
     CHECK_THROWS_AS(mutex.lock(), lite::error);
     locks.result = -EDEADLK;
     CHECK_THROWS_AS(mutex.try_lock(), lite::error);
@@ -170,7 +170,7 @@ TEST_CASE("lite::mutex: after a holder that died", "[lite.hpp][sync]") {
     }
     CHECK(locks.unlocked == 1);
 
-    // Nobody makes it consistent who does not say so.
+    // Unlocking does not make the lock consistent by itself.
     mutex.lock();
     mutex.unlock();
     CHECK(locks.made_consistent == 1);
@@ -211,7 +211,7 @@ TEST_CASE("lite_barrier and lite::barrier", "[lite.hpp][sync]") {
     CHECK_THROWS_AS(in_vain.arrive_and_wait(), lite::error);
 }
 
-TEST_CASE("lite_barrier_open makes what is not there", "[liblite][sync]") {
+TEST_CASE("lite_barrier_open makes a missing barrier", "[liblite][sync]") {
     fake::cluster cluster;
     auto node = cluster.context();
     lite_lh_t first = 0;
@@ -231,7 +231,8 @@ TEST_CASE("lite_barrier_open makes what is not there", "[liblite][sync]") {
     CHECK(lite_barrier_open(node.get(), nullptr, 0600, &first) == -EINVAL);
     CHECK(lite_barrier_open(node.get(), "x", 0777, &first) == -EINVAL);
 
-    // Somebody else makes it between our two looks; or does so, and frees it, for ever.
+    // Another process makes the barrier between the two look-ups; or makes and frees it again and
+    // again.
     int misses = 1;
     cluster.intercept = [&misses](unsigned long request, void*) -> std::optional<int> {
         return request == LITE_IOC_MAP && misses-- > 0 ? std::optional(-ENOENT) : std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Places for programs under test to write to, and to read from.
+// Files and terminals for the input and output of programs under test.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ class capture {
     ~capture();
 
     int fd() const { return m_fd; }
-    // All that is in it.
+    // The whole content.
     std::string text() const;
 
   private:
@@ -30,9 +30,9 @@ class terminal {
     terminal& operator=(const terminal&) = delete;
     ~terminal();
 
-    // The side of the program.
+    // The program's side.
     int fd() const { return m_slave; }
-    // What was written since last time.
+    // The output since the last call.
     std::string take() const;
 
   private:
@@ -40,7 +40,7 @@ class terminal {
     int m_slave = -1;
 };
 
-// A directory that vanishes with everything in it.
+// A directory that the destructor removes with everything in it.
 class temporary_directory {
   public:
     temporary_directory();

@@ -246,6 +246,30 @@ AT(struct lite_ioc_vector, n_failed, 28);
 CHECK(LITE_IOC_VECTOR == 0xE71A, "number of LITE_IOC_VECTOR");
 CHECK(LITE_VECTOR_MAX == 1024, "limit of VECTOR");
 
+SIZE(struct lite_ioc_file, 64);
+AT(struct lite_ioc_file, size, 0);
+AT(struct lite_ioc_file, flags, 4);
+AT(struct lite_ioc_file, lh, 8);
+AT(struct lite_ioc_file, offset, 16);
+AT(struct lite_ioc_file, length, 24);
+AT(struct lite_ioc_file, file_offset, 32);
+AT(struct lite_ioc_file, fd, 40);
+AT(struct lite_ioc_file, reserved, 44);
+AT(struct lite_ioc_file, pages, 48);
+AT(struct lite_ioc_file, sets, 52);
+AT(struct lite_ioc_file, moved, 56);
+CHECK(LITE_IOC_SENDFILE == 0xE71C, "number of LITE_IOC_SENDFILE");
+CHECK(LITE_IOC_RECVFILE == 0xE71D, "number of LITE_IOC_RECVFILE");
+CHECK(LITE_FILE_POSITION == 1, "flag of SENDFILE and RECVFILE");
+
+SIZE(struct lite_ioc_priority, 16);
+AT(struct lite_ioc_priority, size, 0);
+AT(struct lite_ioc_priority, flags, 4);
+AT(struct lite_ioc_priority, priority, 8);
+AT(struct lite_ioc_priority, reserved, 12);
+CHECK(LITE_IOC_PRIORITY == 0xE71B, "number of LITE_IOC_PRIORITY");
+CHECK(LITE_PRIORITY_MAX == LITE_PRIORITY(7), "eight classes");
+
 CHECK(LITE_OP_READ == 1, "opcode");
 CHECK(LITE_OP_WRITE == 2, "opcode");
 CHECK(LITE_OP_FETCH_ADD == 3, "opcode");

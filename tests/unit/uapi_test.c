@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The headers as a C11 program sees them: they compile without warnings, the
- * layout is what was published, and everything declared can be linked from C.
+ * The headers in a C11 program: they compile without warnings, the layout is as
+ * published, and every declared function can be linked from C.
  */
 
 #include <lite/lite.h>
@@ -20,7 +20,7 @@
 #undef CHECK
 
 int main(void) {
-    /* All of the API, so that the linker has to find all of it. */
+    /* The whole API, so that the linker has to find every function. */
     static void (*const api[])(void) = {
         (void (*)(void))lite_open,
         (void (*)(void))lite_close,

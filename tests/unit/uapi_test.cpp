@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The layout of the ABI as a C++ program sees it; uapi_test.c is its twin.
+// The layout of the ABI in a C++ program; uapi_test.c has the same for C.
 
 #include <lite/lite.h>
 #include <lite/uring.h>
@@ -29,6 +29,8 @@ TEST_CASE("the generic netlink ABI keeps its numbers", "[uapi]") {
     REQUIRE(LITE_CMD_PEER_GET == 6);
     REQUIRE(LITE_CMD_STATS_GET == 7);
     REQUIRE(LITE_CMD_EVENT == 8);
+    REQUIRE(LITE_CMD_QOS_SET == 9);
+    REQUIRE(LITE_CMD_QOS_GET == 10);
     REQUIRE(LITE_A_INDEX == 1);
     REQUIRE(LITE_A_SECRET == 8);
     REQUIRE(LITE_A_TIMEOUT_MS == 16);
@@ -36,4 +38,5 @@ TEST_CASE("the generic netlink ABI keeps its numbers", "[uapi]") {
     REQUIRE(LITE_A_STAT_VALUE == 22);
     REQUIRE(LITE_A_INSECURE == 25);
     REQUIRE(LITE_A_JOIN_WHY == 32);
+    REQUIRE(LITE_A_CEILING == 36);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Commands of io_uring: what the library puts into SQEs.
+// Commands of io_uring: the SQEs of the library.
 
 #include "fake_node.hpp"
 
@@ -16,14 +16,14 @@
 
 namespace {
 
-// An SQE with something in all of it, as one that was used before.
+// An SQE with old values in all fields.
 struct Sqe {
     Sqe() {
         std::memset(&sqe, 0xa5, sizeof(sqe));
         sqe.user_data = 4711;
     }
 
-    // What every command has; the structure that goes with it.
+    // Checks the fields that every command has. @arg: its structure.
     void check(lite_ctx* ctx, unsigned command, const void* arg) const {
         CHECK(sqe.opcode == IORING_OP_URING_CMD);
         CHECK(sqe.fd == lite_fd(ctx));
@@ -40,7 +40,7 @@ struct Sqe {
         CHECK(cmd.reserved == 0);
     }
 
-    // Not a member: it ends with an array of no size.
+    // On the heap, as the structure ends with a flexible array.
     std::unique_ptr<io_uring_sqe> memory = std::make_unique<io_uring_sqe>();
     io_uring_sqe& sqe = *memory;
 };
@@ -95,7 +95,7 @@ TEST_CASE_METHOD(Uring, "an operation that has failed before, as a command", "[l
     op.result = 7;
     lite_uring_op(&s.sqe, ctx, &op);
     s.check(ctx, LITE_IOC_OP, &op);
-    // The kernel has it under another name, and wants nothing there.
+    // In the kernel's structure this field is reserved, and must be 0.
     CHECK(op.reserved1 == 0);
     CHECK(op.result == 0);
 }

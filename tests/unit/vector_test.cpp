@@ -57,7 +57,7 @@ TEST_CASE("lite_vector gives each operation an outcome when it fails", "[liblite
     }
 }
 
-TEST_CASE("what has failed in a vector is tried again as it is", "[liblite][vector]") {
+TEST_CASE("failed operations of a vector can be submitted again unchanged", "[liblite][vector]") {
     fake::cluster cluster;
     auto node = cluster.context();
     const auto region = node.alloc({.length = 4096});

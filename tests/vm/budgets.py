@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What small operations cost in instructions, and what they may cost: instructions.json, the table of budgets.
 
-Measured on one machine that counts instructions instead of time (Cluster's icount) and talks to itself. There a count is the
-same every time, until the kernel, the compiler or LITE are others. Then the table is written anew (tests/vm/instructions
---write), on purpose and in the same commit.
+Measured on one machine that counts instructions instead of time (Cluster's icount) and talks to itself. A count is the same
+in every run, until the kernel, the compiler or LITE changes. Then `tests/vm/instructions --write` writes the table anew, on
+purpose and in the same commit.
 """
 
 import dataclasses
@@ -18,36 +18,38 @@ from vmlab import ROOT, LabError, trace
 
 PAGE = ROOT / "Documentation/performance.rst"
 TABLE = pathlib.Path(__file__).with_name("instructions.json")
-KERNEL = "6.1"  # of the table: later kernels leave the work to other threads, and counts vary
+KERNEL = "6.1"  # of the table: on later kernels other threads do the work, and counts vary
 OPERATIONS = ("read", "write", "fetch-add")
 _ARMS = ("raw", "kernel-lite", "lite")
 _LAYERS = _ARMS[1:]
 
-# In the page, the figures are between these.
+# The figures in the page stand between these two lines.
 _BEGIN = ".. Instructions: `tests/vm/instructions --write` replaces what follows, up to the end of them."
 _END = ".. End of the instructions."
 
-# The harness switches AppArmor off, which on Debian's kernels switches SELinux on, whose part of a system call nobody pays
-# who boots them as they are.
+# The harness switches AppArmor off, which on Debian's kernels switches SELinux on. SELinux makes a system call dearer, but
+# only in this harness: a normally booted Debian kernel runs AppArmor.
 KERNEL_ARGS = ("apparmor=1",)
 
 _TOOLS = ("litectl", "lite-perf", "instructions")
-# Soft-RoCE allocates for each packet. Whether what it frees belongs to the slab that the processor just allocates from depends on
-# what was allocated before, stays as it is as long as a process runs, and makes a difference of 284 instructions. So several
-# processes take turns, and the lowest median counts.
+# Soft-RoCE allocates for each packet. Freeing is cheap if the object belongs to the slab that the processor allocates from
+# at the moment. Whether it does depends on earlier allocations, stays the same as long as a process runs, and makes a
+# difference of 284 instructions. So several processes take turns, and the lowest median counts.
 _PROCESSES = 5
-# Of a trace: a dozen operations. If none of them takes what it takes by the clock, it is another process's turn.
+# Instructions in a trace: a dozen operations. If none of them takes as many as the measured median, another process is
+# traced.
 _TRACED = 200_000
 _TRACES = 20
-# Between two executions of an address are a few instructions more than between two looks at the clock.
+# Two executions of an address in a trace are a few instructions further apart than two readings of the clock.
 _ENDS = 10
 
-# How much more than its budget a figure may be. Elsewhere than where the table was made only what LITE adds is compared.
+# A figure may exceed its budget by this much. Where the environment differs from the table's, only what LITE adds is
+# compared.
 _TOLERANCE = 0.02
 _TOLERANCE_ELSEWHERE = 0.10
-# Of a read and a write of liblite's, above raw verbs.
+# The promised maximum that a read or a write of liblite costs above raw verbs.
 _PROMISE = 1300
-# A few instructions more are nothing, though a stage may not have more than a few.
+# A few instructions more never count: in a small stage they would be a large percentage.
 _SLACK = 4
 
 
@@ -60,18 +62,18 @@ class Meter:
         node.insmod(litelab.module_path(node, "kperf"))
         self._node = node
         self._lites = litelab.in_one_machine(node, 2)
-        self._module = ROOT / f"build/kernel-{node.kernel.release}/lite.ko"
+        self._module = ROOT / f"build/kernel-{node.kernel.release}/kernel/lite.ko"  # with its debug information
         self._symbols = trace.Symbols(node)
         self._inlined = stages.Inlined(self._module, int(node.read("/sys/module/lite/sections/.text"), 16))
 
     def measure(self):
-        """What it costs, and where that was measured, as it is in the table."""
-        operations = self._medians()
+        """The costs, and where they were measured, in the form of the table."""
+        operations = self.medians()
         counts = {operation: stages.sums(self.profile(operation, operations["lite"][operation])) for operation in OPERATIONS}
         return {"where": self._where(), "operations": operations, "stages": counts}
 
     def profile(self, operation, instructions):
-        """As stages.attribute(): one of liblite's that takes so many, by the clock."""
+        """As stages.attribute(), of one operation of liblite that takes this many instructions by the clock."""
         lengths = set()
         for _ in range(_TRACES):
             for traced in self._trace(operation):
@@ -89,15 +91,20 @@ class Meter:
             program.kill()
             program.wait(10)
 
+    def schedule(self, mode):
+        """Has the node that the operations come from order them by a mode of litectl qos."""
+        self._node.run(f"litectl qos set --mode {mode} -i {self._lites[0].index}")
+
     def stale(self):
-        """After measure(): names in stages.py that are not those of the functions that operations go through."""
+        """After measure(): functions in stages.py that no operation goes through any more."""
         return stages.unknown(self._inlined)
 
     def _program(self, *words):
         first, second = self._lites
         return [litelab.program_path("instructions"), str(first.index), str(second.id), *words]
 
-    def _medians(self):
+    def medians(self):
+        """{arm: {operation: instructions}}."""
         address = self._lites[1].address
         server = self._node.run(f"lite-perf serve --background --bind {address} --arms verbs").out
         try:
@@ -180,7 +187,7 @@ def save(figures, path):
 
 
 def make_budgets(figures):
-    """Makes these figures the table, and those of the page."""
+    """Writes these figures into the table and into the page."""
     page = PAGE.read_text()
     begin, end = page.index(_BEGIN) + len(_BEGIN), page.index(_END)
     PAGE.write_text(f"{page[:begin]}\n\n{_page_text(figures)}\n{page[end:]}")
@@ -188,7 +195,7 @@ def make_budgets(figures):
 
 
 def elsewhere(figures, table):
-    """In what respects the figures were measured elsewhere than those of the table."""
+    """The properties of the environment in which these figures and the table differ."""
     return [name for name, value in table["where"].items() if figures["where"].get(name) != value]
 
 
@@ -204,7 +211,8 @@ def compare(figures, table):
 # --- text ------------------------------------------------------------------------------------------------------------
 
 def _tables(figures):
-    """[[title, read, write, fetch-add], rows likewise, ...]: what operations cost, and liblite's by stage."""
+    """[[title, read, write, fetch-add], [arm, figures...], ...]: what operations cost; and the same for the stages of
+    liblite."""
     operations, added, counts = figures["operations"], above(figures), figures["stages"]
     costs = [["Instructions", *OPERATIONS]]
     costs += [[arm, *(str(operations[arm][operation]) for operation in OPERATIONS)] for arm in _ARMS]
@@ -215,7 +223,7 @@ def _tables(figures):
 
 
 def _promise(figures):
-    """What the project has promised itself, and what came of it."""
+    """The project's promise, and whether the figures keep it."""
     seen = {operation: above(figures)[f"lite {operation}"] for operation in ("read", "write")}
     missed = {operation: f"missed by {100 * (count / _PROMISE - 1):.0f} %" if count > _PROMISE else "met"
               for operation, count in seen.items()}
@@ -224,7 +232,7 @@ def _promise(figures):
 
 
 def figures_text(figures):
-    """For a terminal: what it costs."""
+    """For a terminal: the costs."""
     lines = []
     for table in _tables(figures):
         lines += [f"{row[0]:<22}" + "".join(f"{cell:>11}" for cell in row[1:]) for row in table] + [""]
@@ -232,7 +240,7 @@ def figures_text(figures):
 
 
 def report_text(figures, table):
-    """For a terminal: what it costs, and what there is to say about the budgets."""
+    """For a terminal: the costs, and how they compare with the budgets."""
     verdicts = compare(figures, table)
     remarkable = [verdict for verdict in verdicts if verdict.over or verdict.under]
     lines = [figures_text(figures), "", *(f"{verdict.what}: {verdict.count}, {verdict.text()}" for verdict in remarkable)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """LITE on virtual clusters: what the tests of LITE share.
 
-The harness (vmlab) knows machines; here are LITE nodes on them: one per machine, or several in one machine, which is
-quicker and enough for all that needs no crash of a machine.
+The harness (vmlab) knows only machines. This module adds LITE nodes: one per machine, or several in one machine, which is
+quicker and is enough for every test that does not crash a machine.
 """
 
 import contextlib
@@ -20,24 +20,25 @@ import time
 from vmlab import ROOT, CommandFailed, LabError, Node
 from vmlab.kernel import PATIENCE
 
-# Where meson has built: of the project's root, or anywhere on this host.
+# Where meson has built the user side: in the project, or anywhere on this host.
 USER_BUILD = ROOT / os.environ.get("LITE_USER_BUILD", "build/user")
 _TOOLS = ("lite", "litectl", "lite-perf")
 _PROGRAMS = ("abi_test", "absent", "anonymous", "bandwidth", "bulk_test", "calls_chaos", "change_test", "costs", "crowd", "data_test",
-             "failnth", "greedy", "growth", "histories", "hog", "instructions", "keyscan", "killstorm", "life_test", "locks", "mapped",
+             "failnth", "files_test", "greedy", "growth", "histories", "hog", "instructions", "keyscan", "killstorm", "life_test", "locks", "mapped",
              "memop_test", "memops", "mmap_test", "multicall_test", "namerace", "netlink_test", "ordering_test", "pools_test",
-             "revoke", "rings", "rpc_test", "slots", "starved", "stress", "transfers", "uring_test", "vectors")
-_BIN = "/usr/bin"  # of the machines
+             "queues", "revoke", "rings", "rpc_test", "slots", "starved", "stress", "transfers", "uring_test", "vectors")
+_BIN = "/usr/bin"  # in the machines
 # Where `litectl start` looks: all nodes of the tests have the same secret, as is usual.
 SECRET_PATH, SECRET = "/etc/lite/secret", "the secret of all tests\n"
 
-# What `litectl stats` must say of a node that nobody uses. Peers, connections and files are there for other reasons.
+# `litectl stats` must show 0 for all of these on an unused node. Gauges of peers, connections and files are not among them:
+# these exist for other reasons.
 GAUGES = ("handles", "mappings", "lmrs", "lmr_bytes", "counted_bytes", "allocs", "names", "ops_inflight", "slots_busy",
           "pinned_pages", "calls_inflight", "mmaps", "locks", "lock_claims", "functions", "rpcs_inflight", "rpc_requests",
           "rpc_bulk_bytes")
 
-# Short times, so that tests of failures need not wait for long; a slow kernel gets more (see times()).
-# Hosts are busy: a machine that has no processor for some seconds is not dead.
+# Short times, so that tests of failures are quick; a slow kernel gets longer ones (see times()). Not shorter, because hosts
+# are busy: a machine that gets no processor for some seconds is not dead.
 _HEARTBEAT_MS, _DEAD_MS = 200, 4000
 
 
@@ -53,8 +54,8 @@ def program_path(name):
 
 @functools.cache
 def _stripped(name):
-    """A tool or program freed of all that it does not need to run, a tenth of its size, below the project. It is copied to
-    the machines, as starting it from there takes long."""
+    """A stripped tool or program, a tenth of the original size, in a directory of the project. install() copies it to the
+    machines, as starting it over 9p takes long."""
     target = ROOT / "build/guest" / hashlib.sha256(str(USER_BUILD).encode()).hexdigest()[:8] / name
     target.parent.mkdir(parents=True, exist_ok=True)
     source = USER_BUILD / (f"apps/{name}" if name in _TOOLS else "tests/vm/programs") / name
@@ -76,8 +77,8 @@ def install(node, names=_TOOLS + _PROGRAMS):
 
 
 def prepare(node):
-    """Makes a machine ready, freshly booted or left by another file's tests: tools and programs installed, module loaded,
-    no node there."""
+    """Makes a machine ready, freshly booted or left over from another file's tests: tools and programs installed, module
+    loaded, no node started."""
     if not node.run(["test", "-x", f"{_BIN}/{_PROGRAMS[-1]}"], check=False).ok:
         install(node)
     load(node)
@@ -85,19 +86,19 @@ def prepare(node):
 
 
 def load(node):
-    """Loads the module, and writes the secret, unless the module is there."""
+    """Loads the module and writes the secret, unless the module is loaded already."""
     if not node.run("grep -q '^lite ' /proc/modules", check=False).ok:
         node.write(SECRET_PATH, SECRET, mode=0o600)
         node.insmod(module_path(node))
 
 
 def prepare_all(cluster):
-    """prepare() on all machines: to be used as a test file's setup."""
+    """prepare() on all machines: meant as a test file's setup."""
     cluster.each(prepare)
 
 
 def wait_until(what, condition, timeout=30, scale=1, patience=PATIENCE):
-    """Asks until condition() is true; returns what it returned. For changes that nothing announces."""
+    """Polls until condition() is true and returns its value. For changes that no event announces."""
     timeout *= scale * patience
     deadline = time.monotonic() + timeout
     while True:
@@ -110,13 +111,14 @@ def wait_until(what, condition, timeout=30, scale=1, patience=PATIENCE):
 
 
 def times(node):
-    """Options of `litectl start` for tests of failures: soon noticed, but not by mistake."""
+    """Options of `litectl start` for tests of failures: a failure is noticed soon, but a busy host does not look like
+    one."""
     scale = node.time_scale
     return {"heartbeat": _HEARTBEAT_MS * scale, "dead": _DEAD_MS * scale, "op_timeout": 4000 * scale}
 
 
 def dead_seconds(node):
-    """After how long a silent node that was started with times() must be down for everybody."""
+    """Seconds after which all peers must see a silent node as down, if it was started with times()."""
     return times(node)["dead"] / 1000
 
 
@@ -143,9 +145,9 @@ class Lite:
                            **options)
 
     def start(self, check=True, secret=None, **options):
-        """Starts the node; options are those of `litectl start`: id=3, mem_limit="64M", root_squash=True, ... Its secret
-        is that of all tests unless there is another, or it is insecure; and all users of the machine may use it, unless a
-        mode is given."""
+        """Starts the node; options are those of `litectl start`: id=3, mem_limit="64M", root_squash=True, ... Its secret is
+        the common one of all tests, unless another is given or the node is insecure. All users of the machine may use it,
+        unless a mode is given."""
         options.setdefault("mode", "0666")
         words = [word for key, value in options.items() for word in (f"--{key.replace('_', '-')}", value) if word is not True]
         if secret is not None:
@@ -161,12 +163,12 @@ class Lite:
         return self.ctl("join", other.address, *words, check=check, timeout=timeout)
 
     def leave(self):
-        """Leaves the cluster in order."""
+        """Leaves the cluster in an orderly way."""
         self.forget()
         return self.ctl("leave")
 
     def forget(self):
-        """It may have another id from here on."""
+        """Forgets the cached id: the node may get another one from here on."""
         self._id = None
 
     def stop(self, timeout=30):
@@ -192,7 +194,7 @@ class Lite:
 
     @property
     def id(self):
-        """This node's id in its cluster. Asked once, since processes are slow to start."""
+        """This node's id in its cluster. Cached, since starting a process to ask is slow."""
         if not self._id:
             self._id = self.status()["id"]
         return self._id
@@ -236,7 +238,7 @@ class Lite:
         return {name: stats[name] for name in GAUGES if stats[name]}
 
     def check_idle(self, timeout=10):
-        """Nothing is in use on this node, or soon will not be: what a process leaves may take its time to go."""
+        """Waits until nothing is in use on this node: what a process leaves behind may take a moment to go."""
         try:
             wait_until("idle", lambda: not self.busy(), timeout, self.vm.time_scale)
         except AssertionError:
@@ -246,7 +248,7 @@ class Lite:
 # --- clusters --------------------------------------------------------------------------------------------------------
 
 def join_all(lites):
-    """Lets started nodes join the first one and waits until all of them see all of them."""
+    """Lets started nodes join the first one, and waits until each node sees all of them."""
     for lite in lites[1:]:
         lite.join(lites[0])
     wait_complete(lites)
@@ -261,21 +263,21 @@ def wait_complete(lites, timeout=20):
 
 
 def on_machines(lab, count=None, **options):
-    """A cluster of one node on each machine (the first `count`). A cluster that is there already is used again, so that
-    tests can share it."""
+    """A cluster of one node on each machine (the first `count`). Uses an existing cluster again, so that tests can share
+    it."""
     lites = [Lite(vm) for vm in lab.nodes[:count]]
     return _form(lites, {**times(lab.n1), **options})
 
 
 def nodes_in(vm, count=3):
-    """Nodes for one machine, each with an address of its own; started or not."""
+    """Nodes for one machine, each with an address of its own; they may be started already, or not."""
     if not vm.run("rdma link show rxe1/1", check=False).ok:
         vm.add_addresses(5)
     return [Lite(vm, index, f"10.0.1.{index + 1}", "rxe1") for index in range(count)]
 
 
 def in_one_machine(vm, count=3, **options):
-    """A cluster of several nodes in one machine, likewise."""
+    """A cluster of several nodes in one machine; an existing one is used again."""
     return _form(nodes_in(vm, count), {**times(vm), **options})
 
 
@@ -292,7 +294,7 @@ def _form(lites, options):
 
 
 def stop_all(lites):
-    """Ends all these nodes; those that are not there are fine."""
+    """Stops all these nodes; ignores those that do not run."""
     for vm in {lite.vm for lite in lites}:
         here = [lite for lite in lites if lite.vm is vm]
         commands = (f"[ ! -e /dev/lite{lite.index} ] || litectl stop -i {lite.index}" for lite in here)
@@ -328,8 +330,8 @@ def run_program(lab, lites, name, *words, timeout=300, case_timeout=120, env=Non
 
 
 def run_catch(lab, lites, name, spec="", timeout=300, **options):
-    """Runs a Catch2 program; raises AssertionError with what it said about failures. An unexpected lack of test cases
-    is a failure, too."""
+    """Runs a Catch2 program; raises AssertionError with what it reports of failures. If no test case matches, that is a
+    failure, too."""
     try:
         words = [*([spec] if spec else []), "--warn", "NoTests"]
         result = run_program(lab, lites, name, *words, timeout=timeout, **options)
@@ -343,7 +345,7 @@ def run_catch(lab, lites, name, spec="", timeout=300, **options):
 
 
 def _shortened(text, first=120, last=8):
-    """The first failures and the sum; all of it is in the node's log of commands."""
+    """The first failures and the summary; the full output is in the node's log of commands."""
     lines = text.splitlines()
     if len(lines) <= first + last:
         return text
@@ -353,13 +355,13 @@ def _shortened(text, first=120, last=8):
 # --- sessions --------------------------------------------------------------------------------------------------------
 
 def trace_sessions(vm):
-    """Has the kernel record the ups and downs of connections and members from here on."""
+    """Makes the kernel trace state changes of connections and members from here on."""
     vm.run("cd /sys/kernel/tracing 2>/dev/null && [ -d events/lite ] || mount -t tracefs none /sys/kernel/tracing; "
            "cd /sys/kernel/tracing; echo >trace; for event in conn member; do echo 1 >events/lite/lite_$event/enable; done")
 
 
 def traced_sessions(vm):
-    """([(session, node)] that came up, {session: reason} of those that ended) since then."""
+    """([(session, node)] that came up, {session: reason} of those that ended) since trace_sessions()."""
     seen = re.findall(r"lite_conn: session=(\d+) node=(\d+) state=(up|dead) reason=(-?\d+)",
                       vm.run("cat /sys/kernel/tracing/trace").out)
     return ([(session, node) for session, node, state, _ in seen if state == "up"],
@@ -367,7 +369,7 @@ def traced_sessions(vm):
 
 
 def traced_deaths(vm):
-    """The ids of the nodes that this machine's have called down since then."""
+    """The ids of the nodes that this machine's nodes have declared down since trace_sessions()."""
     return re.findall(r"lite_member: self=\d+ node=(\d+) .*state=down", vm.run("cat /sys/kernel/tracing/trace").out)
 
 
@@ -375,8 +377,8 @@ def traced_deaths(vm):
 
 @contextlib.contextmanager
 def probed(vm, function):
-    """While it lasts, calls of a function of the module are in the machine's trace, which begins anew, as events of the
-    name that this gives."""
+    """Within the context, each call of this function of the module is an event in the machine's trace. Clears the trace
+    first; yields the name of the event."""
     name = f"litetest_{function}"
     vm.run("[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; "
            f"echo >trace; echo 'p:litetest/{name} lite:{function}' >>kprobe_events && echo 1 >events/litetest/{name}/enable")
@@ -388,17 +390,21 @@ def probed(vm, function):
 
 @contextlib.contextmanager
 def holds_of(vm, function, step=None):
-    """The microseconds of each hold of spin locks by a function (or several) of the kernel, filled in at the end; or how often
-    it called the function `step` in each, which does not depend on how busy the host is."""
+    """Yields a list that is filled at the end of the context: the microseconds of each hold of a spin lock by a function
+    (or several) of the kernel; or, with `step`, how often the function `step` was called in each hold, which does not
+    depend on how busy the host is."""
     holds = []
     vm.run("[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; "
-           f"echo {step or ''} _raw_spin_lock _raw_spin_unlock >set_ftrace_filter; "
+           f"echo 16384 >buffer_size_kb; echo {step or ''} _raw_spin_lock _raw_spin_unlock >set_ftrace_filter; "
            f"for f in {function}; do echo $f >>set_graph_function; echo $f >>set_ftrace_filter; done; "
            "echo 1 >options/funcgraph-abstime; echo 1 >options/funcgraph-proc; echo 0 >options/funcgraph-irqs; echo function_graph >current_tracer")
     yield holds
-    trace = vm.run("cd /sys/kernel/tracing; cat trace; echo nop >current_tracer; echo >set_graph_function; echo >set_ftrace_filter; "
+    lost = vm.run("grep -h overrun /sys/kernel/tracing/per_cpu/cpu*/stats").out
+    assert set(re.findall(r"overrun: (\d+)", lost)) == {"0"}, lost
+    trace = vm.run("cd /sys/kernel/tracing; cat trace; echo nop >current_tracer; echo 1408 >buffer_size_kb; echo >set_graph_function; "
+                   "echo >set_ftrace_filter; "
                    "echo 1 >options/funcgraph-irqs; echo 0 >options/funcgraph-proc; echo 0 >options/funcgraph-abstime").out
-    since = {}  # by thread: one that gives way to another has a lock of the scheduler meanwhile
+    since = {}  # by thread: a context switch happens with a lock of the scheduler held
     for at, thread, what in re.findall(r"^ *(\d+\.\d+) \| +\d+\) +(\S+) +\|.*\| +(\w+)\(\)(?:;| \{)", trace, re.M):
         held = since.setdefault(thread, [])
         if what == "_raw_spin_lock":
@@ -424,7 +430,7 @@ def rdma_objects(vm):
 
 
 def traces(vm):
-    """What LITE has left in a machine that it must not leave when it is unloaded."""
+    """What LITE has left in a machine although it must be gone after unloading."""
     found = vm.run("ls -d /dev/lite* /sys/class/lite* /sys/module/lite /sys/kernel/debug/lite* /proc/*lite* "
                    "/sys/kernel/tracing/events/lite 2>/dev/null; "
                    "ps -o comm | grep '^lite' ; grep -w '^lite[^ ]*' /proc/slabinfo", check=False).out
@@ -432,9 +438,9 @@ def traces(vm):
 
 
 def memory_kb(vm):
-    """(available, unreclaimable slab) in kB, after giving the kernel a chance to let go of what it only caches. Pages in the
-    lists of free pages that each CPU keeps, tens of megabytes at times, are free, though MemAvailable does not count them;
-    and what each CPU has counted for itself, a megabyte or two, is added to the sums only by stat_refresh."""
+    """(available, unreclaimable slab) in kB, after the kernel has dropped its caches. Pages in the per-CPU free lists, tens
+    of megabytes at times, are free, though MemAvailable does not count them. What each CPU has counted for itself, a
+    megabyte or two, is added to the sums only by stat_refresh."""
     text = vm.run("sync; cd /proc; echo 3 >sys/vm/drop_caches; echo 1 >sys/vm/stat_refresh; cat meminfo zoneinfo").out
     values = dict(re.findall(r"(\w+): +(\d+) kB", text))
     kept = sum(int(pages) for pages in re.findall(r"\bcount: +(\d+)", text)) * 4

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Where the instructions of an operation go: each of them belongs to a stage.
 
-Known from a trace of all instructions (vmlab.trace), which costs the guest nothing, and from the names of LITE's functions,
-those that the compiler has put into others included (addr2line).
+The source is a trace of all instructions (vmlab.trace), which costs the guest nothing, and the names of LITE's functions,
+including those that the compiler has inlined (addr2line).
 """
 
 import collections
@@ -12,11 +12,11 @@ import subprocess
 
 from vmlab.errors import LabError
 
-# From the system call to the device, and back; "device" is what raw verbs pay, too: posting, its work, polling.
+# From the system call to the device, and back. "device" is what raw verbs cost, too: posting, the device's work, polling.
 STAGES = ("enter", "look-up", "check", "translate", "post", "device", "complete", "return")
 
-# Any other function of LITE belongs to the stage it was called in. After the completion, those of the first four belong to
-# "return".
+# Any other function of LITE belongs to the stage of its caller. After the completion, functions of the first four stages
+# belong to "return".
 _FUNCTIONS = {
     "enter": ("lite_ioctl", "lite_ioctl_op", "lite_op_run", "lite_transfer", "lite_atomic"),
     "look-up": ("lite_access_tryenter", "lite_access_try"),
@@ -29,27 +29,27 @@ _FUNCTIONS = {
 _STAGE_OF = {name: stage for stage, names in _FUNCTIONS.items() for name in names}
 _BEFORE = STAGES[:4]
 
-# What the device does begins with one of these: of its driver, or, on 6.1, the end of softirqs' being off.
+# The device's part begins with one of these: a function of its driver, or, on 6.1, the end of a section with softirqs off.
 _DEVICE_MODULES = ("rdma_rxe", "ib_core")
 _DEVICE_FUNCTIONS = ("__local_bh_enable_ip",)
 
 
 class Inlined:
-    """Which functions an address of a module is in: the innermost first."""
+    """The functions that an address of a module is in: the innermost first."""
 
     def __init__(self, path, text):
         self._path, self._text = path, text
         self._known = {}
 
     def learn(self, addresses):
-        """Asks for many at once, as starting addr2line takes a while."""
+        """Looks up many addresses at once, as starting addr2line takes a while."""
         wanted = sorted(set(addresses) - self._known.keys())
         if not wanted:
             return
         words = "\n".join(f"{address - self._text:#x}" for address in wanted)
         out = subprocess.run(["addr2line", "-a", "-f", "-i", "-j", ".text", "-e", self._path], input=words, text=True,
                              stdout=subprocess.PIPE, check=True).stdout
-        # An address, then a name and a place for each function.
+        # One group per address: the address, then a name and a place for each inlined function.
         groups = re.split("^0x", out, flags=re.MULTILINE)[1:]
         if len(groups) != len(wanted):
             raise LabError(f"addr2line knows {len(groups)} of {len(wanted)} addresses of {self._path}")
@@ -60,17 +60,17 @@ class Inlined:
         return self._known[address]
 
     def functions(self):
-        """All of those that it was asked about."""
+        """All functions that were looked up so far."""
         return set(itertools.chain.from_iterable(self._known.values()))
 
 
 def unknown(inlined):
-    """The functions known above that no instruction was of: they have another name now, or are gone."""
+    """The functions in the table above that no instruction belonged to: renamed, or gone."""
     return sorted(_STAGE_OF.keys() - inlined.functions())
 
 
 def split(addresses, begin):
-    """The instructions between one execution of an address and the next, over and over."""
+    """The instructions between each two executions of an address."""
     at = [i for i, address in enumerate(addresses) if address == begin]
     return [addresses[first:last] for first, last in itertools.pairwise(at)]
 
@@ -104,7 +104,7 @@ def sums(attributed):
 
 
 def profile_text(attributed):
-    """Which functions the instructions of an operation are of, by stage: LITE's, and what they call."""
+    """The functions that an operation's instructions belong to, by stage: LITE's, and the functions that they call."""
     counts = collections.Counter()
     caller = "system call"
     for stage, function, own in attributed:

@@ -32,12 +32,12 @@ def test_limits(lab):
     lites = in_one_machine(lab.n1, 2, mem_limit="64M", uid_limit="16M", handle_limit=500)
     run_catch(lab, lites, "abi_test", "[limits]", env={"LITE_TEST_UID_LIMIT": 16 << 20})
     lites[0].check_idle()
-    # The default of the share is a fourth.
+    # The default share of a user is a fourth.
     stop_all(lites)
     alone = Lite(lab.n1, 0, "10.0.1.1", "rxe1")
     alone.start(mem_limit="64M")
     assert alone.status()["uid_limit"] == 16 << 20
-    # What can never be is not tried until the limit is met: that is a lot of work for nothing.
+    # An impossible size is refused at once. Allocating until the limit is met would be a lot of wasted work.
     with probed(lab.n1, "lite_store_alloc") as taken:
         assert not alone.lite("alloc", "large", "256M", check=False).ok
         alone.lite("alloc", "small", 100)
@@ -49,10 +49,10 @@ def test_limits(lab):
     alone.stop()
 
 
-@vmtest(nodes=1, cpus=2, mem_mb=448)
+@vmtest(nodes=1, cpus=2, mem_mb=448, fresh=True)
 def test_a_small_machine_is_filled(lab):
-    """As many LMRs of a byte as the limits let one user have are no more than the limits say: the machine lives on. The
-    limit is nearly what all users but root have together by default, half of the memory."""
+    """One user makes as many LMRs of a byte as the limits allow. They take no more memory than the limits say, and the
+    machine lives on. The limit is nearly that of all users but root together, half of the memory by default."""
     stop_all(nodes_in(lab.n1))
     alone = Lite(lab.n1, 0, "10.0.1.1", "rxe1")
     alone.start()
@@ -69,7 +69,7 @@ def test_a_small_machine_is_filled(lab):
     counted = alone.stats()["counted_bytes"]
     made = int(re.search(r"(\d+) LMRs", filling.out)[1])
     print(f"{made} LMRs: {counted / made:.0f} bytes are counted for each, {taken / made:.0f} taken")
-    # What is taken and not counted are nodes of trees and tables that many share.
+    # The difference: nodes of trees and tables that many objects share take memory, but are not counted.
     assert taken < 1.25 * counted, f"{taken} bytes are taken, {counted} are counted"
     alone.lite("alloc", "another", "1M")
     assert alone.lite("read", "another", 0, 1, "-x").ok
@@ -90,7 +90,7 @@ def test_after_leave_and_stop(lab):
 
 @vmtest(timeout=400, slow=True)
 def test_two_machines(lab):
-    """As between nodes of one machine, which the door does not know from others."""
+    """The tests that run within one machine also pass between two: the ABI hides where the other node is."""
     lites = on_machines(lab)
     run_catch(lab, lites, "abi_test")
     for lite in lites:

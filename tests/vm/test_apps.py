@@ -11,7 +11,7 @@ def setup(cluster):
     """Tools, examples and module on all machines."""
     litelab.prepare_all(cluster)
     for node in cluster.nodes:
-        for name in ("hello", "hello++", "greet", "tally"):
+        for name in ("hello", "hello++", "greet", "tally", "checkpoint"):
             node.put(litelab.USER_BUILD / "examples" / name, f"/usr/bin/{name}")
 
 
@@ -29,7 +29,7 @@ def test_examples(lab):
     server = second.vm.spawn(["greet"])
     server.wait_output("serving", timeout=20)
     assert first.vm.run(["greet", str(second.id), "world"]).out == f"hello, world of node {first.id}\n"
-    # The longest name there can be, and one that is longer, do it no harm.
+    # Names of the maximum length, and names that are too long, do the server no harm.
     assert first.vm.run(["greet", str(second.id), "x" * 1024]).out == f"hello, {'x' * 1024} of node {first.id}\n"
     assert "greet: " in first.vm.run(["greet", str(second.id), "x" * 1025], check=False).err
     assert first.vm.run(["greet", str(second.id), "world"]).out == f"hello, world of node {first.id}\n"
@@ -42,13 +42,37 @@ def test_examples(lab):
     server.wait_output("serving", timeout=20)
     said = first.vm.run(["tally", str(second.id), "1", "2", "3", "4"]).out
     assert said.count("\n") == 4 and said.count("= 10\n") == 1, said
-    # What is no number is refused, or is a short one; it goes on serving.
+    # The server refuses input that is not a number, or takes it as a short number, and goes on serving.
     assert not first.lite("call", second.id, "tally", "-", stdin=b"123456789", check=False).ok
     assert first.lite("call", second.id, "tally", "-", stdin=b"\1").ok
     assert first.vm.run(["tally", str(second.id), "5"]).out == "+ 5 = 16\n"
     server.kill(15)
     server.wait(20)
     assert server.rc == 0, server.err
+
+
+def test_checkpoint(lab):
+    """A computation goes on after it was killed, and after the node with its checkpoints lost them."""
+    first, second = litelab.on_machines(lab)
+    command = ["checkpoint", "state", str(second.id), str(lab.scale(8, 2)), "40", "4", "/tmp/state"]
+    done = first.vm.run(command, timeout=120).out
+    assert "saved step 40\n" in done and "continued" not in done, done
+    result = done.splitlines()[-1]
+    assert result.startswith("result "), done
+    # Nothing to do but the result, from the memory of the other node, and then from the file.
+    assert first.vm.run(command, timeout=60).out == f"continued after step 40\n{result}\n"
+    first.lite("free", "state")
+    assert first.vm.run(command, timeout=60).out == f"continued after step 40\n{result}\n"
+    first.lite("free", "state")
+    first.vm.run("rm /tmp/state")
+    # Killed, perhaps in the middle of a checkpoint.
+    process = first.vm.spawn(command)
+    process.wait_output("saved step 12", timeout=60)
+    process.kill(9)
+    process.wait(20)
+    said = first.vm.run(command, timeout=120).out
+    assert said.startswith("continued after step ") and said.splitlines()[-1] == result, said
+    first.lite("free", "state")
 
 
 @vmtest(timeout=240)

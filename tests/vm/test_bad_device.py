@@ -15,7 +15,7 @@ _PAGES = 4 << 20 >> 12
 
 @contextmanager
 def _rigged(vm, **parameters):
-    """The device of the nodes of one machine; unloaded unless something has failed."""
+    """The device of the nodes of one machine, made to behave badly. Unloaded at the end, unless the test has failed."""
     stop_all(nodes_in(vm))
     vm.insmod(module_path(vm, "rigged"), device="rxe1", **parameters)
     yield lambda name, value: vm.run(f"echo {value} > /sys/module/rigged/parameters/{name}")
@@ -23,11 +23,12 @@ def _rigged(vm, **parameters):
 
 
 def _end_a_session_badly(lites, worsen):
-    """The second node has mapped an LMR of the first one and goes; what it had mapped is in quarantine when freed."""
+    """The second node maps an LMR of the first one, and its session ends badly. When the LMR is freed, its pages go to
+    quarantine."""
     here, there = lites
     here.lite("alloc", "old", "4M")
     there.lite("write", "old", 0, stdin=b"something")
-    # That in which it asked to join has ended.
+    # The connection on which the second node asked to join has ended.
     wait_until("one connection", lambda: here.stats()["conns"] == 1)
     worsen()
     there.stop(timeout=200)
@@ -38,9 +39,9 @@ def _end_a_session_badly(lites, worsen):
     after = here.stats()
     assert after["quarantined_pages"] >= _PAGES
     assert after["lmrs"] == after["allocs"] == after["lmr_bytes"] == 0, after
-    # It is nobody's, and in use.
+    # Quarantined memory belongs to no LMR, but still counts as used.
     assert here.status()["mem_used"] == before
-    # What is made afterwards comes and goes.
+    # New memory is allocated and freed as usual.
     here.lite("alloc", "new", "4M")
     here.lite("write", "new", 0, stdin=b"anything")
     assert here.lite("read", "new", 0, 8).out == "anything"
@@ -52,12 +53,12 @@ def _end_a_session_badly(lites, worsen):
 
 @vmtest(nodes=1, cpus=2, timeout=200, fresh=True, kernels=("6.1", "6.12"))
 def test_a_device_that_keeps_queue_pairs(lab):
-    """It has pointers to the module then, which stays."""
+    """The device keeps pointers to the module, so the module cannot be unloaded."""
     vm = lab.n1
     stop_all(nodes_in(vm))
     vm.insmod(module_path(vm, "rigged"), device="rxe1")
     lites = in_one_machine(vm, 2, qps=1)
-    # All of the connection: at each end the one that was asked for, and that for reads and atomics (lite_conn_qps()).
+    # All queue pairs of the connection: each end has the requested one, and one for reads and atomics (lite_conn_qps()).
     pages = _end_a_session_badly(lites, lambda: vm.run("echo 4 > /sys/module/rigged/parameters/keep"))
     assert "could not destroy a queue pair" in vm.run("dmesg").out
     lites[0].stop(timeout=100)
@@ -68,7 +69,7 @@ def test_a_device_that_keeps_queue_pairs(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=100, kernels=("6.1", "6.12"))
 def test_a_device_that_works_on_copies(lab):
-    """Processors use LMRs while the device does: it is refused."""
+    """Processors use LMRs at the same time as the device, so a node on such a device is refused."""
     vm = lab.n1
     lite = nodes_in(vm)[0]
     with _rigged(vm, dma=1, bounce=1):
@@ -82,7 +83,7 @@ def test_a_device_that_works_on_copies(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=200, kernels=("6.1", "6.12"))
 def test_a_device_that_maps_a_little_at_a_time(lab):
-    """What it refuses is tried in smaller pieces; LMRs are none the worse."""
+    """Mappings that the device refuses are tried again in smaller pieces; LMRs work as usual."""
     vm = lab.n1
     with _rigged(vm, dma=1, map_max=1 << 20):
         here, there = in_one_machine(vm, 2)
@@ -99,8 +100,8 @@ def test_a_device_that_maps_a_little_at_a_time(lab):
 
 @vmtest(nodes=4, timeout=300, fresh=True, kernels=("6.1", "6.12"))
 def test_all_are_fenced_once(lab):
-    """A home crashes, whose memory a store has. The store fences all that may have it mapped: all at once, although its device
-    takes long, and not again those that have come back meanwhile."""
+    """A home crashes while a store holds memory of its LMR. The store fences all peers that may have that memory mapped:
+    all at once, although its device is slow, and not again the peers that have come back meanwhile."""
     store, home, *others = lites = on_machines(lab, qps=1)
     trace_sessions(store.vm)
     store.vm.insmod(module_path(store.vm, "rigged"), device="rxe0", destroy_ms=1500)
@@ -115,7 +116,7 @@ def test_all_are_fenced_once(lab):
     home.forget()
     home.start(**times(home.vm))
     home.join(store, timeout=100)
-    # All that it fences is fenced then; others have come back meanwhile.
+    # When the memory is free, all peers are fenced; some have come back meanwhile.
     wait_until("its memory is free", lambda: not store.stats()["allocs"], 60, store.vm.time_scale)
     wait_until("they are back", lambda: {int(node) for _, node in traced_sessions(store.vm)[0]} >= numbers, 60, store.vm.time_scale)
     after = store.stats()
@@ -133,21 +134,21 @@ def test_all_are_fenced_once(lab):
 
 @vmtest(nodes=3, timeout=300, fresh=True, kernels=("6.1", "6.12"))
 def test_names_of_the_next_life_stay(lab):
-    """A home crashes and comes back while those are still being fenced that may have memory of its earlier life mapped. The
-    directory drops the names of that life then, and keeps those that the home has entered since."""
+    """A home crashes and comes back, while the store is still fencing peers that may have memory of the home's earlier life
+    mapped. Then the directory drops the names of the earlier life, and keeps those that the home has entered since."""
     store, home, other = lites = on_machines(lab, qps=4)
     store.vm.insmod(module_path(store.vm, "rigged"), device="rxe0")
     home.lite("alloc", "spread", "8M", "--node", f"{home.id},{store.id}")
     home.vm.crash()
     store.wait_states({store.id: "up", home.id: "down", other.id: "up"})
-    # The new session has half as many queue pairs to be destroyed as the other's.
+    # The home's new session has half as many queue pairs to destroy as the session of the other peer.
     store.vm.run("echo 2000 > /sys/module/rigged/parameters/destroy_ms")
     home.vm.reboot()
     prepare(home.vm)
     home.forget()
     home.start(**times(home.vm), qps=1)
     home.join(store, timeout=100)
-    # What is left of the other's takes longer still.
+    # The remaining queue pairs of the other session take longer still.
     store.vm.run("echo 6000 > /sys/module/rigged/parameters/destroy_ms")
     home.vm.run("for i in 1 2 3 4 5 6 7 8; do lite alloc name-$i 4K; done", timeout=60)
     before = store.stats()
@@ -162,7 +163,7 @@ def test_names_of_the_next_life_stay(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=200, kernels=("6.1", "6.12"))
 def test_a_device_that_breaks_connections(lab):
-    """Who joins asks again if the connection breaks before there is an answer, and says what the answer is."""
+    """A joiner asks again if its connection breaks before the answer, and reports that answer."""
     with _rigged(lab.n1) as rig:
         lites = nodes_in(lab.n1, 3)
         for lite, number in zip(lites, (3, 4, 4)):
@@ -178,9 +179,9 @@ def test_a_device_that_breaks_connections(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=400, fresh=True, slow=True, kernels=("6.1", "6.12"))
 def test_a_device_that_takes_too_long(lab):
-    """As Soft-RoCE when it gives up: all is well, says the device, but late."""
+    """Like Soft-RoCE when it gives up: the device reports success, but late."""
     vm = lab.n1
-    # LITE waits for the device for longer than test machines let a thread wait.
+    # LITE waits for the device for longer than the kernel of the test machines lets a thread block.
     patience = vm.read("/proc/sys/kernel/hung_task_timeout_secs").strip()
     vm.run("echo 0 >/proc/sys/kernel/hung_task_timeout_secs")
     with _rigged(vm) as rig:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Barriers in words of LMRs: rounds, those that give up or die, nodes that go."""
+"""Barriers in words of LMRs: rounds, participants that give up or die, nodes that go."""
 
 from litelab import prepare_all, wait_until
 from test_locks import _alloc, _calm, _claims, _holder, _idle, _last, _let_go, _spawn, _word
@@ -10,7 +10,7 @@ setup = prepare_all
 
 @vmtest(nodes=3, timeout=300)
 def test_rounds(lab):
-    """Nobody goes before all have come, round after round."""
+    """No participant passes before all have arrived, round after round."""
     lites = _calm(lab)
     _alloc(lites[0], "rounds", lites[1])
     count, threads = lab.scale(60, 6), 3
@@ -25,7 +25,8 @@ def test_rounds(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_time_outs(lab):
-    """Who gives up just when all come goes with them, or has not been counted; nothing between."""
+    """A participant that times out just as the last one arrives either passes with the others or was not counted: nothing
+    in between."""
     lites = _calm(lab)
     _alloc(lites[0], "meet", lites[1])
     users = [_spawn(lite, "meet", "meet", "--all", 3, "--timeout", 20 * lab.kernel.time_scale, "--count",
@@ -38,7 +39,8 @@ def test_time_outs(lab):
 
 @vmtest(nodes=3, timeout=300, fresh=True)
 def test_who_gives_up_or_dies(lab):
-    """Those who give up or die do not count; nor may others wait for another number; nor does it outlive its LMR."""
+    """Participants that give up or die do not count. A participant that waits for another number is refused. A barrier ends
+    with its LMR."""
     lites = _calm(lab)
     first, second, third = lites
     _alloc(first, "barrier", second)
@@ -59,7 +61,7 @@ def test_who_gives_up_or_dies(lab):
     fails(arrive(second, "--timeout", "1.5s"), "not all have come")
     fails(third.vm.spawn(["lite", "barrier", "barrier", "2"]), "another number")
     _claims(second, 1)
-    # Another word, another barrier; and no lock either.
+    # Another word is another barrier. A barrier is no lock either.
     fails(third.vm.spawn(["lite", "barrier", "barrier", "2", "--offset", "8", "--timeout", "100ms"]), "not all have come")
     _let_go(_holder(third, "barrier"))
     two = arrive(second)
@@ -67,13 +69,13 @@ def test_who_gives_up_or_dies(lab):
     assert one.running and two.running
     for process in (arrive(third), one, two):
         assert process.wait(30).rc == 0, process.err
-    # One that nobody has made before; who comes to the next round finds it.
+    # Creates the barrier's LMR on first use; participants of the next round find it.
     for _ in range(2):
         meeting = [lite.vm.spawn(["lite", "barrier", "--create", "--mode", "0666", "meeting", "3"]) for lite in lites]
         for process in meeting:
             assert process.wait(30).rc == 0, process.err
     first.lite("free", "meeting")
-    # A node that is gone.
+    # The node of a participant dies.
     one = arrive(first)
     _claims(second, 1)
     arrive(third)

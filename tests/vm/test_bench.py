@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""lite-perf can measure all that it says it can. What comes of it is no matter here: see test_perf.py, test_echo.py, and
+"""lite-perf can measure all that it claims to measure. The results do not matter here: see test_perf.py, test_echo.py, and
 `make bench`."""
 
 import contextlib
@@ -80,7 +80,7 @@ def test_all_that_can_be_measured(lab):
 
 
 def test_what_is_missing_is_said(lab):
-    """At the other end, or here."""
+    """A missing piece is named, at the other end or at this one."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
 
     def refused(*options):
@@ -99,7 +99,7 @@ def test_what_is_missing_is_said(lab):
 
 
 def test_an_arm_that_the_server_lacks_is_named(lab):
-    """The others are measured."""
+    """The other arms are measured."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     with _serving(second, "tcp"):
         result = first.vm.run(["lite-perf", "run", "--server", second.address, "--node", str(second.id), "--arms", "lite,tcp",
@@ -108,3 +108,41 @@ def test_an_arm_that_the_server_lacks_is_named(lab):
     assert result.err == "lite-perf: rpc-latency is without lite: unable, or not served there\n", result
     assert "tcp" in result.out and "lite" in result.out, result
     first.check_idle()
+
+
+@vmtest(alone=True, kernels=("6.1", "6.12"), timeout=200, mem_mb=768, swap_mb=64)
+def test_every_way_to_move_a_file(lab):
+    """All ways to move a file, also if it is not in the page cache, and back. None holds a page of it afterwards. Times do not
+    matter here."""
+    first, second = on_machines(lab, heartbeat=1000, dead=10000)
+    first.vm.run("swapoff /dev/vda && modprobe -q ext4 && mke2fs -q -t ext4 /dev/vda && mkdir -p /mnt/disk && "
+                 "mount /dev/vda /mnt/disk", timeout=60)
+    run = ["lite-perf", "run", "--server", second.address, "--node", str(second.id), "--arms", "lite,verbs,tcp", "--file-sizes",
+           "1,100K", "--pipes", "1,3", "--pages", "4", "--rounds", "2", "--count", "4", "--quiet"]
+    try:
+        with _serving(second, "verbs,tcp"):
+            out = first.vm.run([*run, "--workload", "file,file-cold,file-receive", "--directory", "/mnt/disk", "--json", "-"],
+                               timeout=150).out
+            refused = first.vm.run([*run, "--workload", "file-cold", "--directory", "/tmp"], check=False, timeout=60)
+    finally:
+        first.vm.run("umount /mnt/disk")
+    assert refused.rc == 1 and "/tmp stay in memory" in refused.err, refused
+    results = json.loads(out)["results"]
+    sizes = (1, 100 << 10)
+    assert [(result["workload"], result["size"]) for result in results] == [
+        (workload, size) for workload in ("file", "file-cold", "file-receive") for size in sizes], results
+    for result in results:
+        outcomes = {outcome["label"]: outcome for outcome in result["outcomes"]}
+        in_sets = {"lite", "static"} | ({"register"} if result["workload"] != "file-receive" else set())
+        # A file of one byte is one part.
+        assert set(outcomes) == ({f"{way} {pipes}x4" for way in in_sets for pipes in ((1, 3) if result["size"] > 1 else (1,))} |
+                                 {"read-write 1x4", "tcp 1x4"}), outcomes.keys()
+        assert result["unit"] == "MB/s"
+        for label, outcome in outcomes.items():
+            assert outcome["samples"] == 2 and outcome["median"] > 0, outcome
+            assert set(outcome["facts"]) == {"cpu_here", "cpu_there", "held"}, outcome
+            if outcome["arm"] != "tcp":
+                pages = 1 if result["size"] == 1 else 4 * outcome["width"]
+                assert outcome["facts"]["held"] == pages * 4096, (label, outcome)
+    for lite in (first, second):
+        lite.check_idle()

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Requests and replies that do not go through rings, but by reference."""
+"""Requests and replies that are passed by reference instead of through rings."""
 
 import hashlib
 import signal
 
-from litelab import dead_seconds, in_one_machine, module_path, on_machines, prepare_all, run_catch, wait_until
+from litelab import (dead_seconds, in_one_machine, module_path, nodes_in, on_machines, prepare_all, run_catch, stop_all,
+                     wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -12,10 +13,13 @@ setup = prepare_all
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=400)
 def test_two_nodes_in_one_machine(lab):
-    lites = in_one_machine(lab.n1, 2)
+    stop_all(nodes_in(lab.n1))
+    # One of the cases takes all of it.
+    lites = in_one_machine(lab.n1, 2, mem_limit="160M")
     run_catch(lab, lites, "bulk_test", timeout=380, case_timeout=200)
     for lite in lites:
         lite.check_idle()
+    stop_all(lites)
 
 
 def _serve(lite, *words):
@@ -46,11 +50,11 @@ def test_command_line(lab):
 
 @vmtest(nodes=2, mem_mb=768, fresh=True, timeout=200)
 def test_a_node_dies(lab):
-    """In the middle of it, either of the two: what the other has of it is given back."""
+    """One of the two nodes dies in the middle of a call: the other one releases all that it holds for the call."""
     here, there = on_machines(lab)
     _serve(there, "2000", "--echo", "--length", "32M")
     here.vm.run("head -c 33554432 /dev/zero >/tmp/data")
-    # Not a time-out of theirs, on a slow host, but the death is what ends them.
+    # The death must end these calls, not a time-out of theirs on a slow host.
     loop = f"while lite call -t 120000 -l 32M {there.id} 2000 - </tmp/data >/dev/null; do :; done"
     calls = here.vm.spawn(["sh", "-c", loop])
     wait_until("calls are under way", lambda: here.stats()["rpc_bulk_bytes"] > 0, 20)
@@ -67,7 +71,7 @@ def test_kernel_functions(lab):
     there.vm.insmod(module_path(there.vm, "kcalls"))
     here.vm.run("head -c 300000 /dev/urandom >/tmp/data")
     data = here.vm.run("cat /tmp/data | base64 -w0 | tee /tmp/text").out
-    # It says who has called, which is not 0.
+    # The sort function replies with the caller's node id as status, which is not 0.
     said = here.vm.run(f"lite call -l 1M -t 60000 {there.id} kcalls-sort - </tmp/text >/tmp/sorted", timeout=60, check=False)
     assert f"the server says {here.id}" in said.err, said.err
     wanted = hashlib.md5("".join(sorted(data)).encode()).hexdigest()

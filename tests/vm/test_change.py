@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""LMRs that get another name, length or place while they are used. The checks themselves are in programs/change and
+"""LMRs that get another name, length or place while they are in use. The checks themselves are in programs/change and
 programs/slots."""
 
 import hashlib
@@ -16,7 +16,7 @@ _PAGE = 4096
 
 
 def _bring_back(crashed, through, lites):
-    """A machine that has crashed is in the cluster again, and nothing is left of what it was used for."""
+    """After a crash: a machine comes back into the cluster, and nothing is left of what it was used for."""
     crashed.vm.reboot()
     prepare(crashed.vm)
     crashed.forget()
@@ -42,8 +42,9 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
 def test_a_part_is_lost_with_a_life_of_its_store(lab):
-    """A store lives anew: what it had of an LMR is lost, for everybody, and the rest is not, for itself neither. What is
-    lost is not copied, and nothing is made for that; cut off, it can be made anew."""
+    """A store restarts: its part of an LMR is lost for all nodes, the restarted one included, and the rest of the LMR is
+    still there. The lost part cannot be moved or copied, and a failed attempt leaves no allocation. Cut off by a resize, it
+    can be allocated anew."""
     home, store, other = lites = in_one_machine(lab.n1)
     home.lite("alloc", "spread", "8M", "--node", f"{home.id},{store.id}", "--mode", "0666")
     for offset in ("1M", "5M"):
@@ -61,7 +62,7 @@ def test_a_part_is_lost_with_a_life_of_its_store(lab):
                       ["set", "spread", "5M", 8, "00"], ["read", "spread", "3M", "2M", "--file", "/tmp/both"]):
             result = lite.lite(*words, check=False)
             assert result.rc == 1 and "restarted" in result.err, (lite, words, result)
-    # A page of it cannot be mapped either.
+    # Nor can a page of the lost part be mapped.
     result = lab.n1.run([program_path("mapped"), "map", "spread", str(store.index), str(4 << 20)], check=False)
     assert result.rc == 1 and "restarted" in result.out, result
     for words in (["resize", "spread", "6M"], ["move", "spread", "--node", home.id, "--offset", "4M"],
@@ -83,11 +84,12 @@ def test_a_part_is_lost_with_a_life_of_its_store(lab):
 
 @vmtest(timeout=400, mem_mb=768, slow=True)
 def test_two_machines(lab):
-    """What is carried from machine to machine. The rest is the same in one; what is changed in use, see below."""
+    """The cases in which data travels between machines. The others run in one machine; changes of LMRs in use are tested
+    below."""
     lites = on_machines(lab)
     names = ("rename: the old name*", "rename: of many*", "resize: longer*", "resize: what was cut off*", "resize: grown*",
              "move: all of it*", "move: the memory*", "move: parts of it*", "move: and resize*", "move: and free*",
-             "move: whoever moves*")
+             "move: the mover*")
     run_catch(lab, lites, "change_test", ",".join(names), timeout=380)
     for lite in lites:
         lite.check_idle()
@@ -130,7 +132,7 @@ def test_the_tools(lab):
 
 
 class _Users:
-    """Several users of slots on each of these nodes, who see every write that is lost or torn (programs/slots)."""
+    """Several users of slots on each of these nodes, which notice every lost or torn write (programs/slots)."""
 
     def __init__(self, lab, lites, name, each=2):
         self.name, self.first = name, lites[0]
@@ -149,12 +151,12 @@ class _Users:
             process.wait_output("running", timeout=60)
 
     def check_running(self):
-        """None of them has found anything wrong so far."""
+        """No user has found anything wrong so far."""
         for process in self.processes:
             assert process.running, f"{process.out}{process.err}"
 
     def end(self):
-        """They verify what is theirs; and nobody has miscounted."""
+        """Ends the users: each verifies its own part, and the common counter must be right."""
         counted = 0
         for process in self.processes:
             process.write("\n")
@@ -168,10 +170,10 @@ class _Users:
 
 @vmtest(timeout=300)
 def test_a_store_restarts_while_memory_is_made_there(lab):
-    """Memory is asked for in the life of the store that was meant, or not at all: what another life gave would be freed by
-    nobody. The store's device goes away under it, so that it cannot say that it goes."""
+    """A request for memory is carried out in the life of the store that it was meant for, or not at all: memory allocated
+    in another life would never be freed. The store's device is removed, so that the store cannot say that it goes."""
     stop_all([Lite(vm) for vm in lab.nodes])
-    # The home waits for the store's return.
+    # The home waits for the store to return.
     patient = {**times(lab.n1), "dead": 30000 * lab.n1.time_scale}
     home, store = lites = on_machines(lab, **patient)
     number = store.id
@@ -196,10 +198,10 @@ def test_a_store_restarts_while_memory_is_made_there(lab):
 
 @vmtest(timeout=300)
 def test_an_lmr_is_freed_while_it_grows(lab):
-    """It is made longer part by part, which takes long. Those who wait for the end of that can be killed, and who frees it
-    ends it."""
+    """An LMR grows part by part, which takes long. Processes that wait for the end of the change can be killed, and freeing
+    the LMR ends the change."""
     home, store = lites = on_machines(lab)
-    # Who waits for the end of a change is seen by its stack.
+    # The stack of a process shows that it waits for the end of a change.
     waiting = "grep -lsE 'lite_change_(open|begin)' /proc/[0-9]*/stack | wc -l"
 
     def freed_in_the_middle():
@@ -219,7 +221,7 @@ def test_an_lmr_is_freed_while_it_grows(lab):
         grower.wait(60)
         return in_time and grower.rc == 1 and "no LMR of that name" in grower.err
 
-    assert any(freed_in_the_middle() for _ in range(3)), "it was always long enough before anybody wanted anything else"
+    assert any(freed_in_the_middle() for _ in range(3)), "growing was always over before the LMR was freed"
     for lite in lites:
         lite.check_idle()
 
@@ -231,12 +233,12 @@ def _in_ioctl(vm, program):
 
 @vmtest(nodes=3, timeout=200)
 def test_who_waits_to_free_can_be_killed(lab):
-    """A mapper does not answer. Who frees an LMR meanwhile, at its home or elsewhere, is gone as soon as it is killed; the LMR is,
-    when the mapper has answered."""
+    """A mapper does not answer. A process that frees an LMR meanwhile, at its home or elsewhere, ends as soon as it is
+    killed; the LMR is gone when the mapper has answered."""
     home, mapper, other = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
-        # Nobody asks for signs of life before it is over.
+        # No heartbeat is due before the test is over.
         lite.start(heartbeat=100_000, dead=300_000, op_timeout=60_000)
     join_all(lites)
     users = {"first": home, "second": other}
@@ -250,7 +252,7 @@ def test_who_waits_to_free_can_be_killed(lab):
     for name, user in users.items():
         waiting = holders[name, user.vm]
         waiting.write("\n")
-        # Freeing is the last thing that it does.
+        # The program frees the LMR as its last step.
         wait_until("it has done the rest", lambda waiting=waiting: waiting.out.split()[1:] == ["success"] * 4, 20, user.vm.time_scale)
         wait_until("it waits", lambda user=user: _in_ioctl(user.vm, "transfers"), 20, user.vm.time_scale)
         waiting.kill(9)
@@ -265,8 +267,8 @@ def test_who_waits_to_free_can_be_killed(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_who_waits_to_change_can_be_killed(lab):
-    """A mapper does not answer. Who changes an LMR meanwhile, at its home, is gone as soon as it is killed; the LMR is as it was,
-    and can be changed when the mapper has answered."""
+    """A mapper does not answer. A process that changes an LMR meanwhile, at its home, ends as soon as it is killed. The LMR
+    stays as it was, and can be changed when the mapper has answered."""
     home, mapper = lites = [Lite(vm) for vm in lab.nodes[:2]]
     stop_all([Lite(vm) for vm in lab.nodes])
     for lite in lites:
@@ -277,7 +279,7 @@ def test_who_waits_to_change_can_be_killed(lab):
         home.lite("alloc", change, "64K", "--mode", "0666")
         holders.append(mapper.spawn("hold", change))
         holders[-1].wait_output("running")
-        # By handle: the one who knows the name may be the mapper.
+        # The program changes the LMR by handle: the node that knows the name may be the paused mapper.
         changers[change] = home.vm.spawn([program_path("crowd"), "change", str(home.index), change])
         changers[change].wait_output("ready")
     mapper.vm.pause()
@@ -338,8 +340,8 @@ def test_resize_in_use_by_three_machines(lab):
 
 @vmtest(nodes=3, timeout=300, mem_mb=768)
 def test_the_destination_dies_in_the_middle(lab):
-    """What has not been moved yet is there and right, and moving ends soon; what had been moved is lost with it. The
-    LMR can be freed, and nobody else notices."""
+    """The destination of a move crashes. The parts not moved yet are still there and right, and the move ends soon; the
+    parts already moved are lost with the destination. The LMR can be freed, and users of other LMRs notice nothing."""
     first, second, third = lites = on_machines(lab)
     size = 48 << 20
     data = lab.rng.randbytes(size)
@@ -359,7 +361,7 @@ def test_the_destination_dies_in_the_middle(lab):
         moved = int(re.search(r"(\d+) of \d+ bytes were moved", mover.err)[1])
     else:
         moved = size
-    # The step under way when it died may have gone further than anybody could tell.
+    # The step under way when the machine died may have gone further than the mover knows.
     rest = min(size, moved + (16 << 20))
     first.wait_states({first.id: "up", second.id: "up", third.id: "down"}, timeout=dead_seconds(first.vm) * 2 + 5)
     if rest < size:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command line from end to end: what people type, what they see, exit statuses."""
+"""The command line from end to end: what users type, what they see, exit statuses."""
 
 import hashlib
 import json
@@ -48,12 +48,42 @@ def test_files(lab):
     assert piped.out.split()[0] == digest
     first.vm.run("lite write file 0 </scratch/input", timeout=120)
     second.vm.run("rm /tmp/output")
-    # A file that does not fit is refused before anything is written, or says how far it came.
+    # A file that does not fit is refused before anything is written, or the message says how much was written.
     _fails(first.lite("write", "file", 1, "--file", "/scratch/input", check=False, timeout=120))
-    # A file that cannot be written does not destroy what was there.
+    # If the output file cannot be written, the LMR's contents stay.
     _fails(second.lite("read", "file", 0, 10, "--file", "/no/such/directory/x", check=False), text="no such file")
     _fails(first.lite("write", "file", 0, "--file", "/no/such/file", check=False), text="no such file")
     first.lite("free", "file")
+
+
+def test_put_and_get(lab):
+    """Files into LMRs and back, from the page cache; goes on after it was killed; checksums by the home."""
+    first, second = on_machines(lab)
+    size = lab.scale(40 << 20, 20 << 20) + 4321
+    (first.vm.scratch / "input").write_bytes(lab.rng.randbytes(size))
+    first.lite("put", "/scratch/input", "file", "--alloc", "--node", f"{second.id},{first.id}", "--checksum", timeout=240)
+    assert json.loads(first.lite("stat", "file", "-j").out)["size"] == size
+    second.lite("get", "file", "/tmp/output", "-c", timeout=240)
+    digest = first.vm.run("sha256sum </scratch/input").out
+    assert second.vm.run("sha256sum </tmp/output").out == digest
+    # Continues one that was killed, wherever that was.
+    second.vm.run("rm /tmp/output")
+    second.vm.run("timeout -s KILL 0.2 lite get file /tmp/output", check=False)
+    second.lite("get", "--resume", "file", "/tmp/output", timeout=240)
+    assert second.vm.run("sha256sum </tmp/output").out == digest
+    _fails(first.lite("put", "/scratch/input", "file", "--alloc", check=False), text="exists")
+    first.lite("set", "file", "1M", 1000, "00")
+    first.lite("put", "/scratch/input", "file", "-a", "-r", timeout=240)
+    assert second.vm.run("lite get file - | sha256sum", timeout=240).out == digest
+    # Pipes, parts, other LMRs, directories.
+    assert second.lite("put", "-", "piped", "-a", "-n", first.id, stdin=b"through a pipe").ok
+    assert first.lite("get", "piped:10:4", "-").out == "pipe"
+    first.lite("cp", "piped:0:7", "other:", "-a", "-c")
+    first.vm.run("mkdir /tmp/d && lite cp piped: other: /tmp/d")
+    assert first.vm.run("cat /tmp/d/other").out == "through"
+    _fails(second.lite("put", "/etc/passwd", "other", check=False), text="beyond the end")
+    _fails(second.lite("get", "file", "/tmp/stolen", check=False, user="alice"), text="file")
+    first.lite("free", "file", "piped", "other")
 
 
 def test_sizes(lab):
@@ -121,7 +151,8 @@ def test_refusals(lab):
     for words in ([], ["nonsense"], ["read"], ["alloc", "x"], ["write", "x", "y", "z", "w", "v"], ["--nonsense"]):
         result = first.vm.run(["lite", *words], check=False)
         assert result.rc == 2 and result.err, (words, result)
-    # A closed standard output is not the next file that is opened, which here is the node.
+    # With standard output closed, the next open file would get its descriptor, here the node's device. Output must not go
+    # there.
     _fails(first.vm.run("lite ls >&-", check=False), text="write error: Bad file descriptor")
     first.lite("free", "guarded")
 
@@ -147,7 +178,7 @@ def test_administration(lab):
     assert all(entry["port"] == 18500 and entry["incarnation"] for entry in listed)
     assert len(second.ctl("nodes").out.splitlines()) == 3
     assert first.status()["peers"] == 1
-    # Everybody may look, nobody else may change.
+    # All users may look; only root may change anything.
     assert json.loads(first.vm.run("litectl nodes -j", user="nobody").out) == listed
     for command in (["stop"], ["leave"], ["join", second.address], ["start"]):
         result = first.ctl(*command, check=False, user="alice")
@@ -159,7 +190,7 @@ def test_administration(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_index(lab):
-    """Which of several nodes of one machine is meant: -i, or LITE_INDEX."""
+    """Selecting one of several nodes of a machine: -i, or LITE_INDEX."""
     lites = in_one_machine(lab.n1)
     lites[2].lite("alloc", "where", 10)
     stat = json.loads(lab.n1.run("lite stat where -j", env={"LITE_INDEX": "1"}).out)
@@ -181,7 +212,7 @@ def test_a_reader_that_goes_away(lab):
 
 
 def _first_screen():
-    """[(machine, who, command)]: what the README shows before anything is installed."""
+    """[(machine, user, command)]: the commands that the README shows before the installation."""
     screen = (ROOT / "README.md").read_text(encoding="utf-8").split("## On real machines")[0]
     lines = [line for block in re.findall(r"^```console\n(.*?)^```$", screen, re.M | re.S) for line in block.splitlines()]
     found = [re.fullmatch(r"node(\d)([#$]) (lite .*)", line) for line in lines]
@@ -191,7 +222,7 @@ def _first_screen():
 
 @vmtest(nodes=3, timeout=300)
 def test_readme(lab):
-    """The commands of the README's first screen do what it says: as they stand there, and in that order."""
+    """The commands of the README's first screen work as shown, in that order."""
     stop_all([Lite(vm) for vm in lab.nodes])
     lites = on_machines(lab)
     assert [lite.id for lite in lites] == [1, 2, 3]

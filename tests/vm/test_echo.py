@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Calls beside what others do: native verbs, TCP and gRPC, on the same machines, in the same run, taking turns. What is
-measured is an echo by a program at the other end."""
+"""Calls beside native verbs, TCP and gRPC: on the same machines, in the same run, taking turns. The measured operation is
+an echo by a program at the other end."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ setup = prepare_all
 
 _SIZES = (8, 64, 4096)
 _NATIVE = ("tcp", "write-imm", "send")
-# gRPC is measured where it is installed (libgrpc++-dev), and was when lite-perf was built.
+# gRPC is measured if it is installed (libgrpc++-dev), and was when lite-perf was built.
 _PLUGIN = USER_BUILD / "apps/lite-perf/lite-perf-grpc.so"
 _FILES = {"/usr/bin/lite-perf-grpc.so": str(_PLUGIN)} if _PLUGIN.exists() else {}
 _ARMS = ("lite", *_NATIVE, *(["grpc"] if _FILES else []))
@@ -32,7 +32,7 @@ def _serving(lite, arms, *options):
 
 
 def _measure(first, second, workloads, rounds, count, arms=_ARMS, sizes=_SIZES):
-    """{(workload, size): {label: outcome}}, as lite-perf reports it; ratios are to write-imm."""
+    """{(workload, size): {label: outcome}}, as lite-perf reports it; ratios are relative to write-imm."""
     with _serving(second, arms):
         out = first.vm.run(f"lite-perf run --server {second.address} --node {second.id} --arms {','.join(arms)} "
                            f"--workload {workloads} --sizes {','.join(map(str, sizes))} --rounds {rounds} --count {count} "
@@ -52,7 +52,7 @@ def _show(results):
 
 
 def _missed(results, bounds):
-    """What LITE's ratios of medians to others are not within bounds: {arm: ratio}."""
+    """{arm: ratio} of LITE's ratios of medians that exceed their bounds."""
     missed = []
     for size in _SIZES:
         medians = {arm: outcome["median"] for arm, outcome in results["rpc-latency", size].items()}
@@ -64,10 +64,10 @@ def _missed(results, bounds):
 
 def _compare(lab, bounds, rounds):
     """Medians of round trips, in us, and ratios to two native writes with immediate. The host is noisy: a run that misses a
-    bound is followed by a longer one, up to four times as long, which decides."""
+    bound is followed by a longer one, up to seven times as long, which decides."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     rounds = int(os.environ.get("LITE_ECHO_ROUNDS", rounds))
-    for longer in (1, 2, 4):
+    for longer in (1, 2, 7):
         results = _measure(first, second, "rpc-latency", longer * rounds, longer * rounds * 100)
         _show(results)
         missed = _missed(results, bounds)
@@ -78,14 +78,14 @@ def _compare(lab, bounds, rounds):
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600, mem_mb=512, files=_FILES)
 def test_latency(lab):
-    """A guard against getting slower, not the goal: that is the next test."""
-    _compare(lab, {"write-imm": 1.1, "grpc": 0.7, "tcp": 2.5}, 5)
+    """A guard against becoming slower. The goal is the next test."""
+    _compare(lab, {"write-imm": 1.1, "grpc": 0.7, "tcp": 2.5}, 3)
 
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600, mem_mb=512, files=_FILES, slow=True)
 def test_latency_as_it_should_be(lab):
     """The goal."""
-    _compare(lab, {"write-imm": 1.0, "grpc": 0.5, "tcp": 1.0}, 11)
+    _compare(lab, {"write-imm": 1.0, "grpc": 0.5, "tcp": 1.0}, 7)
 
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600, mem_mb=512, files=_FILES, slow=True)
@@ -103,7 +103,7 @@ def _busy(vm):
 
 
 def _share(vm, seconds):
-    """What part of its CPU a machine uses meanwhile."""
+    """The part of its CPU time that a machine uses in these seconds."""
     busy, total = _busy(vm)
     vm.run(f"sleep {seconds}", timeout=seconds + 30)
     now_busy, now_total = _busy(vm)
@@ -112,7 +112,7 @@ def _share(vm, seconds):
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600, mem_mb=512, files=_FILES, slow=True)
 def test_what_the_server_pays(lab):
-    """CPU of the server's machine at 1000 calls of 64 B per second, and without any."""
+    """CPU use of the server's machine at 1000 calls of 64 B per second, and without calls."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     seconds = 6
     seen = {}

@@ -12,8 +12,8 @@ from vmlab.testing import vmtest
 
 setup = prepare_all
 
-# What an operation may say whose node has just gone, or whose connection was cut: that it is down; that nobody
-# answered; that the device gave up.
+# Acceptable errors of an operation when its node has just died or its connection was cut: the node is down; no answer came
+# in time; the device gave up.
 _GONE = {"EHOSTDOWN", "ETIMEDOUT", "EIO"}
 
 
@@ -23,7 +23,7 @@ def _last_word(process, timeout=60):
 
 
 def _start_loop(lite, name, length=4096, offset=0):
-    """Writes and reads that part of an LMR until an operation fails. Nobody else may write there meanwhile."""
+    """Writes and reads that part of an LMR until an operation fails. No other process may write there meanwhile."""
     process = lite.spawn("loop", name, "--length", length, "--offset", offset)
     process.wait_output("running", timeout=60)
     return process
@@ -44,7 +44,7 @@ def _restart(lite, other):
     prepare(lite.vm)
     if not lite.exists():
         lite.start(**times(lite.vm))
-    # It is somebody new; the old one must have been noticed to be dead or be replaced.
+    # The node joins in a new life; the members must have noticed the death of the old one, or replace it now.
     lite.join(other)
 
 
@@ -56,7 +56,8 @@ def _seconds(call):
 
 @vmtest(nodes=3, timeout=200)
 def test_crash(lab):
-    """Peers see it within the dead time, operations on it fail at once then, others go on, and it can come back."""
+    """Peers notice the death within the dead time. Then operations on the dead node fail at once, others go on, and the
+    node can come back."""
     lites = on_machines(lab)
     first, second, third = lites
     ids = [lite.id for lite in lites]
@@ -74,7 +75,7 @@ def test_crash(lab):
     holder.write("\n")
     took = _seconds(lambda: holder.wait(60, check=True))
     assert holder.out.split()[1:4] == ["EHOSTDOWN"] * 3, holder.out
-    # None of them has waited for the operation time-out.
+    # No operation has waited for the operation time-out.
     assert took < 10 * first.vm.time_scale, f"operations on a dead node took {took:.1f} s"
     assert not first.lite("read", "on-third", 0, 10, check=False).ok
     assert second.lite("read", "on-second", 0, 10).out == "still here"
@@ -114,8 +115,8 @@ def test_crash_in_the_middle_of_traffic(lab):
     for process in doomed:
         word = _last_word(process)
         assert word in _GONE, word
-    # Those who have nothing to do with it do not notice.
-    assert all(process.running for process in safe)
+    # Operations that do not involve the dead node go on.
+    assert all(process.running for process in safe), [process.err for process in safe]
     _alloc(first, "after", first, second)
     first.lite("free", "after")
     first.lite("free", "safe")
@@ -131,7 +132,7 @@ def test_crash_in_the_middle_of_traffic(lab):
 
 @vmtest(nodes=3, timeout=200, slow=True)
 def test_crash_in_the_middle_of_a_read(lab):
-    """What is said to have been read was read, whatever was in flight."""
+    """A read that reports success has read all of its data, whatever was in flight at the crash."""
     lites = on_machines(lab)
     first, _, third = lites
     length = (32 << 20) // lab.kernel.time_scale
@@ -150,7 +151,8 @@ def test_crash_in_the_middle_of_a_read(lab):
 
 @vmtest(nodes=3, timeout=200)
 def test_handles_of_a_home_that_has_restarted(lab):
-    """They are stale for good: they lead to none of the LMRs of the new life, not even those that look like the old."""
+    """They are stale for good: they refer to none of the LMRs of the new life, not even to those that look like the old
+    ones."""
     first, second, third = lites = on_machines(lab)
     for number in range(3):
         _alloc(first, f"old-{number}", third)
@@ -159,7 +161,7 @@ def test_handles_of_a_home_that_has_restarted(lab):
     _crash(third)
     _restart(third, second)
     wait_complete(lites, timeout=30)
-    # Likely to get the numbers that the old ones had.
+    # These LMRs are likely to get the same numbers as the old ones.
     for number in range(3):
         third.lite("alloc", f"new-{number}", "1M", "--mode", "0600")
         third.transfers("fill", f"new-{number}", "--seed", number)
@@ -177,8 +179,8 @@ def test_handles_of_a_home_that_has_restarted(lab):
 
 @vmtest(nodes=3, timeout=200, slow=True)
 def test_freeing_what_a_restarted_node_has_forgotten(lab):
-    """The home still has an LMR with a share on a node that has restarted since. Freeing it must not touch the memory
-    that the node gave to others in its new life."""
+    """The home still has an LMR with a share on a node that has restarted since. Freeing the LMR must not touch memory that
+    the node has allocated in its new life."""
     first, second, third = lites = on_machines(lab)
     for number in range(3):
         _alloc(first, f"old-{number}", first, third)
@@ -190,7 +192,7 @@ def test_freeing_what_a_restarted_node_has_forgotten(lab):
         first.transfers("fill", f"new-{number}", "--seed", number)
     for number in range(3):
         first.lite("free", f"old-{number}", check=False)
-    # Whoever gets the memory next would write over it.
+    # If memory in use was freed, these LMRs get it, and overwrite it.
     for number in range(3):
         _alloc(second, f"later-{number}", third)
         second.transfers("fill", f"later-{number}", "--seed", 99)
@@ -204,8 +206,8 @@ def test_freeing_what_a_restarted_node_has_forgotten(lab):
 
 @vmtest(nodes=3, timeout=240)
 def test_pause_longer_than_the_dead_time(lab):
-    """A frozen node is down for the others; when it wakes up it must not believe that it is still a member, nor harm
-    memory that was given to somebody else meanwhile."""
+    """A frozen node is down for the others. When it resumes, it must not believe that it is still a member, nor harm memory
+    that was freed and allocated again meanwhile."""
     lites = on_machines(lab)
     first, second, third = lites
     ids = [lite.id for lite in lites]
@@ -216,7 +218,7 @@ def test_pause_longer_than_the_dead_time(lab):
     try:
         for lite in (first, second):
             lite.wait_states({ids[0]: "up", ids[1]: "up", ids[2]: "down"}, timeout=dead_seconds(lite.vm) * 2 + 5)
-        # Freeing must not wait for the frozen mapper for ever: it is fenced.
+        # Freeing must not wait for the frozen mapper for ever: the mapper is fenced.
         first.lite("free", "shared", timeout=60)
         _alloc(first, "canary", second, size="256K")
         first.transfers("fill", "canary", "--seed", 7)
@@ -234,7 +236,7 @@ def test_pause_longer_than_the_dead_time(lab):
 
 
 def _rejoin(lite, other):
-    """Whatever a node that was cut off thinks of itself: makes it a member again, or waits until it is."""
+    """After a node was cut off: waits until it has become a member again by itself, or else restarts it and joins it."""
     with contextlib.suppress(AssertionError):
         wait_until("it found back by itself", lambda: lite.states() == other.states(), 10, lite.vm.time_scale)
         return
@@ -251,7 +253,7 @@ def test_link_cut_and_restored(lab):
     _alloc(first, "there", third)
     _alloc(first, "here", second)
     user = _start_loop(first, "there")
-    # Soft-RoCE may take a NAK in the middle of a read for the end of it: decisions.rst.
+    # Soft-RoCE may mistake a NAK in the middle of a read for the end of the read: decisions.rst.
     lab.cluster.expect(r"rxe_completer")
     third.vm.cut()
     word = _last_word(user)
@@ -272,13 +274,13 @@ def test_link_cut_and_restored(lab):
 
 
 def _survive(lab, interrupt):
-    """Nobody is declared dead, operations wait or are repeated, data is right."""
+    """No node is declared dead, operations wait or are repeated, data is right."""
     first, second = lites = on_machines(lab)
     _alloc(first, "patient", second)
     user = _start_loop(first, "patient", 20000)
     for _ in range(3):
         interrupt(second.vm)
-        # It waits until there is a session again. Without it three short interruptions are a long one.
+        # This write waits until there is a session again. Otherwise three short interruptions would add up to a long one.
         first.lite("write", "patient", 100000, "still there")
     assert user.running, user.out
     assert first.states() == {lite.id: "up" for lite in lites}
@@ -293,17 +295,17 @@ def test_a_short_interruption_is_survived(lab):
     """The network loses everything for a time that is shorter than the dead time."""
     def interrupt(vm):
         vm.cut()
-        time.sleep(0.1)  # that is how long it lasts
+        time.sleep(0.1)  # the length of the interruption
         vm.cut(False)
     _survive(lab, interrupt)
 
 
 @vmtest(nodes=2, timeout=200)
 def test_a_host_without_time(lab):
-    """Who did not run itself takes nobody for dead, however long it was: all machines are stopped for longer than the
-    dead time. Each finds the other silent for that long. A session may break, and is made anew. They are idle but for
-    heartbeats: whoever has the processor when it is stopped has used all that time, the scheduler thinks, and may have
-    to wait for a busy thread as long."""
+    """A node that did not run itself must not declare others dead, however long they were silent. All machines are stopped
+    for longer than the dead time, so each finds the other silent for that long. A session may break, and is made anew. The
+    machines are idle but for heartbeats: a thread that runs when the machine is stopped has used up that time as far as the
+    scheduler knows, and may have to wait as long for a busy thread."""
     first, second = lites = on_machines(lab)
     _alloc(first, "frozen", second)
     states = first.states()
@@ -314,13 +316,13 @@ def test_a_host_without_time(lab):
     for _ in range(lab.scale(3)):
         for lite in lites:
             lite.vm.freeze()
-        time.sleep(2 * dead_seconds(first.vm))  # that is how long the host has no time
+        time.sleep(2 * dead_seconds(first.vm))  # for this long no machine runs
         first.vm.thaw()
-        time.sleep(dead_seconds(first.vm) / 8)  # so long nobody answers
+        time.sleep(dead_seconds(first.vm) / 8)  # for this long only the first machine runs, and gets no answers
         second.vm.thaw()
         for lite in lites:
             lite.lite("write", "frozen", 0, "still there")
-        # Longer than it would take to notice.
+        # Longer than it would take to declare a node dead.
         calls = first.stats()["calls"]
         wait_until("many heartbeats", lambda was=calls: first.stats()["calls"] > was + 30, 60, first.vm.time_scale)
     assert [lite.states() for lite in lites] == [states, states]
@@ -333,8 +335,8 @@ def test_a_host_without_time(lab):
 
 @vmtest(nodes=2, timeout=120, kernels=("6.1",))
 def test_acknowledged_but_not_answered(lab):
-    """A machine of which only the RDMA device works, as after a panic, is dead, also for who reads and writes there all the time.
-    On 6.1 Soft-RoCE answers in interrupts, which no thread can hold up."""
+    """A machine of which only the RDMA device works, as after a panic, counts as dead, even for a user that reads and
+    writes there all the time. On 6.1, Soft-RoCE answers in interrupts, which no thread can delay."""
     first, second = lites = on_machines(lab)
     _alloc(first, "reachable", second)
     trace_sessions(first.vm)
@@ -348,7 +350,7 @@ def test_acknowledged_but_not_answered(lab):
     assert _last_word(user) in _GONE
     reasons = set(traced_sessions(first.vm)[1].values())
     hog.wait(60, check=True)
-    # It is back by itself.
+    # The node comes back by itself.
     wait_complete(lites, timeout=30)
     first.lite("write", "reachable", 0, "again")
     first.lite("free", "reachable")
@@ -369,7 +371,7 @@ def test_a_store_that_frees_too_late_is_asked_again(lab):
     trace_sessions(home.vm)
     # Longer than LITE_CALL_TIMEOUT.
     hog = store.vm.spawn([program_path("hog"), "14000"])
-    time.sleep(1)  # for it to begin
+    time.sleep(1)  # until the hog runs
     home.lite("free", "late", timeout=100)
     hog.wait(60, check=True)
     wait_until("the store has freed it", lambda: not store.stats()["allocs"], 30, scale)
@@ -383,9 +385,9 @@ def test_a_store_that_frees_too_late_is_asked_again(lab):
 
 @vmtest(nodes=2, timeout=120, kernels=("6.1", "debug"))
 def test_a_node_that_cannot_send_for_a_moment(lab):
-    """Other than with packets that are lost, its RDMA device is told. Soft-RoCE in the other node may take a read for
-    complete then, and print a warning; LITE must not believe it (lite_qp_confirm()). On 6.12 the CM of the node does
-    not come back from that: limits.rst."""
+    """Unlike with lost packets, the node's RDMA device learns that it cannot send. Then Soft-RoCE in the other node may
+    report a read as complete, and print a warning; LITE must not believe it (lite_qp_confirm()). On 6.12, the node's CM
+    does not recover from this: limits.rst."""
     lab.cluster.expect(r"rxe_completer")
     _survive(lab, lambda vm: vm.run(
         "modprobe -a -q sch_ingress cls_matchall act_gact; tc qdisc add dev eth0 clsact; "
@@ -394,7 +396,7 @@ def test_a_node_that_cannot_send_for_a_moment(lab):
 
 @vmtest(nodes=2, timeout=120)
 def test_a_suspect_is_waited_for(lab):
-    """By what must not be done twice, too: it is sent when there is a session again."""
+    """Operations that must not be carried out twice wait, too: they are sent when there is a session again."""
     first, second = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
@@ -409,7 +411,7 @@ def test_a_suspect_is_waited_for(lab):
     assert first.states() == {number: "up" for number in ids}
     waiting = [first.vm.spawn(["lite", *words]) for words in
                (["alloc", "made", "4096", "--node", str(ids[1])], ["free", "freed"], ["rename", "renamed", "other"])]
-    time.sleep(1)  # the interruption is to last, so that they would fail
+    time.sleep(1)  # long enough for operations to fail if they did not wait
     assert all(process.running for process in waiting), [process.err for process in waiting]
     second.vm.cut(False)
     for process in waiting:
@@ -427,7 +429,7 @@ def test_free_while_a_mapper_has_crashed(lab):
     _alloc(first, "mapped", second)
     _start_loop(third, "mapped")
     _crash(third)
-    # At once, before anybody has noticed: the mapper will not acknowledge.
+    # Freed at once, before any node has noticed the crash: the mapper will not acknowledge.
     first.lite("free", "mapped", timeout=60)
     assert "mapped" not in second.names()
     _restart(third, first)
@@ -437,7 +439,8 @@ def test_free_while_a_mapper_has_crashed(lab):
 
 
 def _free_while_cut_off(home, others, names):
-    """Frees LMRs while their home reaches nobody, and lets it come back. What stores have kept for it is freed then."""
+    """Frees LMRs while their home reaches no other node, and then reconnects the home. The stores keep the memory until
+    then, and free it afterwards."""
     incarnation = home.status()["incarnation"]
     home.vm.cut()
     home.wait_states({home.id: "up", **{lite.id: "down" for lite in others}}, timeout=dead_seconds(home.vm) * 2 + 5)
@@ -453,15 +456,15 @@ def _free_while_cut_off(home, others, names):
 
 
 def _ended_with(lite, other):
-    """How many sessions with another node have ended at a node, since trace_sessions()."""
+    """The number of sessions with the other node that have ended at a node, since trace_sessions()."""
     trace = lite.vm.run("cat /sys/kernel/tracing/trace").out
     return len(re.findall(rf"lite_conn: session=\d+ node={other.id} state=dead", trace))
 
 
 @vmtest(nodes=3, timeout=200)
 def test_memory_that_a_store_had_to_keep_costs_nobody_a_session(lab):
-    """Who had let go of an LMR need not be fenced by its stores, be they asked now or later; who had not is fenced, once for all
-    that a store has kept."""
+    """A peer that has unmapped an LMR need not be fenced by the LMR's stores, whether they are asked now or later. A peer
+    that still has it mapped is fenced, once for all LMRs with memory that a store has kept."""
     home, store, other = lites = on_machines(lab)
     names = [f"kept-{number}" for number in range(6)]
 
@@ -477,7 +480,7 @@ def test_memory_that_a_store_had_to_keep_costs_nobody_a_session(lab):
     holder.wait_output("running")
     trace_sessions(store.vm)
     _free_while_cut_off(home, [store, other], names)
-    # It may have been connecting again.
+    # Two, if the peer was just connecting again.
     assert 1 <= _ended_with(store, other) <= 2
     holder.write("\n")
     words = holder.wait(60, check=True).out.split()[1:]
@@ -488,7 +491,7 @@ def test_memory_that_a_store_had_to_keep_costs_nobody_a_session(lab):
 
 @vmtest(nodes=3, timeout=200)
 def test_stop_in_the_middle_of_traffic(lab):
-    """In order, so EIDRM or EHOSTDOWN for users elsewhere and ENODEV for those on the node itself; soon in any case."""
+    """An orderly stop: users elsewhere get EIDRM or EHOSTDOWN, users on the node itself ENODEV, and all of them soon."""
     lites = on_machines(lab)
     first, second, third = lites
     _alloc(first, "leaving", third)
@@ -511,14 +514,14 @@ def test_stop_in_the_middle_of_traffic(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=200)
 def test_the_rdma_device_goes_away(lab):
-    """`rdma link del` waits until all users have let go of the device: LITE must, whatever is going on."""
+    """`rdma link del` waits until all users have released the device: LITE must do so, whatever is going on."""
     first, second = on_machines(lab)
     _alloc(first, "far", second)
     _alloc(first, "near", first)
     users = [_start_loop(first, name, length, offset) for name, length, offset in
              (("far", 64, 0), ("far", 500000, 64), ("near", 400000, 0))]
     users.append(_start_loop(second, "near", 400000, 400000))
-    # These post to the node itself: each waits for the end of both ends of that connection.
+    # These swaps post to the node itself: each waits until both ends of the node's connection to itself have ended.
     _alloc(first, "words", first)
     swaps = [first.vm.spawn([program_path("memops"), "--index", str(first.index), "loop", "swap", "words"])
              for _ in range(3)]
@@ -529,10 +532,10 @@ def test_the_rdma_device_goes_away(lab):
     swapped = {_last_word(process) for process in swaps}
     assert swapped <= {"ENODEV"} | _GONE, swapped
     words = [_last_word(process) for process in users]
-    # Operations that were under way when the connection broke may say that.
+    # Operations in flight when the connection broke may report that.
     assert set(words[:3]) <= {"ENODEV"} | _GONE, words
     assert words[3] in _GONE | {"EIDRM"}, words
-    # The device comes back, and so can the node.
+    # The device comes back, and the node can start again.
     first.vm.run("rdma link add rxe0 type rxe netdev eth0")
     first.start(**times(first.vm))
     wait_until("the old one is gone", lambda: "up" not in [s for n, s in second.states().items() if n != second.id], 20,
@@ -545,13 +548,13 @@ def test_the_rdma_device_goes_away(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=200)
 def test_the_network_card_goes_away(lab):
-    """Link down and up, as when a cable is pulled for longer than anybody waits."""
+    """Link down and up, as when a cable is pulled for longer than any time-out."""
     first, second = on_machines(lab)
     _alloc(first, "far", second)
     user = _start_loop(first, "far")
     second.vm.link(up=False)
     assert _last_word(user) in _GONE
-    # There may be such a name: who is cut off cannot know.
+    # The name may exist: a node that is cut off cannot know.
     second.wait_states({first.id: "down", second.id: "up"}, timeout=dead_seconds(second.vm) * 2 + 5)
     missing = second.lite("read", "unknown", 0, 1, check=False)
     assert not missing.ok and "down" in missing.err, missing
@@ -565,7 +568,7 @@ def test_the_network_card_goes_away(lab):
 
 @vmtest(nodes=2, timeout=300)
 def test_loss_and_reordering(lab):
-    """Slower, but right, and nobody is declared dead."""
+    """Slower, but right, and no node is declared dead."""
     first, second = lites = on_machines(lab)
     for rules in ("loss 1%", "delay 1ms reorder 5% 50%", "loss 0.5% duplicate 1% delay 500us 200us"):
         for lite in lites:
@@ -585,7 +588,7 @@ def test_loss_and_reordering(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=200)
 def test_unloading(lab):
-    """A file that is open has code in the module, whatever has become of its node. Nodes alone hold nothing."""
+    """An open file pins the module, whatever has become of its node. Nodes alone do not pin it."""
     first, second = on_machines(lab)
     holder = first.vm.spawn("exec 3<>/dev/lite0; echo open; read line")
     holder.wait_output("open")

@@ -2,8 +2,10 @@
 """Fault injection: every allocation and user copy of every call fails once; allocations of LITE's threads fail now and
 then. Debug kernels only."""
 
-from litelab import (in_one_machine, join_all, nodes_in, prepare_all, rdma_objects, run_catch, run_program, stop_all,
-                     times)
+import json
+
+from litelab import (in_one_machine, join_all, nodes_in, prepare_all, program_path, rdma_objects, run_catch, run_program,
+                     stop_all, times)
 from vmlab import CommandFailed
 from vmlab.testing import vmtest
 
@@ -13,7 +15,7 @@ _DEBUG = ("debug", "debug2")
 
 
 def _arm(vm):
-    """Failures that are asked for through fail-nth count sleeping allocations, too, and are not announced."""
+    """With fail-nth, sleeping allocations fail, too, and failures are not logged."""
     vm.run("cd /sys/kernel/debug; for f in failslab fail_page_alloc fail_usercopy; do "
            "echo 0 >$f/verbose; echo 0 >$f/probability; done; "
            "echo N >failslab/ignore-gfp-wait; echo N >fail_page_alloc/ignore-gfp-wait; "
@@ -33,6 +35,31 @@ def test_every_ioctl(lab):
 
 
 @vmtest(nodes=1, cpus=2, kernels=_DEBUG, timeout=500)
+def test_every_ioctl_while_operations_wait(lab):
+    """The same with operations that wait for their turn, behind those of another user."""
+    lites = in_one_machine(lab.n1)
+    _arm(lab.n1)
+    lab.n1.kmemleak_clear()
+    first, second = lites[:2]
+    first.lite("alloc", "crowd", "16M", "--node", second.id, "--mode", "0666")
+    qos = lambda *words: lab.n1.run(["litectl", "qos", *words, "-i", str(first.index)]).out
+    qos("set", "--mode", "fair")
+    stream = lab.n1.spawn([program_path("queues"), "stream", "crowd", "0", str(1 << 20), "12", "0"], user="alice",
+                          env={"LITE_INDEX": str(first.index)})
+    stream.wait_output("ready", timeout=100)
+    print(run_program(lab, lites, "failnth", "--samples", 40, "ioctls", timeout=490).out)
+    waited = json.loads(qos("show", "-j"))["tenants"]
+    assert [tenant for tenant in waited if tenant["uid"] != 1000 and tenant["slices"]], waited
+    stream.close_stdin()
+    stream.wait(100, check=True)
+    qos("set", "--mode", "none")
+    first.lite("free", "crowd")
+    for lite in lites:
+        lite.check_idle()
+    lab.n1.kmemleak_scan()
+
+
+@vmtest(nodes=1, cpus=2, kernels=_DEBUG, timeout=500)
 def test_every_call_of_functions(lab):
     lites = in_one_machine(lab.n1)
     _arm(lab.n1)
@@ -45,7 +72,7 @@ def test_every_call_of_functions(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_DEBUG, timeout=500)
 def test_every_membership_command(lab):
-    stop_all(nodes_in(lab.n1))  # of the test before
+    stop_all(nodes_in(lab.n1))  # of the test before this one
     lites = in_one_machine(lab.n1, 2)
     spare = nodes_in(lab.n1, 5)[4]
     _arm(lab.n1)
@@ -62,11 +89,12 @@ def test_every_membership_command(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_DEBUG, timeout=400)
 def test_failures_in_the_threads_of_lite(lab):
-    """What works for others has nobody to return an error to: it must tell the peer, or try again, but never hang."""
+    """The threads of LITE have no caller that they could return an error to. They must tell the peer, or try again, but
+    never hang."""
     vm = lab.n1
     lites = in_one_machine(vm)
     _arm(vm)
-    # LITE's threads and the workers, once they are marked, have one allocation in fifty fail.
+    # One allocation in fifty fails in LITE's threads and in kworkers, once they are marked.
     mark = ("for p in /proc/[0-9]*; do read -r name <$p/comm; "
             "case $name in kworker*|lite-*) echo {} >$p/make-it-fail; esac; done 2>/dev/null; ")
     vm.run("cd /sys/kernel/debug/failslab && "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What grows with the number of nodes: memory and queue pairs of idle peers, messages and time of making, listing and freeing
+"""What grows with the number of nodes: memory and queue pairs per idle peer; messages and time to create, list and free
 named LMRs."""
 
 import statistics
@@ -11,7 +11,7 @@ setup = prepare_all
 
 _COUNT = 20  # LMRs
 _MOST = 32  # nodes
-_PATIENCE = 600  # seconds: how long it takes is printed, and not judged
+_PATIENCE = 600  # seconds: the times are printed, but not checked
 
 
 def _calls(lites):
@@ -20,13 +20,13 @@ def _calls(lites):
 
 def _measure(vm, n):
     lites = nodes_in(vm, n)
-    # Heartbeats are calls, too: seldom.
+    # Heartbeats are calls, too, so they are rare here.
     for lite in lites:
         lite.start(heartbeat=300_000, dead=1_000_000, op_timeout=100_000)
     alone_kb, _ = memory_kb(vm)
     for lite in lites[1:]:
         lite.forget()
-        # Which connects to all that are there, on processors that all share.
+        # Each join connects to all members, and all nodes share the processors.
         lite.ctl("join", lites[0].address, "--timeout", "500s", timeout=_PATIENCE)
     wait_complete(lites, timeout=_PATIENCE)
     ends = n * (n - 1)
@@ -45,12 +45,12 @@ def _measure(vm, n):
 
 @vmtest(nodes=1, cpus=2, mem_mb=4096, fresh=True, slow=True, timeout=7200, kernels=("6.1", "6.12"))
 def test_3_to_32_nodes_in_one_machine(lab):
-    """What an idle peer costs is constant; an LMR costs a few calls to each member."""
+    """The cost of an idle peer is constant; an LMR costs a few calls to each member."""
     vm = lab.n1
     vm.add_addresses(_MOST)
     figures = {n: _measure(vm, n) for n in (3, 8, 16, _MOST)}
     for n, (kb, qps, calls) in figures.items():
-        # With what Soft-RoCE takes for its queue pairs.
+        # Including the memory of Soft-RoCE's queue pairs.
         assert kb < 1500 and qps <= 4, figures
-        # PROBE, LIST and DROP to each, besides ENTER and what else it takes.
+        # PROBE, LIST and DROP to each member, besides ENTER and a few more.
         assert calls <= 4 * n + 4, figures

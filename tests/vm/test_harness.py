@@ -25,7 +25,7 @@ def _perftest(program, server, client, device="rxe0", server_ip=None):
     iterations = 100
     command = f"{program} -d {device} -n {iterations} -s 64"
     p = server.spawn(command)
-    # The server says nothing once it listens. Port 18515 is 0x4853; state 0A is LISTEN.
+    # The server prints nothing when it listens. Port 18515 is 0x4853; state 0A is LISTEN.
     server.run("until grep -q ':4853 .* 0A ' /proc/net/tcp; do :; done")
     out = client.run(f"{command} {server_ip or server.ip}", timeout=60).out
     p.wait(check=True)
@@ -34,7 +34,8 @@ def _perftest(program, server, client, device="rxe0", server_ip=None):
 
 @vmtest(alone=True)
 def test_time_runs_as_it_should(lab):
-    """Whatever the host did while the machines booted (tsc.py). Twice as fast, and nodes die of silence."""
+    """The guests' clocks run at the right speed, whatever the host did while the machines booted (tsc.py). If a clock ran
+    twice as fast, nodes would take others for dead."""
     def uptime(node):
         begun = time.monotonic()
         said = float(node.run("cat /proc/uptime").out.split()[0])
@@ -42,7 +43,7 @@ def test_time_runs_as_it_should(lab):
 
     for node in lab.nodes:
         first = uptime(node)
-        time.sleep(1)  # of what is measured
+        time.sleep(1)  # the measured interval
         last = uptime(node)
         passed = last[1] - first[1]
         assert (last[0] - first[2]) * 0.98 - 0.02 < passed < (last[2] - first[0]) * 1.02 + 0.02, \
@@ -81,7 +82,8 @@ def test_result(lab):
 
 
 def test_output_survives_exit(lab):
-    """What a command writes just before it ends arrives; what its children write later holds nobody up."""
+    """Output that a command writes just before it ends arrives. Its children may write later, and run() does not wait for
+    them."""
     assert len(lab.n1.run("head -c 1000000 /dev/zero | tr '\\0' x").out) == 1_000_000
     assert lab.n1.run("(sleep 1000; echo late) & echo early").out == "early\n"
     lab.n1.run("killall sleep")
@@ -275,7 +277,7 @@ debug: unmapping init [mem 0xffffffff82e00000-0xffffffff82ffffff]
 
 @vmtest(nodes=1)
 def test_scanner(lab):
-    """Which lines count as complaints, in the kernel's own words; no need to provoke them all."""
+    """Which lines count as complaints. The examples are in the kernel's own words, as not all can be provoked."""
     with tempfile.TemporaryDirectory() as directory:
         console = Console("n0", pathlib.Path(directory) / "console")
         console.path.write_text("".join(f"[   12.345678] {line}\r\n" for line in _HARMLESS))

@@ -10,14 +10,15 @@ from vmlab.testing import vmtest
 
 setup = prepare_all
 
-_KERNELS = ("6.1", "6.12")  # not with the instruments of the others
+_KERNELS = ("6.1", "6.12")  # the debug kernels' checkers would distort the times
 _MANY = 3000
-# A walk through so many takes 20 to 1000 times as long as what else is done under the lock; a busy host, up to 7 times.
+# A walk through this many objects takes 20 to 1000 times as long as all else under the lock; a busy host slows it down by
+# up to 7 times.
 _FACTOR = 14
 
 
 def _median_hold(lab, function, *words):
-    """Of a function's spin locks, in microseconds, while `crowd WORDS` runs."""
+    """The median hold of a function's spin locks, in microseconds, while `crowd WORDS` runs."""
     with holds_of(lab.n1, function) as holds:
         lab.n1.run([program_path("crowd"), *map(str, words)], timeout=100)
     assert len(holds) >= 20, holds
@@ -31,7 +32,7 @@ def _compare(what, alone, beside):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_calls_of_many_groups(lab):
-    """Each reply, and each COLLECT, finds those of its group among a thousand."""
+    """Each reply, and each COLLECT, finds the calls of its group among a thousand."""
     lites = in_one_machine(lab.n1, 2)
     alone, beside = map(int, run_program(lab, lites, "crowd", "collect", 0, 1000, timeout=150).out.split())
     _compare("COLLECT", alone / 1000, beside / 1000)
@@ -40,7 +41,8 @@ def test_calls_of_many_groups(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_calls_of_a_user_in_line(lab):
-    """A user has thousands of calls in line, and as many in flight as it may: others' replies do not look at them all."""
+    """A user has thousands of calls in line, and as many in flight as are allowed: replies of other users do not walk
+    through them."""
     lites = in_one_machine(lab.n1, 2)
     words = ("lite_rcall_finish", "echo", 0, 1, lites[1].id, 60)
     alone = _median_hold(lab, *words)
@@ -57,7 +59,7 @@ def test_calls_of_a_user_in_line(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_many_wait_in_poll(lab):
-    """A request wakes them all, but not under the lock of all functions."""
+    """A request wakes all pollers, but not while the lock of all functions is held."""
     lites = in_one_machine(lab.n1, 2)
     server = lab.n1.spawn([program_path("crowd"), "poll", "1", str(_MANY)])
     server.wait_output("ready", timeout=60)
@@ -72,7 +74,7 @@ def test_many_wait_in_poll(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_many_functions_have_names(lab):
-    """One is found by its name without looking at them all."""
+    """A function is found by its name without a walk through all functions."""
     lites = in_one_machine(lab.n1, 2)
     medians = []
     for count in (1, 1000):
@@ -88,7 +90,8 @@ def test_many_functions_have_names(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_a_line_ends(lab):
-    """Rings close that hundreds of a user's calls wait for: their work is queued 64 at a time (LITE_RING_WAIT_ENDS)."""
+    """Rings close while hundreds of a user's calls wait for them: the calls' work is queued 64 at a time
+    (LITE_RING_WAIT_ENDS)."""
     here, there = lites = in_one_machine(lab.n1, 2)
     crowd = lab.n1.spawn([program_path("crowd"), "line", "0", "1", str(there.id), "1500"], user="alice")
     crowd.wait_output("ready", timeout=60)
@@ -105,7 +108,7 @@ def test_a_line_ends(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_calls_in_line_are_cancelled(lab):
-    """The work of each is queued without the lock that replies to others of the file need."""
+    """The work of each call is queued without holding the lock that replies to the file's other calls need."""
     here, there = lites = in_one_machine(lab.n1, 2)
     crowd = lab.n1.spawn([program_path("crowd"), "cancel", "0", "1", str(there.id), "1000"], user="alice")
     crowd.wait_output("ready", timeout=60)
@@ -119,7 +122,7 @@ def test_calls_in_line_are_cancelled(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_many_wait_on_a_node_that_stops(lab):
-    """For requests, and for calls to end: they are woken one by one."""
+    """Threads wait for requests, and for the end of calls: they are woken one by one."""
     count = 300
     lites = in_one_machine(lab.n1, 2)
     crowd = lab.n1.spawn([program_path("crowd"), "recv", "0", str(count)], user="alice")
@@ -133,7 +136,7 @@ def test_many_wait_on_a_node_that_stops(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=100)
 def test_a_function_has_so_many_servers(lab):
-    """LITE_FUNC_SERVERS_MAX open files."""
+    """At most LITE_FUNC_SERVERS_MAX open files."""
     lites = in_one_machine(lab.n1, 2)
     said = run_program(lab, lites, "crowd", "share", 0, 300)
     assert said.out.split() == ["256", str(errno.EMFILE)], said.out
@@ -142,7 +145,7 @@ def test_a_function_has_so_many_servers(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=250)
 def test_many_mappings_are_looked_at(lab):
-    """When members change, for those of dead sessions: one at a time."""
+    """When members change, mappings of dead sessions are looked for: one mapping per hold."""
     stop_all(nodes_in(lab.n1, 5))
     mapper, home, other = nodes_in(lab.n1, 3)
     for lite in (mapper, home, other):
@@ -169,7 +172,7 @@ def test_many_mappings_are_looked_at(lab):
 
 @vmtest(nodes=2, kernels=_KERNELS, timeout=200)
 def test_a_store_is_lost(lab):
-    """Its home has been freeing memory there while it was out of reach."""
+    """The store's home has freed memory there while the store was out of reach."""
     here, there = lites = on_machines(lab)
     number = there.id
     holder = lab.n1.spawn([program_path("crowd"), "map", "0", "300", str(here.id), str(number)])

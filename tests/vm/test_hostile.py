@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Peers that know the cluster secret and mean harm, as modules/hostile makes nodes."""
+"""Malicious peers that know the cluster secret: modules/hostile turns nodes into such peers."""
 
 import contextlib
 import subprocess
@@ -12,7 +12,7 @@ setup = prepare_all
 
 @contextlib.contextmanager
 def _hostile(lab):
-    """A member, and a node that wants to be one, in one machine; and what makes nodes of it hostile."""
+    """A member, and a node that wants to join, in one machine; and a function that makes these nodes hostile."""
     vm = lab.n1
     lites = nodes_in(vm, 2)
     stop_all(nodes_in(vm, 5))
@@ -35,7 +35,7 @@ def _requests():
 
 @vmtest(nodes=1, cpus=2, timeout=300)
 def test_a_guest_may_only_ask_to_join(lab):
-    """All else is not served, however well formed, and the session ends."""
+    """All other requests are not served, however well formed, and the session ends."""
     others = [request for request in _requests() if request[0] not in ("ATTACH", "JOIN", "MEMBERS")]
     assert len(others) > 40, others
     with _hostile(lab) as (member, guest, make):
@@ -45,7 +45,7 @@ def test_a_guest_may_only_ask_to_join(lab):
             make(call=call, request=payload)
             assert not guest.join(member, check=False).ok, name
             after = member.stats()
-            # A guest whose connection ends tries again. Each time it has attached, and nothing else was served.
+            # A guest tries again when its connection ends. Each time it attaches, and no other request is served.
             ended = after["ends_message"] - before["ends_message"]
             assert ended > tries and after["calls_served"] == before["calls_served"] + ended, name
             tries = ended
@@ -56,18 +56,18 @@ def test_a_guest_may_only_ask_to_join(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_nobody_is_taken_for_this_node(lab):
-    """Who says that it is this very node, in this life, is another one all the same: this node is not connecting to itself. A
-    connection to itself would not be fenced."""
+    """A peer that claims to be this very node, in this life, is still a peer: this node is not connecting to itself. A
+    connection of the node to itself would not be fenced."""
     with _hostile(lab) as (member, other, make):
         make(node=member.id, incarnation=member.status()["incarnation"])
         before = member.stats()
         assert not other.join(member, check=False).ok
         after = member.stats()
-        # It may try again.
+        # The guest may have tried again.
         assert after["refused"] > before["refused"] and not after["peers"] and not after["calls_served"], after
         make(node=0)
         other.join(member)
-        # But it can connect to itself.
+        # The node can still connect to itself.
         member.lite("alloc", "word", 8)
         assert member.lite("fetch-add", "word", 0, 5).out == "0\n"
         member.lite("free", "word")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What rings cost a node that serves a thousand clients: a ring is one client node's and one function's, and costs the same
-whosever it is, so four client nodes call 250 functions each once, and are idle then."""
+"""What rings cost a node that serves a thousand clients. Each pair of a client node and a function has a ring, and all
+rings cost the same. So four client nodes call 250 functions once each, and are idle then."""
 
 import collections
 import re
@@ -30,7 +30,7 @@ def _serve(server, count, size):
 
 
 def _call_all(server, clients, count):
-    """What came of each call, in order, of each client; and the most ms that one took."""
+    """The results of each client's calls, in order; and the longest time that a call took, in ms."""
     processes = [client.vm.spawn([program_path("rings"), "call", "--index", str(client.index), "--node", str(server.id),
                                   "--first", str(_FIRST), "--count", str(count)]) for client in clients]
     lines = [process.wait(60, check=True).out.splitlines() for process in processes]
@@ -61,13 +61,13 @@ def _end(process, lites):
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200, slow=True)
 def test_small(lab):
-    """A thousand rings at once, and nothing of them when they have been idle."""
+    """A thousand rings at once, all of which are given back when they have been idle."""
     server, clients, count = _cluster(lab)
     process = _serve(server, count, _SMALLEST)
     answers, _ = _call_all(server, clients, count)
     rings, size = _rings(server)
     assert _counts(answers) == {"ok": _CLIENTS * count}, _counts(answers)
-    # On a slow kernel the first are idle before the last are there.
+    # On a slow kernel the first rings are given back before the last ones exist.
     assert rings == _CLIENTS * count or lab.kernel.is_debug, rings
     assert size == rings * _SMALLEST, (rings, size)
     print(f"      {rings} rings of {_SMALLEST >> 10} KB: {size / (1 << 20):.1f} MB at the server")
@@ -77,11 +77,11 @@ def test_small(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=300, slow=True)
 def test_limit(lab):
-    """As many as the node has room for: the others are refused, and find room when it is there again."""
+    """The node has as many rings as it has room for. It refuses more, and accepts calls again when there is room."""
     server, clients, count = _cluster(lab)
     total = int(re.search(r"MemTotal: +(\d+) kB", lab.n1.run("cat /proc/meminfo").out)[1]) << 10
     limit = min(_LIMIT, total // _SHARE)
-    # With a slow kernel few functions have to do.
+    # On a slow kernel a few functions must be enough.
     each = _DEFAULT if not lab.kernel.is_debug else 1 << 20
     process = _serve(server, count, each)
     answers, longest = _call_all(server, clients, count)
@@ -93,12 +93,12 @@ def test_limit(lab):
     assert longest < 2000 * lab.kernel.time_scale, longest
     print(f"      {rings} rings of {each >> 10} KB: {size / (1 << 20):.1f} of {limit / (1 << 20):.1f} MB; "
           f"{said['ENOBUFS']} calls were refused, all within {longest} ms")
-    # Those who have one go on, and those who have none get none.
+    # Clients with a ring go on; clients without one are still refused.
     again, _ = _call_all(server, clients, count)
     assert again == answers, (_counts(again), said)
     assert _rings(server) == (rings, size)
     _wait_given_back([server, *clients])
-    # In another order than before: who was refused comes first.
+    # In another order than before: the client with the most refusals calls first.
     refused = max(clients, key=lambda client: _counts([answers[clients.index(client)]])["ENOBUFS"])
     late, _ = _call_all(server, [refused], count)
     assert _counts(late) == {"ok": count}, _counts(late)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The example of a kernel module that uses LITE: loading it is the test, it checks itself."""
+"""The example of a kernel module that uses LITE: it tests itself while it is loaded."""
 
 import errno
 import re

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The global key is in nothing that user space can read.
 
-Its true value comes from outside of LITE: a return probe on the function of Soft-RoCE's driver that makes it
-(rxe_get_dma_mr) tells the new region's keys. The probe is removed and its trace erased before the search. As a key is
-only a number, and numbers are everywhere, the search is repeated with other keys: a place counts only if it shows the
-right one each time. Keys are made large and unusual beforehand, so that this takes few rounds.
+The test learns the true key from outside of LITE: a return probe on the function of Soft-RoCE's driver that makes the key
+(rxe_get_dma_mr) shows the new region's keys. The probe is removed and its trace erased before the search. As a key is only
+a number, and numbers are everywhere, the search is repeated with other keys: a place counts only if it shows the right key
+each time. Keys are made large and unusual beforehand, so that few rounds are enough.
 """
 
 import re
@@ -36,8 +36,8 @@ def _keys_of_start(lite):
 
 
 def _found(lab, lites, key):
-    """{place: form}, process ids and the like taken out of the places, so that they compare."""
-    # Not as an argument, which would be found in /proc.
+    """{place: form}, with process ids and the like removed from the places, so that rounds compare."""
+    # Through standard input: an argument would be found in /proc.
     out = run_program(lab, lites, "keyscan", "scan", stdin=f"{key}\n".encode(), timeout=200).out
     looked = int(re.search(r"looked at (\d+) places", out)[1])
     assert looked > 1000, out
@@ -71,7 +71,7 @@ def test_global_key_is_nowhere(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=200)
 def test_the_search_finds_what_is_there(lab):
-    """Else the test above would prove nothing."""
+    """Otherwise the test above would prove nothing."""
     lites = nodes_in(lab.n1, 2)
     stop_all(lites)
     keys = _keys_of_start(lites[0])

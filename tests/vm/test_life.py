@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Lifetimes: what outlives whom, freeing what others use, processes killed in the middle of everything."""
+"""Lifetimes: which objects outlive others, freeing LMRs in use, processes killed in the middle of everything."""
 
 import statistics
 
@@ -29,7 +29,7 @@ def test_two_machines(lab):
 def _kill(lab, count):
     """No leak, no complaint: gauges back at zero, memory where it was."""
     lites = on_machines(lab)
-    # Once before measuring: caches, per-CPU lists and lazily made connections have their size after that.
+    # A first run before measuring: afterwards caches, per-CPU lists and lazily made connections have their final size.
     run_program(lab, lites, "killstorm", "--count", count // 10)
     before = [_level(lite) for lite in lites]
     print(f"      {run_program(lab, lites, 'killstorm', '--count', count, timeout=560).out.splitlines()[-1]}")
@@ -44,7 +44,7 @@ def _kill(lab, count):
 
 @vmtest(timeout=600, mem_mb=768)
 def test_killed_processes(lab):
-    _kill(lab, lab.scale(750, 40))
+    _kill(lab, lab.scale(450, 40))
 
 
 @vmtest(timeout=600, mem_mb=768, slow=True)
@@ -64,13 +64,13 @@ def test_killed_processes_of_each_kind(lab):
 
 @vmtest(timeout=120)
 def test_users_of_a_node_that_stops(lab):
-    """Files stay open over a stop, their calls fail, and closing them later does no harm."""
+    """Files stay open when their node stops. Their calls fail, and closing them later does no harm."""
     lites = on_machines(lab)
     lites[0].lite("alloc", "doomed", "1M", "--node", lites[1].id)
     user = lites[0].spawn("loop", "doomed")
     user.wait_output("running")
     lites[0].stop()
-    # On its way to being stopped it is in no cluster for a moment.
+    # A stopping node is in no cluster for a moment.
     assert user.wait(check=True).out.split()[-1] in ("ENODEV", "ENOTCONN"), user.out
     lites[1].wait_states({lites[1].id: "up"})
     lites[1].lite("free", "doomed")
@@ -85,7 +85,7 @@ def _level(lite):
 
 @vmtest(nodes=1, cpus=2, kernels=("6.1", "6.12"), timeout=300)
 def test_the_end_of_a_session_holds_no_lock_for_long(lab):
-    """It looks at all that a store has given out, at most 64 at a time (LITE_STORE_LOOK)."""
+    """The store looks at all its allocations, at most 64 per hold of the lock (LITE_STORE_LOOK)."""
     store, other = nodes_in(lab.n1, 2)
     stop_all(nodes_in(lab.n1, 5))
     limit = 48 << 20

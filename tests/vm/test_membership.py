@@ -12,7 +12,7 @@ setup = prepare_all
 
 
 def _fresh(lab, count, **options):
-    """Started nodes in one machine, none of them in a cluster with another."""
+    """Started nodes in one machine, each in a cluster of its own."""
     lites = nodes_in(lab.n1, 5)
     stop_all(lites)
     for lite in lites[:count]:
@@ -30,7 +30,7 @@ def _check_transfers(lites):
 
 
 def _errno(result):
-    """A failed command's message, which is what people see."""
+    """The message of a failed command, as users see it."""
     assert not result.ok and result.err, result
     return result.err
 
@@ -58,7 +58,7 @@ def test_join_two_three_five(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_join_through_any_member(lab):
-    """The one that is asked need not be the one that hands out ids."""
+    """The member that is asked need not be the one that hands out ids."""
     lites = _fresh(lab, 5)
     lites[1].join(lites[0])
     lites[2].join(lites[1])
@@ -84,7 +84,7 @@ def test_concurrent_joins(lab):
 
 @vmtest(nodes=5, mem_mb=320, timeout=200, slow=True)
 def test_five_machines_join_at_once(lab):
-    """They connect to each other at once, and the sessions that come of it last."""
+    """They connect to each other at the same time, and the sessions that result last."""
     lites = [Lite(vm) for vm in lab.nodes]
     for _ in range(lab.scale(3, 1)):
         stop_all(lites)
@@ -98,7 +98,7 @@ def test_five_machines_join_at_once(lab):
         assert sorted(lite.id for lite in lites) == [1, 2, 3, 4, 5]
         for lite in lites:
             up, ended = traced_sessions(lite.vm)
-            # Who joins is somebody's guest before, and leaves by itself.
+            # Joining starts with a session as guest of some member, which the joiner ends by itself.
             up = [session for session, node in up if node != "0" and ended.get(session) != -errno.ENOTCONN]
             ended = [session for session in up if session in ended]
             assert len(up) == 4 and not ended, f"{lite}: sessions {up}, of which {ended} have ended"
@@ -126,7 +126,7 @@ def test_taken_id(lab):
         lite.start(**times(lab.n1), id=number)
     lites[1].join(lites[0])
     assert "another node of the cluster has the id" in _errno(lites[2].join(lites[0], check=False))
-    # The cluster is as before, and the refused node is free to go elsewhere.
+    # The cluster is unchanged, and the refused node may join elsewhere.
     wait_complete(lites[:2])
     _check_transfers(lites[:2])
     lites[2].stop()
@@ -147,7 +147,7 @@ def test_secrets(lab):
         assert "rejected" in message.lower() or "secret" in message.lower(), message
     wait_complete(lites[:2])
     _check_transfers(lites[:2])
-    # Nobody learned of the strangers, and none of them got in.
+    # The members learned nothing of the strangers, and none of these got in.
     assert set(lites[0].states()) == {lites[0].id, lites[1].id}
     for stranger in lites[2:]:
         assert len(stranger.states()) == 1
@@ -155,7 +155,7 @@ def test_secrets(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_a_member_with_a_secret_is_asked_by_one_without(lab):
-    """And the other way round: neither side gives in."""
+    """And the other way round: neither side accepts the other."""
     lites = nodes_in(lab.n1, 5)
     stop_all(lites)
     lites[0].start(**times(lab.n1), insecure=True)
@@ -167,7 +167,7 @@ def test_a_member_with_a_secret_is_asked_by_one_without(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=60)
 def test_programs_join_list_and_leave(lab):
-    """Through the library; and no command of netlink lasts as long as a join."""
+    """The same through the library; and no netlink command takes as long as a join."""
     first, second = _fresh(lab, 2)
     absent = "10.0.0.77"
     lab.n1.run(f"ip neigh replace {absent} lladdr 02:00:00:00:00:77 dev eth0 nud permanent")
@@ -188,7 +188,7 @@ def test_join_nobody(lab):
     other.stop()
     failed = lite.join(other, check=False, timeout=20)
     assert "refused" in _errno(failed) or "timed out" in failed.err, failed.err
-    # And an address where no machine is.
+    # An address without a machine.
     failed = lite.ctl("join", "--timeout", 2000, "10.0.1.77", check=False, timeout=20)
     assert not failed.ok
     assert lite.states() == {lite.id: "up"}
@@ -229,8 +229,8 @@ def test_leave_and_come_back(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_who_leaves_may_join_when_all_is_forgotten(lab):
-    """Not before: what it forgets then would be the next cluster's, too. A test that joins in between would have to be
-    lucky, so the order is looked at."""
+    """The node becomes idle only after it has forgotten the old cluster. Earlier, it would also forget what belongs to the
+    next cluster. A test would rarely join in that moment, so it checks the order of events."""
     lites = join_all(_fresh(lab, 2))
     lites[1].lite("alloc", "theirs", "1M", "--node", f"{lites[1].id},{lites[0].id}")
     lites[0].lite("alloc", "ours", "1M", "--node", f"{lites[0].id},{lites[1].id}")
@@ -248,7 +248,8 @@ def test_who_leaves_may_join_when_all_is_forgotten(lab):
 
 @vmtest(nodes=2, kernels=("6.1", "6.12"), timeout=200)
 def test_netlink_goes_on_while_a_node_leaves(lab):
-    """And while it stops: other commands are answered, and modules can register families of generic netlink."""
+    """Netlink also goes on while a node stops: other commands are answered, and modules can register families of generic
+    netlink."""
     vm = lab.n1
     home, mapper = lites = [Lite(machine) for machine in lab.nodes]
     stop_all(lites)
@@ -280,7 +281,7 @@ def test_netlink_goes_on_while_a_node_leaves(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_the_first_member_may_go(lab):
-    """Ids are handed out by whoever is the lowest then."""
+    """Then the lowest remaining member hands out ids."""
     lites = join_all(_fresh(lab, 3))
     lites[0].stop()
     for lite in lites[1:]:
@@ -296,13 +297,14 @@ def test_the_first_member_may_go(lab):
 
 @vmtest(nodes=4, mem_mb=320, timeout=200)
 def test_a_suspect_gives_out_ids_still(lab):
-    """Nobody else does before it is down: one joiner waits at it, another one is sent to it."""
+    """No other member hands out ids before the suspect is down: one joiner waits at the suspect itself, another one is sent
+    to it."""
     first, second, third, fourth = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
         lite.start(**{**times(lite.vm), "dead": 30000 * lite.vm.time_scale})
     join_all(lites[:2])
-    # Those who do not know its machine could not begin to ask.
+    # These machines need the suspect's hardware address; otherwise their joins could not even begin.
     for lite in lites[2:]:
         lite.vm.run(f"ping -c 1 {first.vm.ip}")
     ended = second.stats()["fences"]
@@ -311,7 +313,7 @@ def test_a_suspect_gives_out_ids_still(lab):
         wait_until("the session is over", lambda: second.stats()["fences"] > ended, 20, second.vm.time_scale)
         waiting = [lite.vm.spawn(["litectl", "join", "--timeout", str(60000 * lite.vm.time_scale), member.address])
                    for lite, member in ((third, second), (fourth, first))]
-        time.sleep(2)  # it is to last for a while, in which the one could get in
+        time.sleep(2)  # time enough for a joiner to get in by mistake
         assert all(process.running for process in waiting), [process.out for process in waiting]
         assert second.states() == {1: "up", 2: "up"}
     finally:
@@ -328,7 +330,7 @@ def test_a_suspect_gives_out_ids_still(lab):
 
 @vmtest(nodes=4, mem_mb=320, timeout=200)
 def test_joining_when_the_first_member_has_crashed(lab):
-    """That waits until it is down; but not its own next life."""
+    """Joining waits until the crashed member is down, but not until it comes back."""
     first, second, third, fourth = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
@@ -379,7 +381,7 @@ def test_events(lab):
     lites = _fresh(lab, 3)
     lites[1].join(lites[0])
     watcher = lab.n1.spawn(["litectl", "events", "-j", "-i", "0"])
-    # It says nothing once it listens: let it see events until it has seen one.
+    # The watcher prints nothing when it is ready: make events until it has seen one.
     for _ in range(20):
         lites[2].join(lites[0])
         lites[2].leave()
@@ -391,7 +393,7 @@ def test_events(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_cluster_of_one_machine_is_shared_again(lab):
-    """What this file's tests leave behind can be cleared away: nothing is stuck."""
+    """What this file's tests leave behind can be cleaned up: nothing is stuck."""
     stop_all(nodes_in(lab.n1, 5))
     lites = in_one_machine(lab.n1)
     _check_transfers(lites)

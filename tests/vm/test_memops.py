@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operations on memory where it is: set, copy, compare, checksum; and the atomics that no device can do."""
+"""Operations that are executed where the memory is: set, copy, compare, checksum; and the atomics that no device can do."""
 
 import contextlib
 import json
@@ -40,9 +40,9 @@ def test_three_machines(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_words_from_all_machines(lab):
-    """Two processes on each machine, one word. What one swap or compare-and-swap replaces no other one may: each value
-    that was ever put there is seen once, or is there in the end. And a word in which each process has a bit and all
-    count together, with all the operations that there are."""
+    """Two processes on each machine, one word. Only one swap or compare-and-swap can replace a value: each value that was
+    ever stored is either returned once, or is the final value. A second word has a bit for each process and a common
+    counter, and all kinds of operations are used on it."""
     lites = on_machines(lab)
     count = lab.scale(150, 30)
     for number, home in enumerate(lites):
@@ -68,7 +68,7 @@ def test_words_from_all_machines(lab):
 
 @vmtest(nodes=3, timeout=200)
 def test_the_data_crosses_the_network_once(lab):
-    """A copy from the second to the third machine that the first one asks for: it has next to nothing to carry."""
+    """The first machine asks for a copy from the second to the third one. Next to nothing crosses its own network card."""
     lites = on_machines(lab)
     size = lab.scale(8, 1) << 20
     _alloc(lites[0], "from", [lites[1]], size)
@@ -92,7 +92,7 @@ def test_the_data_crosses_the_network_once(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_freed_meanwhile(lab):
-    """Whoever is at work on an LMR that is freed learns that, and the free waits for nobody for long."""
+    """Processes that operate on an LMR learn that it is freed, and the free does not wait for them for long."""
     lites = on_machines(lab)
     for kind in KINDS:
         _alloc(lites[0], "doomed", [lites[1], lites[2]], "3M")
@@ -110,8 +110,8 @@ def test_freed_meanwhile(lab):
 
 @vmtest(nodes=3, timeout=400)
 def test_changed_meanwhile(lab):
-    """Two processes on each of two machines operate on LMRs that the third moves, makes longer and shorter, and takes
-    rights away on, without pause: each byte, each checksum, each old value of a word is what it must be."""
+    """Two processes on each of two machines operate on LMRs. Without pause, the third machine moves them, makes them longer
+    and shorter, and takes rights away. Each byte, each checksum, and each old value of a word is right."""
     lites = on_machines(lab)
     first, second, third = lites
     count, length = lab.scale(100, 30), 96 << 10
@@ -128,8 +128,8 @@ def test_changed_meanwhile(lab):
             third.lite("resize", name, ("1M", "700K", 4 * length)[changes % 3])
             third.lite("grant", name, "--uid", 1000, "--rights", "rw")
             third.lite("revoke", name, "--uid", 1000)
-    # They went on all the time; what they say of themselves comes when they are told to end.
-    assert all(user.running for user in users)
+    # All users ran the whole time. They report when they are told to end.
+    assert all(user.running for user in users), [(user.out, user.err) for user in users]
     for user in users:
         user.close_stdin()
     for user in users:
@@ -142,7 +142,7 @@ def test_changed_meanwhile(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_killed_meanwhile(lab):
-    """Processes that are killed leave nothing behind, here and where others worked for them."""
+    """Processes that are killed leave nothing behind, neither here nor on nodes that worked for them."""
     lites = on_machines(lab)
     _alloc(lites[0], "a", [lites[1], lites[0]], "16M")
     _alloc(lites[0], "b", [lites[2], lites[1]], "16M")
@@ -160,13 +160,14 @@ def test_killed_meanwhile(lab):
 
 @vmtest(nodes=3, timeout=400, fresh=True)
 def test_a_machine_dies_meanwhile(lab):
-    """The one that works, and the one that is worked upon: users hear of it within the dead time, others go on."""
+    """The machine that carries out the operation dies, or the one with the memory: users notice it within the dead time,
+    and others go on."""
     lites = on_machines(lab)
     first, second, third = lites
     for kind in lab.rng.sample(KINDS, lab.scale(len(KINDS))):
         _alloc(first, "lost", [third], "1M")
         _alloc(first, "there", [second], "1M")
-        there = _spawn(first, "loop", "copy", "there", "lost")  # the source is lost
+        there = _spawn(first, "loop", "copy", "there", "lost")  # with the LMR named "lost" as source
         users = [_spawn(lite, "loop", kind, "lost", "there") for lite in (first, second)]
         safe = _spawn(second, "loop", kind, "there")
         for user in (there, safe, *users):
@@ -175,7 +176,7 @@ def test_a_machine_dies_meanwhile(lab):
         for user in (there, *users):
             said = user.wait(20 + 3 * dead_seconds(first.vm), check=True).out.split()[-1]
             assert said in _GONE, (kind, said)
-        assert safe.running
+        assert safe.running, safe.err
         safe.kill(9)
         safe.wait(20)
         first.lite("free", "there")
@@ -184,7 +185,7 @@ def test_a_machine_dies_meanwhile(lab):
         third.forget()
         third.start(**times(third.vm))
         third.join(first)
-        # What it held is lost with it, and so is the name.
+        # Its memory is lost with the machine, and so is the name.
         wait_until("the lost name is gone", lambda: "lost" not in first.names(), 20, first.vm.time_scale)
     for lite in lites:
         lite.check_idle()
@@ -192,7 +193,7 @@ def test_a_machine_dies_meanwhile(lab):
 
 @vmtest(nodes=3, timeout=300, fresh=True, slow=True)
 def test_a_link_that_breaks(lab):
-    """Sessions are lost and made again in the middle of copies: they go on, and are right in the end."""
+    """Sessions break and are made again in the middle of copies: the copies go on, and are right in the end."""
     lites = on_machines(lab, dead=20000 * lab.kernel.time_scale)
     first, second, third = lites
     size = lab.scale(6, 1) << 20
@@ -216,7 +217,7 @@ def test_a_link_that_breaks(lab):
 
 @vmtest(timeout=200)
 def test_many_at_once(lab):
-    """More callers than there are calls at a time: they come in turn, and none waits for good."""
+    """More callers than calls that may be in flight: they take turns, and none waits for good."""
     first, second = on_machines(lab)
     _alloc(first, "busy", [second], "2M")
     seconds = 5 * lab.kernel.time_scale
@@ -224,7 +225,7 @@ def test_many_at_once(lab):
     least, most = (int(word) for word in crowd.wait(100 + 2 * seconds, check=True).out.split())
     print(f"      {least} to {most} rounds each")
     assert least >= 1 and most <= 3 * least + 3, (least, most)
-    # While there is a crowd, who takes a right away does not wait for it.
+    # A process that takes a right away does not wait for the whole crowd.
     crowd = _spawn(first, "crowd", "busy", "--count", 24, "--seconds", seconds)
     first.lite("grant", "busy", "--uid", 1000, "--rights", "r")
     first.lite("revoke", "busy", "--uid", 1000, timeout=20)
@@ -236,7 +237,7 @@ def test_many_at_once(lab):
 
 @vmtest(nodes=3, timeout=300, slow=True)
 def test_what_is_kept_for_others(lab):
-    """A machine that works on many LMRs of others keeps some of them mapped, but not all."""
+    """A machine that operates on many LMRs of other nodes keeps some of them mapped, but not all."""
     home, works, asks = on_machines(lab)
     count, most = 80, 64
     last, homes = count - 1, f"{home.id},{works.id}"
@@ -246,19 +247,19 @@ def test_what_is_kept_for_others(lab):
     kept = works.stats()["mappings"]
     assert 0 < kept <= most, kept
     print(f"      {kept} of {count}")
-    # As long as nobody needs them.
+    # Unused mappings are dropped after a while.
     wait_until("nothing is kept", lambda: not works.stats()["mappings"], 30, works.vm.time_scale)
     user.close_stdin()
     user.wait(30, check=True)
     said = home.vm.run(f"for i in $(seq 0 {last}); do lite read m$i 8191 1 --hex && lite free m$i || exit 1; done", timeout=60)
-    # The last line of each dump is where it ends.
+    # A dump ends with a line with the offset of its end.
     assert [line.split()[1] for line in said.out.splitlines()[::2]] == ["07"] * count, said.out
     for lite in (home, works, asks):
         lite.check_idle()
 
 
 def test_command_line(lab):
-    """What people type, what they see, exit statuses."""
+    """What users type, what they see, exit statuses."""
     first, second = on_machines(lab)
     _alloc(first, "x", [second, first], "64K")
     _alloc(first, "y", [first], "64K")

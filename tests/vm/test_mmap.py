@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""LMRs in the address space of processes: coherence, I/O, rights, and ends: SIGBUS, never somebody else's memory."""
+"""LMRs in the address space of processes: coherence, I/O, rights. When a mapping ends, its users get SIGBUS, never memory
+that was given to another user."""
 
 from litelab import (in_one_machine, memory_kb, on_machines, prepare, prepare_all, program_path, run_catch, times,
                      wait_complete, wait_until)
@@ -25,7 +26,7 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(timeout=300, mem_mb=512, slow=True)
 def test_two_machines(lab):
-    """As between nodes of one machine; what is between machines, the next ones show."""
+    """The tests of one machine, between two; the next tests are about what only happens between machines."""
     lites = on_machines(lab)
     run_catch(lab, lites, "mmap_test", "[map],[free],[io],[change]", timeout=280, env=_block_device(lab.n1))
     for lite in lites:
@@ -46,7 +47,7 @@ def test_freed_from_another_machine(lab):
 
 @vmtest(timeout=120)
 def test_users_of_a_node_that_stops(lab):
-    """Nobody waits for them: stopping ends their mappings, and they say so in their own time."""
+    """Stopping a node ends the mappings of its users, and does not wait for the users to exit."""
     lites = on_machines(lab)
     here, there = lites
     here.lite("alloc", "mine", "4M")
@@ -59,7 +60,7 @@ def test_users_of_a_node_that_stops(lab):
 
 @vmtest(timeout=120, fresh=True)
 def test_device_goes_away(lab):
-    """Under mappings, and under registered memory."""
+    """The device has users: mappings and registered memory."""
     lites = on_machines(lab)
     here = lites[0]
     here.lite("alloc", "mine", "4M")
@@ -76,7 +77,7 @@ def test_device_goes_away(lab):
 
 @vmtest(timeout=120)
 def test_home_leaves(lab):
-    """Memory here of a home elsewhere: it frees its LMRs."""
+    """This node has memory of a home elsewhere. When the home leaves, it frees its LMRs."""
     here, there = on_machines(lab)
     there.lite("alloc", "spread", "8M", "--node", f"{there.id},{here.id}", "--mode", "0666")
     users = [_user(here, "map", "spread", 4 << 20) for _ in range(2)]
@@ -88,8 +89,9 @@ def test_home_leaves(lab):
 
 @vmtest(timeout=200)
 def test_cut_off_from_the_home(lab):
-    """A store is out of its home's reach when an LMR is freed there. Its own processes lose what they have mapped all the
-    same: the store sees that the home is gone. The memory is free when the home can say so."""
+    """An LMR is freed while one of its stores is cut off from the home. The store's own processes lose their mappings
+    nevertheless, as the store sees that the home is gone. The memory itself is free when the home has reached the store
+    again."""
     here, there = lites = on_machines(lab)
     there.lite("alloc", "spread", "8M", "--node", f"{there.id},{here.id}", "--mode", "0666")
     users = [_user(here, "map", "spread", 4 << 20) for _ in range(2)]
@@ -106,7 +108,8 @@ def test_cut_off_from_the_home(lab):
 
 @vmtest(timeout=200, fresh=True)
 def test_home_crashes(lab):
-    """Memory here of a home that is dead stays until it lives anew, and nobody uses it meanwhile."""
+    """Memory of a dead home stays allocated at this store until the home starts a new life. Until then it cannot be
+    used."""
     here, there = on_machines(lab)
     there.lite("alloc", "spread", "8M", "--node", f"{there.id},{here.id}", "--mode", "0666")
     users = [_user(here, "map", "spread", 4 << 20) for _ in range(2)]

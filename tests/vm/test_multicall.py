@@ -19,7 +19,7 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300, slow=True)
 def test_cost(lab):
-    """For a person: medians, beside those of single calls."""
+    """Prints medians, beside those of single calls, for people to read."""
     print(run_catch(lab, in_one_machine(lab.n1), "multicall_test", "[.cost]", timeout=280).out)
 
 
@@ -34,7 +34,7 @@ def _serve(lite, *words):
 def test_command_line(lab):
     lites = in_one_machine(lab.n1)
     one, two, three = lites
-    # The same name, and as likely as not other numbers.
+    # The same function name, but probably another number.
     other = _serve(one, "other", "--echo")
     served = [_serve(lite, "shout", "--exec", "tr a-z A-Z") for lite in lites]
     nodes = ",".join(str(lite.id) for lite in lites)
@@ -58,7 +58,7 @@ def test_command_line(lab):
 
 @vmtest(nodes=3, fresh=True, timeout=200)
 def test_a_node_dies(lab):
-    """A node that dies is told of; who wants only one reply does not wait for it."""
+    """The call reports the node that died. With a quorum of one reply, it does not wait for that node."""
     here, there, gone = on_machines(lab)
     _serve(there, "2000", "--echo")
     _serve(gone, "2000", "--exec", "sleep 100")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Fences: Documentation/ordering.rst. Soft-RoCE writes to memory in order, so what a fence does for other devices is seen
-by what it posts: a read on each queue pair of each node."""
+"""Fences: Documentation/ordering.rst. Soft-RoCE writes to memory in order, so data cannot show the effect of a fence. The
+tests count what a fence posts instead: a read on each queue pair to each node."""
 
 from litelab import in_one_machine, nodes_in, prepare_all, run_catch, stop_all
 from vmlab.testing import vmtest
@@ -8,7 +8,7 @@ from vmlab.testing import vmtest
 setup = prepare_all
 
 
-# Of each connection; one more on Soft-RoCE, for reads and atomics (lite_conn_qps()).
+# The requested queue pairs of each connection. With Soft-RoCE there is one more, for reads and atomics (lite_conn_qps()).
 _ASKED = 3
 _MADE = _ASKED + 1
 
@@ -26,8 +26,8 @@ def test_three_nodes_in_one_machine(lab):
     assert _flushes(lab, lites, "[once]") == 2 * _MADE
     assert _flushes(lab, lites, "[all]") == 2 * _MADE
     run_catch(lab, lites, "ordering_test", "[fence]", timeout=180)
-    # Who is down has nobody that could see anything.
+    # A node that is down needs no fence: it has no process that could see anything.
     lites[2].stop()
-    # One other node, and the connection to itself that atomics here have made.
+    # One other node, and the connection to itself that this node's atomics have made.
     assert _flushes(lab, lites[:2], "[all]") == 2 * _MADE
     stop_all(lites[:2])

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What LITE costs beside native verbs: the same machines, the same run, taking turns."""
+"""LITE's costs beside native verbs: on the same machines, in the same run, taking turns."""
 
 import json
+import signal
 
-from litelab import in_one_machine, on_machines, prepare_all, program_path, run_program
+from litelab import in_one_machine, on_machines, prepare_all, program_path, run_program, wait_until
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -22,8 +23,8 @@ def _measure(first, second, workload, size, rounds, count):
 
 
 def _compare(lab, bound):
-    """The host is noisy: a run whose interval lies on one side of the bound decides; else the next, longer one; the last
-    one's ratio of medians decides in any case."""
+    """The host is noisy. A run decides if its whole interval lies on one side of the bound; otherwise a longer run follows.
+    After the last run, its ratio of medians decides."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     seen = []
     for rounds in (21, 41, 81):
@@ -37,13 +38,13 @@ def _compare(lab, bound):
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600)
 def test_a_read_of_64_bytes_is_close_to_native_verbs(lab):
-    """A guard against getting slower, not the goal: that is the next test."""
+    """A guard against becoming slower. The goal is the next test."""
     _compare(lab, 1.05)
 
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600, slow=True)
 def test_a_read_of_64_bytes_costs_no_more_than_native_verbs(lab):
-    """The goal. On emulated machines both are so close that noise decides, so it is run on request."""
+    """The goal. On emulated machines both are so close that noise decides, so this test runs only on request."""
     _compare(lab, 1.0)
 
 
@@ -53,15 +54,15 @@ _TRANSFERS = (512, 1024, 2048, 4096, 8192, 65536)
 
 
 def _figures(text):
-    """{name: number} of what the program costs prints."""
+    """{name: number} from the output of the program "costs"."""
     return {name: float(value) for name, value in (line.split() for line in text.splitlines())}
 
 
 @vmtest(nodes=1, kernels=("6.1",), fresh=True, timeout=600, mem_mb=2048, icount=True)
 def test_looking_up_one_of_many_handles(lab):
-    """Instructions (a machine that counts them instead of time): finding a handle among 100,000 (a third of that, unless it
-    shall be thorough) and checking what it may do costs what it costs among 10. Beside it, for time and memory: as many
-    regions registered with native verbs."""
+    """Instructions (on a machine that counts them instead of time): finding a handle among 100,000 (a third of that without
+    --thorough) and checking its rights costs as much as among 10. Beside it, the cost of as many regions registered with
+    native verbs, in instructions and memory."""
     lite, = on_machines(lab, mem_limit="1G")
     counts = (10, 1000, lab.scale(100_000))
     count = counts[-1]
@@ -82,8 +83,8 @@ def test_looking_up_one_of_many_handles(lab):
 
 @vmtest(nodes=1, kernels=("6.1",), fresh=True, timeout=300, mem_mb=768, icount=True, slow=True)
 def test_copied_or_pinned(lab):
-    """Instructions (see above) of both ends: what is longer than a page is pinned, not copied. Where that begins, a byte must
-    not become dearer; and no kind of buffer must be dearer than plain pages."""
+    """Instructions (see above) of both ends: buffers longer than a page are pinned, not copied. At that length, the cost
+    per byte must not rise; and no kind of buffer must cost more than plain pages."""
     first, second = in_one_machine(lab.n1, 2)
     for what in ("read", "write"):
         costs = {}
@@ -101,8 +102,8 @@ def test_copied_or_pinned(lab):
 
 @vmtest(nodes=1, kernels=("6.1",), fresh=True, timeout=200, mem_mb=768, icount=True)
 def test_a_window_of_64(lab):
-    """Instructions (see above) of an operation of 64 B among 64 that are under way, both ends and the device counted: what
-    vector calls and commands of io_uring add to native verbs. A guard against getting slower."""
+    """Instructions (see above) per operation of 64 B with 64 in flight, both ends and the device counted: the costs of
+    vector calls and of io_uring commands beside native verbs. A guard against becoming slower."""
     first, second = in_one_machine(lab.n1, 2)
     bounds = {"lite-vector": 0.36, "lite-uring": 1.45}
     server = lab.n1.run(f"lite-perf serve --background --bind {second.address} --arms verbs").out
@@ -113,7 +114,7 @@ def test_a_window_of_64(lab):
     finally:
         lab.n1.run(["kill", server.split()[-1]])
     for result in json.loads(out)["results"]:
-        # A second has so many instructions.
+        # A second has a billion instructions.
         costs = {outcome["label"]: 1e9 / outcome["median"] for outcome in result["outcomes"]}
         print(f"      {result['workload']}: " + ", ".join(f"{label} {cost:.0f}" for label, cost in costs.items()))
         for arm, bound in bounds.items():
@@ -124,8 +125,8 @@ def test_a_window_of_64(lab):
 
 @vmtest(nodes=1, kernels=("6.1",), fresh=True, timeout=200, mem_mb=768, icount=True)
 def test_a_new_process(lab):
-    """Instructions (see above) until a new process has its first remote bytes, beside those of one that connects with verbs
-    and the RDMA CM, and of one that does nothing; and those that are LITE's. A guard against getting slower."""
+    """Instructions (see above) until a new process has its first remote bytes, beside a process that connects with verbs
+    and the RDMA CM, and one that does nothing; and the instructions in LITE itself. A guard against becoming slower."""
     first, second = in_one_machine(lab.n1, 2)
     own = _figures(run_program(lab, [first, second], "costs", "first").out)
     server = lab.n1.run(f"lite-perf serve --background --bind {second.address} --arms verbs,tcp").out
@@ -135,7 +136,7 @@ def test_a_new_process(lab):
     finally:
         lab.n1.run(["kill", server.split()[-1]])
     result, = json.loads(out)["results"]
-    # A microsecond has a thousand.
+    # A microsecond has a thousand instructions.
     costs = {outcome["label"]: outcome["median"] * 1000 for outcome in result["outcomes"]}
     print("      " + ", ".join(f"{label} {cost:.0f}" for label, cost in costs.items()))
     print("      of which LITE: " + ", ".join(f"{what} {cost:.0f}" for what, cost in own.items()))
@@ -146,8 +147,8 @@ def test_a_new_process(lab):
 
 
 def _compare_mapping(lab, bounds):
-    """Maps an LMR of 1 MB of the other node, beside registering 1 MB and exchanging its key with that node: when nobody of
-    this node has opened it by its name (cold), and when somebody has, a moment ago (map)."""
+    """Maps an LMR of 1 MB of the other node, beside registering 1 MB and exchanging its key with that node: when no process
+    of this node has opened the LMR by its name yet (cold), and when one has just done so (map)."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     server = second.vm.spawn([program_path("costs"), "serve"])
     server.wait_output("serving")
@@ -164,7 +165,7 @@ def _compare_mapping(lab, bounds):
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=300)
 def test_mapping_beside_registering(lab):
-    """A guard against getting slower, not the goal: that is the next test."""
+    """A guard against becoming slower. The goal is the next test."""
     _compare_mapping(lab, {"cold": 12, "map": 0.03})
 
 
@@ -174,10 +175,108 @@ def test_mapping_costs_a_hundredth_of_registering(lab):
     _compare_mapping(lab, {"map": 0.01})
 
 
+# --- urgent operations beside a stream --------------------------------------------------------------------------------
+
+def _qos_mode(vm):
+    return json.loads(vm.run("litectl qos show -j").out)["mode"]
+
+
+def _queue(vm):
+    """The queueing discipline of the interface."""
+    return vm.run("tc qdisc show dev eth0").out
+
+
+def _qos_run(lite, other, *options):
+    return ["lite-perf", "run", "--server", other.address, "--node", str(other.id), "--stream-size", "64K", "--quiet", *options]
+
+
+@vmtest(alone=True, kernels=("6.1", "6.12"), timeout=300, mem_mb=768)
+def test_urgent_operations_beside_a_stream(lab):
+    """All arms report latencies of reads, writes and calls with and without a stream of one process and of eight, and what the
+    stream does; and what share large writes of a high class get. The scheduling mode and the queueing discipline are as before.
+    Times do not matter here."""
+    first, second = on_machines(lab, heartbeat=1000, dead=10000)
+    server = second.vm.run(f"lite-perf serve --background --bind {second.address} --arms lite,verbs,tcp,write-imm").out
+    queue = _queue(first.vm)
+    first.vm.run("litectl qos set --mode hw-sep")
+    try:
+        out = first.vm.run(_qos_run(first, second, "--workload", "qos-read,qos-write,qos-rpc,qos-share", "--arms",
+                                    "lite,verbs,tcp,write-imm", "--sizes", "64", "--rounds", "2", "--seconds", "0.2", "--json",
+                                    "-"), timeout=280).out
+        assert _qos_mode(first.vm) == "hw-sep"
+        assert _queue(first.vm) == queue
+    finally:
+        second.vm.run(["kill", server.split()[-1]])
+        first.vm.run("litectl qos set --mode none")
+    by_lite = {"lite none", "lite fair", "lite hw-sep", "lite sw-pri"}
+    alone, tcp = {"verbs", "verbs-own"}, {"tcp", "tcp-fq"}
+    expected = {"qos-read": by_lite | tcp | alone, "qos-write": by_lite | tcp | alone, "qos-rpc": by_lite | tcp | {"write-imm"},
+                "qos-share": by_lite}
+    results = {result["workload"]: result for result in json.loads(out)["results"]}
+    assert list(results) == list(expected), results.keys()
+    for workload, labels in expected.items():
+        outcomes = {outcome["label"]: outcome for outcome in results[workload]["outcomes"]}
+        loaded = labels | {f"{label} x8" for label in labels if label != "verbs"}
+        idle = {f"{label} idle" for label in labels} if workload != "qos-share" else set()
+        assert set(outcomes) == loaded | idle, outcomes.keys()
+        facts = {"stream_alone", "stream_beside", "kept"} if idle else {"high_alone", "high", "low"}
+        for label, outcome in outcomes.items():
+            assert outcome["samples"] >= 2 and outcome["median"] > 0, outcome
+            assert outcome["width"] == (0 if label in idle else 8 if label.endswith(" x8") else 1), outcome
+            assert set(outcome.get("facts", {})) == (facts if label in loaded else set()), outcome
+            assert all(value > 0 for value in outcome.get("facts", {}).values()), outcome
+            assert idle or outcome["median"] < 1, outcome
+    for lite in (first, second):
+        lite.check_idle()
+
+
+@vmtest(alone=True, kernels=("6.1", "6.12"), timeout=200, mem_mb=768)
+def test_what_a_stream_needs_is_put_back(lab):
+    """After a run that was interrupted the scheduling mode and the queueing discipline are those before it. A user without the
+    right is told so, and a discipline that an administrator has chosen stays; then fair queueing is left out."""
+    first, second = on_machines(lab, heartbeat=1000, dead=10000)
+    vm = first.vm
+    server = second.vm.run(f"lite-perf serve --background --bind {second.address} --arms tcp").out
+    write = _qos_run(first, second, "--workload", "qos-write", "--sizes", "64")
+    brief = [*write, "--rounds", "1", "--seconds", "0.1"]
+    queue = _queue(vm)
+    vm.run("litectl qos set --mode hw-sep")
+    try:
+        endless = vm.spawn([*write, "--arms", "lite", "--modes", "fair", "--seconds", "600"])
+        wait_until("the mode is fair", lambda: _qos_mode(vm) == "fair", 60, vm.time_scale)
+        endless.kill(signal.SIGINT)
+        endless.wait(60)
+        wait_until("the mode is as before", lambda: _qos_mode(vm) == "hw-sep", 60, vm.time_scale)
+        refused = vm.run([*write, "--arms", "lite", "--modes", "fair"], user="alice", check=False)
+        assert refused.rc == 1 and refused.err, refused
+        assert _qos_mode(vm) == "hw-sep"
+
+        endless = vm.spawn([*write, "--arms", "tcp", "--seconds", "600", "--rounds", "1000"])
+        wait_until("the discipline is fq", lambda: _queue(vm).startswith("qdisc fq 1f7e: root"), 60, vm.time_scale)
+        endless.kill(signal.SIGINT)
+        endless.wait(60)
+        wait_until("the discipline is as before", lambda: _queue(vm) == queue, 60, vm.time_scale)
+        without = vm.run([*brief, "--arms", "tcp", "--json", "-"], user="alice")
+        assert "qos-write is without tcp-fq" in without.err and _queue(vm) == queue, without
+        result, = json.loads(without.out)["results"]
+        assert {outcome["label"] for outcome in result["outcomes"]} == {"tcp", "tcp x8", "tcp idle"}, result
+        vm.run("tc qdisc replace dev eth0 root handle 5: prio")
+        chosen = _queue(vm)
+        without = vm.run([*brief, "--arms", "tcp"])
+        assert "qos-write is without tcp-fq" in without.err and _queue(vm) == chosen, without
+        vm.run("tc qdisc del dev eth0 root")
+    finally:
+        second.vm.run(["kill", server.split()[-1]])
+        vm.run("litectl qos set --mode none")
+    for lite in (first, second):
+        lite.check_idle()
+
+
 # --- one processor, and two ---------------------------------------------------------------------------------------------
 
 def _on_processors(lab):
-    """Prints the latency of small operations and of calls beside native verbs'. Fails only if it is twice as long."""
+    """Prints the latency of small operations and of calls beside that of native verbs. Fails only if LITE's is twice as
+    long."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     second.vm.run(f"lite-perf serve --background --bind {second.address} --arms lite,verbs,write-imm")
     for options in ("--workload read-latency,write-latency --arms lite,verbs",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pools that all users of a node share (limits.rst): one user takes all it can, others get theirs."""
+"""Pools that all users of a node share (limits.rst): one user takes all it can, and others still get their part."""
 
 import signal
 import statistics
@@ -21,7 +21,7 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=100)
 def test_memory_that_is_kept_for_root(lab):
-    """Users that take all that they may have of a node's memory leave a sixteenth of it to root."""
+    """Users that take all the memory of a node that they can get leave a sixteenth of it to root."""
     stop_all(nodes_in(lab.n1))
     lite, = in_one_machine(lab.n1, 1, mem_limit="32M", uid_limit="32M")
     lite.lite("alloc", "most", "29M", user="alice")
@@ -36,14 +36,15 @@ def test_memory_that_is_kept_for_root(lab):
 
 
 def _work(vm, where, count):
-    """{kind: median microseconds} of so many operations of each kind, by another user."""
+    """{kind: median microseconds} of this many operations of each kind, by another user."""
     words = vm.run([program_path("greedy"), "work", *where, str(count)], user="bob", timeout=60).out.split()
     return dict(zip(words[::2], map(float, words[1::2])))
 
 
-@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=400)
+@vmtest(nodes=1, cpus=2, mem_mb=768, alone=True, timeout=400)
 def test_one_user_works_beside_another_who_takes_all(lab):
-    """A user at all its limits, who goes on asking, costs another no error, and at most as much time again."""
+    """A user at all its limits goes on asking. Another user sees no errors, and its operations take at most twice as
+    long."""
     vm = lab.n1
     stop_all(nodes_in(vm))
     lites = in_one_machine(vm, 2, uid_limit="8M")
@@ -65,7 +66,7 @@ def test_one_user_works_beside_another_who_takes_all(lab):
         ratios[kind] = beside / alone
         print(f"      {kind}: {alone:.0f} us alone, {beside:.0f} us beside, {ratios[kind]:.2f}")
     assert max(ratios.values()) <= 2, ratios
-    # What has a name outlives its maker.
+    # Named LMRs outlive the process that made them.
     stop_all(lites)
 
 
@@ -99,7 +100,8 @@ def test_one_users_slow_calls_leave_room_for_others(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=100)
 def test_memory_that_comes_back_is_its_containers(lab):
-    """A process allocates at another node, which gives part of that back to the process's node: its memory cgroup pays."""
+    """A process allocates memory at another node, which takes a part of it from the process's own node. That part is
+    charged to the process's memory cgroup."""
     vm = lab.n1
     lites = in_one_machine(vm, 2)
     here, there = lites
@@ -130,8 +132,8 @@ def test_memory_that_comes_back_is_its_containers(lab):
 
 @vmtest(nodes=3, timeout=200)
 def test_memory_of_who_was_killed_is_its_containers(lab):
-    """A process is killed while the home that it has asked for memory still waits for a member. Then the home gives part of
-    that memory back to the process's node: its memory cgroup pays."""
+    """A process asks a home for memory, and is killed while the home still waits for a member. Then the home takes a part
+    of the memory from the process's node. That part is charged to the process's memory cgroup."""
     here, home, silent = lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
     vm, box = lab.n1, "/tmp/cgroup/box"
     vm.run("mkdir -p /tmp/cgroup; mount -t cgroup2 none /tmp/cgroup; echo +memory >/tmp/cgroup/cgroup.subtree_control; "

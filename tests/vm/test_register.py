@@ -8,7 +8,7 @@ setup = prepare_all
 
 
 def _files(vm):
-    """A file system that is neither swap space nor the test's own."""
+    """A file system other than swap space and the test's own."""
     vm.run("mkdir -p /run/files; mountpoint -q /run/files || mount -t ramfs none /run/files")
     return {"LITE_TEST_FILES": "/run/files"}
 
@@ -23,7 +23,7 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(timeout=300, mem_mb=512, slow=True)
 def test_two_machines(lab):
-    """As between nodes of one machine; what is between machines, the next ones show."""
+    """The tests of one machine, between two; the next tests are about what only happens between machines."""
     lites = on_machines(lab)
     run_catch(lab, lites, "mmap_test", "[register]", timeout=280, env=_files(lab.n1))
     for lite in lites:
@@ -32,14 +32,14 @@ def test_two_machines(lab):
 
 @vmtest(timeout=120)
 def test_used_from_the_other_machine(lab):
-    """By its name, like any other: listed, read, written, gone with its process."""
+    """Registered memory is used by its name, like any LMR: listed, read, written; and it is gone when its process ends."""
     here, there = on_machines(lab)
     owner = here.vm.spawn([program_path("mapped"), "register", "owned", "0"])
     owner.wait_output("ready")
     assert there.names() == {"owned"}
     there.lite("write", "owned", 4096, "from afar")
     assert there.lite("read", "owned", 4096, 9).out == "from afar"
-    # Whoever may free it frees it, under its process.
+    # A master may free it although its process still lives.
     there.lite("free", "owned")
     owner.close_stdin()
     assert owner.wait(check=True).out.split() == ["ready", "VmPin:", "0", "kB"], owner.out

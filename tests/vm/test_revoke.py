@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Revocation under fire: memory that processes on other nodes read and write without a break is freed, and used again at
-once. The number of rounds: LITE_REVOKE_ROUNDS, or --slow for twice a hundred thousand. tests/vm/mutate shows that these tests
-fail when something is missing that the protocol needs."""
+"""Revocation under fire: LMRs that processes on other nodes read and write without a break are freed, and their memory is
+used again at once. The number of rounds: LITE_REVOKE_ROUNDS; with --slow, twice a hundred thousand. tests/vm/mutate shows
+that these tests fail without the essential parts of the protocol."""
 
 import contextlib
 import os
@@ -15,14 +15,14 @@ _PROCESSES = 2
 # Machines this busy may be silent for a while.
 _PATIENT = {"heartbeat": 1000, "dead": 20000, "op_timeout": 20000}
 _TRACING = "/sys/kernel/tracing"
-# The addresses are seen through a probe, as nothing that is meant for users shows them.
+# Addresses come from a probe, as no interface for users shows them.
 _PROBE = "p:litetest/unmap lite:lite_dma_unmap_page dma=$arg2:x64 size=$arg3:u64"
 MANY = 100_000
 
 
 @contextlib.contextmanager
 def _trace(vm):
-    """The trace of what memory is given back on a machine, as a file of that machine."""
+    """A trace of the memory that a machine unmaps, as a file of that machine."""
     vm.run(f"cd {_TRACING}; mkdir instances/litetest; echo '{_PROBE}' >>kprobe_events && "
            "echo 1 >instances/litetest/events/litetest/unmap/enable")
     try:
@@ -33,13 +33,13 @@ def _trace(vm):
 
 
 def _say(data):
-    """How far it is, as soon as it says so."""
+    """Prints progress as the program reports it."""
     print("".join(f"      {line}\n" for line in data.decode().splitlines() if line != "ready"), end="", flush=True)
 
 
 def _fire(lab, lites, rounds, timeout, at_once=1, most=9 << 20, threads=2, nice=0, here=True):
-    """Rounds with attackers on all nodes; the first node is the home, where there are some if @here. @nice: of the home,
-    which attackers outnumber."""
+    """Runs rounds with attackers on all nodes. The first node is the home, and has attackers, too, if @here. @nice is the
+    home's priority, as the attackers outnumber it."""
     rounds = int(os.environ.get("LITE_REVOKE_ROUNDS", rounds))
     seed = lab.rng.getrandbits(32)
     same = ["--seed", seed, "--at-once", at_once, "--most", most]
@@ -59,7 +59,7 @@ def _fire(lab, lites, rounds, timeout, at_once=1, most=9 << 20, threads=2, nice=
         program.wait(timeout)
         said = [program.err]
         for attacker in attackers:
-            # If the home has found something, they need not end by themselves.
+            # If the home has found a fault, the attackers need not end by themselves.
             if program.rc:
                 attacker.kill()
             attacker.wait(30)
@@ -74,7 +74,7 @@ def _fire(lab, lites, rounds, timeout, at_once=1, most=9 << 20, threads=2, nice=
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
 def test_under_fire_in_one_machine(lab):
-    """Three nodes, all of which attack: also LMRs of their own, and shares that they store for the home."""
+    """Three nodes, and all of them attack, also LMRs at home on their own node and shares that they store for the home."""
     lites = in_one_machine(lab.n1, **_PATIENT)
     _fire(lab, lites, lab.scale(150, 10), timeout=180)
 
@@ -88,14 +88,14 @@ def test_under_fire(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
 def test_many_at_once_under_fire(lab):
-    """While one goes, the others are used."""
+    """While one LMR is freed, the others are in use."""
     lites = in_one_machine(lab.n1, **_PATIENT)
     _fire(lab, lites, lab.scale(256, 32), timeout=180, at_once=lab.scale(32, 8), nice=-15)
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=36000, slow=True, fresh=True)
 def test_under_fire_in_one_machine_for_long(lab):
-    """As many rounds as it takes to trust it."""
+    """Enough rounds to trust the protocol."""
     lites = in_one_machine(lab.n1, **_PATIENT)
     _fire(lab, lites, MANY, timeout=35900, at_once=64, most=64 << 10, threads=1, nice=-15, here=False)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Who may do what: owner, group, mode, grants per user and node, masters; and that what is taken away is gone, from
-handles that are open on every node. The checks themselves are in programs/change."""
+"""Access rights: owner, group, mode, grants per user and node, masters. A right that is taken away is gone from open
+handles on every node. The checks themselves are in programs/change."""
 
 import json
 
@@ -26,7 +26,7 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(timeout=300, slow=True)
 def test_two_machines(lab):
-    """As between nodes of one machine; what is between machines, the next ones show."""
+    """The tests of one machine, between two; the next tests are about what only happens between machines."""
     lites = on_machines(lab)
     run_catch(lab, lites, "change_test", _SPEC, timeout=280)
     for lite in lites:
@@ -35,7 +35,7 @@ def test_two_machines(lab):
 
 @vmtest(nodes=3, timeout=200)
 def test_the_tools(lab):
-    """What people type, on three machines: users by name, each node for itself."""
+    """What users type, on three machines: user names are resolved on each node for itself."""
     first, second, third = lites = on_machines(lab)
     second.lite("alloc", "shared", 4096, "--node", third.id)
     first.lite("write", "shared", 0, "secret")
@@ -58,7 +58,7 @@ def test_the_tools(lab):
     for lite in lites:
         _refused(lite.lite("read", "shared", 0, 6, user="bob", check=False), "permission denied")
 
-    # A second master does what the owner does.
+    # A second master may do what the owner may do.
     first.lite("grant", "shared", "--uid", "carol", "--rights", "rwasm")
     third.lite("chmod", "0640", "shared", user="carol")
     third.lite("chmod", "o+r", "shared", user="carol")
@@ -74,7 +74,7 @@ def test_the_tools(lab):
 
 @vmtest(nodes=3, timeout=200)
 def test_handles_on_other_machines_lose_what_is_taken(lab):
-    """Loops on every machine, as a user whose right is taken away from yet another one."""
+    """Loops on every machine, as one user. Another machine takes the user's right away."""
     lites = on_machines(lab)
     for round_number, taker in enumerate(lites):
         lites[0].lite("alloc", "loop", "1M", "--node", lites[round_number].id)
@@ -88,10 +88,10 @@ def test_handles_on_other_machines_lose_what_is_taken(lab):
             taker.lite("grant", "loop", "--uid", "bob", "--rights", "r")
         else:
             taker.lite("revoke", "loop", "--uid", "bob")
-        # Nobody writes from here on, on any machine.
+        # No loop writes from here on, on any machine.
         lites[0].transfers("fill", "loop", "--seed", round_number)
         words = [loop.wait(60, check=True).out.split()[-1] for loop in loops]
-        assert words == ["EACCES"] * 3, words
+        assert words == ["EACCES"] * 3, (words, [lite.stats() for lite in lites])
         for lite in lites:
             lite.transfers("verify", "loop", "--seed", round_number)
         lites[1].lite("free", "loop")
@@ -101,21 +101,21 @@ def test_handles_on_other_machines_lose_what_is_taken(lab):
 
 @vmtest(nodes=2, timeout=120)
 def test_root_of_other_machines_is_nobody(lab):
-    """Of LMRs at home on a node that was started with --root-squash."""
+    """LMRs at home on a node that was started with --root-squash."""
     home, other = on_machines(lab, root_squash=True)
     home.lite("alloc", "safe", "8K")
     home.lite("write", "safe", 0, "mine")
     _refused(other.lite("read", "safe", 0, 4, check=False), "permission denied")
     _refused(other.lite("free", "safe", check=False), "only a master")
     _refused(other.lite("chmod", "0666", "safe", check=False), "only a master")
-    # What was granted it has, and no more.
+    # Root of the other machine has the granted rights, and no more.
     home.lite("grant", "safe", "--uid", 0, "--node", other.id, "--rights", "r")
     assert other.lite("read", "safe", 0, 4).out == "mine"
     _refused(other.lite("write", "safe", 0, "his", check=False), "permission denied")
     home.lite("chmod", "0606", "safe")
     other.lite("write", "safe", 0, "ours")
     assert home.lite("read", "safe", 0, 4).out == "ours"
-    # What it makes there is nobody's, and its own at home.
+    # An LMR that root makes at the squashing home belongs to uid 65534; one at its own node belongs to root.
     other.lite("alloc", "there", "4K", "--node", home.id, "--mode", "0600")
     stat = json.loads(home.lite("stat", "there", "-j").out)
     assert stat["uid"] == 65534, stat

@@ -56,7 +56,7 @@ def test_command_line(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=200)
 def test_a_node_dies(lab):
-    """A caller is told that the node is down; and callers of a node that dies are forgotten by the server."""
+    """A caller is told that the server's node is down; and a server forgets callers on a node that dies."""
     here, there = on_machines(lab)
     _serve(there, "2000", "--exec", "sleep 100")
     slow = here.vm.spawn(["lite", "call", str(there.id), "2000", "x", "-t", "60000"])
@@ -69,7 +69,7 @@ def test_a_node_dies(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_rings_are_given_back(lab):
-    """When nobody uses them, and when the client goes."""
+    """A ring is given back when it is idle, and when its client goes."""
     here, there = on_machines(lab)
     echo = _serve(there, "2001", "--echo")
     assert here.lite("call", there.id, 2001, "x").out == "x"
@@ -86,7 +86,7 @@ def test_rings_are_given_back(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_stopped_while_memory_is_missing(lab):
-    """Who waits for memory of its own, which may never come, does not keep a node from being stopped."""
+    """A thread waits for a page of its own process that may never come. That does not keep the node from being stopped."""
     here, there = on_machines(lab)
     echo = _serve(there, "2002", "--echo")
     user = here.vm.spawn([program_path("absent"), str(here.index), str(there.id), "2002"])
@@ -121,12 +121,12 @@ def test_kernel_functions(lab):
 
 @vmtest(nodes=2, timeout=300)
 def test_giving_back_waits_for_its_turn(lab):
-    """Others' calls fill the line to a server that does not answer. The kernel has to tell it that a call was given up, and that a
-    ring is not used: that waits for longer than they do, and ends no session."""
+    """Calls of other processes fill the line to a server that does not answer. The kernel has to tell the server that a
+    call was given up, and that a ring is idle: these messages wait for longer than the calls do, and end no session."""
     here, there = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
-        # Nobody asks for signs of life before it is over.
+        # No heartbeat is due before the test is over.
         lite.start(heartbeat=200_000, dead=600_000, op_timeout=200_000)
     join_all(lites)
     there.lite("alloc", "asked", 4096)
@@ -134,15 +134,16 @@ def test_giving_back_waits_for_its_turn(lab):
     for function in ("2003", "2004"):
         assert here.lite("call", there.id, function, "x").out == "x"
     before = {lite.vm: lite.stats() for lite in lites}
-    # Threads wait for longer than is usual.
+    # Threads block for longer than the hung-task check allows.
     patience = here.vm.read("/proc/sys/kernel/hung_task_timeout_secs").strip()
     here.vm.run("echo 0 >/proc/sys/kernel/hung_task_timeout_secs")
     there.vm.pause()
-    # As many as the lane has slots (lane.h).
+    # One for each slot of the lane (lane.h).
     line = [here.vm.spawn(["lite", "stat", "asked"]) for _ in range(3)]
     wait_until("they have all slots", lambda: here.stats()["calls_inflight"] == 3, 20, here.vm.time_scale)
     assert "did not answer in time" in here.lite("call", there.id, 2003, "x", "--timeout", "500ms", check=False).err
-    # Each waits for LITE_CALL_TIMEOUT: longer than it takes until the other ring is idle, and then again.
+    # Each waits for LITE_CALL_TIMEOUT. One wait is longer than it takes until the other ring is idle; the next ones cover
+    # its retry.
     for _ in range(3):
         result = here.lite("stat", "asked", check=False, timeout=60)
         assert result.rc == 1 and "did not answer in time" in result.err, result
@@ -166,8 +167,8 @@ def test_giving_back_waits_for_its_turn(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=200)
 def test_calls_in_line_end(lab):
-    """A user's calls wait in line: their node leaves, their process is killed, both at once, or their node is stopped. They give
-    back what they have, once, and nothing that is another call's."""
+    """Calls of a user wait in line when their node leaves, their process is killed, both happen at once, or their node is
+    stopped. They release their resources once, and nothing that belongs to another call."""
     stop_all(nodes_in(lab.n1))
     here, there = lites = in_one_machine(lab.n1, 2)
 

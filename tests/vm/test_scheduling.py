@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Threads that seldom get a processor, or never: what others do goes on."""
+"""Threads that seldom or never get a processor do not stop the work of others."""
 
 from litelab import in_one_machine, on_machines, prepare_all, program_path, run_program, stop_all
 from vmlab.testing import vmtest
 
 setup = prepare_all
 
-# The time that is left to ordinary threads, which the program has taken from them.
+# By default the kernel reserves a part of the time for ordinary threads; the test program has taken that away.
 _SHARE = "echo 950000 > /proc/sys/kernel/sched_rt_runtime_us"
 
 
 @vmtest(nodes=1, cpus=2, timeout=200)
 def test_a_node_stops_beside_a_real_time_thread(lab):
-    """Which never leaves one of the processors to others. See lite_cq_barrier()."""
+    """The real-time thread never leaves its processor. See lite_cq_barrier()."""
     lites = in_one_machine(lab.n1, 2)
     hog = lab.n1.spawn([program_path("starved"), "occupy", "1"])
     try:
@@ -26,7 +26,7 @@ def test_a_node_stops_beside_a_real_time_thread(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=("6.1", "6.12"), kernel_args=("preempt=full",), timeout=300)
 def test_messages_wait_for_no_thread_without_a_processor(lab):
-    """A thread that has taken completions of others lets their handlers run before it loses its processor."""
+    """A thread that has polled completions of other threads runs their handlers before it loses its processor."""
     lites = in_one_machine(lab.n1, 2)
     try:
         run_program(lab, lites, "starved", "receive", 0, 1, lites[1].id, timeout=200)
@@ -50,11 +50,12 @@ def _end(lab, here, there):
 
 @vmtest(nodes=2, timeout=300)
 def test_an_idle_thread_among_writers(lab):
-    """It waits for its turn, as do others, for longer than an operation may take. The device gets on: no session ends."""
+    """The thread waits for a slot like all others, for longer than an operation may take. The device makes progress
+    meanwhile, so no session ends."""
     here, there = _slow_link(lab, op_timeout=1000 * lab.n1.time_scale)
     fences = here.stats()["fences"]
     try:
-        run_program(lab, (here, there), "starved", "write", 0, "target", 65536, 200, timeout=200)
+        run_program(lab, (here, there), "starved", "write", 0, "target", 65536, 200, lab.scale(3), timeout=200)
         assert here.stats()["fences"] == fences
     finally:
         _end(lab, here, there)
@@ -62,14 +63,14 @@ def test_an_idle_thread_among_writers(lab):
 
 @vmtest(nodes=2, timeout=300, kernels=("6.1", "6.12"))
 def test_a_throttled_thread_among_writers(lab):
-    """The same, if its cgroup gives it a hundredth of a processor, which it has used up."""
+    """The same for a thread that its cgroup throttles to a hundredth of a processor."""
     here, there = _slow_link(lab, op_timeout=1000 * lab.n1.time_scale)
     vm, box = lab.n1, "/tmp/cgroup/box"
     vm.run("mkdir -p /tmp/cgroup; mount -t cgroup2 none /tmp/cgroup; echo +cpu >/tmp/cgroup/cgroup.subtree_control; "
            f"mkdir -p {box}; echo threaded >{box}/cgroup.type; echo 1000 100000 >{box}/cpu.max")
     fences = here.stats()["fences"]
     try:
-        run_program(lab, (here, there), "starved", "write", 0, "target", 65536, 200, box, timeout=200)
+        run_program(lab, (here, there), "starved", "write", 0, "target", 65536, 200, lab.scale(3), box, timeout=200)
         throttled = dict(line.split() for line in vm.read(f"{box}/cpu.stat").splitlines())
         assert int(throttled["nr_throttled"]), throttled
         assert here.stats()["fences"] == fences
@@ -80,7 +81,8 @@ def test_a_throttled_thread_among_writers(lab):
 
 @vmtest(nodes=2, timeout=300)
 def test_calls_of_kernels_pass_bulk(lab):
-    """What is written before a message is bounded: LITE_SQ_BYTES_MAX, 1.9 MB, and what comes while it travels."""
+    """The amount of data that is written before a message is bounded: LITE_SQ_BYTES_MAX, 1.4 MB, and what is posted while
+    the message travels."""
     here, there = _slow_link(lab)
     try:
         said = run_program(lab, (here, there), "starved", "call", 0, "target", 131072, 96, there.id, timeout=200)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an installation leaves open: nothing, unless it was asked for."""
+"""A default installation opens nothing that was not asked for."""
 
 from litelab import SECRET_PATH, join_all, nodes_in, prepare, prepare_all, stop_all, times
 from vmlab.testing import vmtest
@@ -9,7 +9,7 @@ setup = prepare_all
 
 @vmtest(nodes=1, cpus=2, timeout=60)
 def test_a_node_without_a_secret_is_wanted_and_says_so(lab):
-    """To whoever starts it, looks at it, or reads the kernel's log."""
+    """A warning goes to the user that starts the node, to users that look at it, and to the kernel's log."""
     vm = lab.n1
     lites = nodes_in(vm, 3)
     stop_all(lites)
@@ -36,7 +36,7 @@ def test_a_node_without_a_secret_is_wanted_and_says_so(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=("6.1", "6.12"), timeout=200)
 def test_a_machine_that_is_locked_down_opens_its_memory_to_nobody(lab):
-    """Not root's to give. Only a boot ends it."""
+    """Not even root can open the memory. Only a reboot ends the lockdown."""
     vm = lab.n1
     lites = nodes_in(vm, 2)
     stop_all(lites)
@@ -47,7 +47,7 @@ def test_a_machine_that_is_locked_down_opens_its_memory_to_nobody(lab):
         refused = lites[1].start(**times(vm), check=False)
         assert not refused.ok and "locked down" in refused.err, refused
         assert not lites[1].exists()
-        # What was there before is still root's to end.
+        # Root can still stop a node that was started before.
         lites[0].stop()
         assert not lites[0].start(**times(vm), check=False).ok
     finally:

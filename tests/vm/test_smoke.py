@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The main path, end to end: two nodes, one joins the other, memory of the one used from the other, and all undone."""
+"""The main path, end to end: two nodes, one joins the other, each uses the other's memory, and all is undone."""
 
 from litelab import install
 from vmlab.testing import vmtest
 
 
 def tool(node, command, **options):
-    """Runs one of our tools on a node."""
+    """Runs one of LITE's tools on a node."""
     return node.run(command, **options)
 
 
@@ -17,14 +17,14 @@ def test_main_path(lab):
     for node in (n1, n2):
         install(node, ("lite", "litectl"))
         node.insmod(f"/lite/build/kernel-{node.kernel.release}/lite.ko")
-    # No secret, no node; the same secret on both.
+    # A node needs a secret, and both nodes have the same one.
     refused = tool(n1, f"litectl start --addr {n1.ip} --id 1", check=False)
     assert not refused.ok and "no cluster secret" in refused.err, refused
     tool(n1, "litectl secret")
     n2.write("/etc/lite/secret", n1.read("/etc/lite/secret"), mode=0o600)
     tool(n1, f"litectl start --addr {n1.ip} --id 1")
     tool(n2, f"litectl start --addr {n2.ip} --mode 0666")
-    # Nobody else comes in, unless the device has another group (udev) or mode.
+    # Other users cannot open the device, unless udev or the mode option says otherwise.
     assert n1.run("stat -c %a:%u:%g /dev/lite0").out == "660:0:0\n"
     assert n2.run("stat -c %a:%u:%g /dev/lite0").out == "666:0:0\n"
     n1.run("chgrp alice /dev/lite0")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Commands of io_uring: data, errors, and how those that wait end."""
+"""Commands of io_uring: data, errors, and how commands in flight end."""
 
 import re
 
@@ -35,7 +35,7 @@ def test_a_node_stops_with_commands_under_way(lab):
     program.wait(30)
     assert "All tests passed" in program.out, program.out
     there.check_idle()
-    # Nothing that is over holds the module.
+    # Completed commands do not pin the module.
     stop_all([there])
     here.vm.rmmod("lite")
 
@@ -48,18 +48,18 @@ def test_a_peer_dies_with_commands_under_way(lab):
     there.vm.crash()
     program.wait(60)
     assert "All tests passed" in program.out, program.out
-    # What became of locks only their home can say, should it come back.
+    # Locks may stay: only their home can say what became of them, if it comes back.
     wait_until("nothing else is in use", lambda: not set(here.busy()) - {"locks", "lock_claims"}, 20, here.vm.time_scale)
 
 
 @vmtest(timeout=200)
 def test_a_submission_does_not_wait_for_a_peer(lab):
-    """Small operations and answers find the send queues full, as the peer's device does not answer: others wait for that, not the
-    thread that submits them, which has the ring's lock."""
+    """The peer's device does not answer, so small operations and answers find the send queues full. Other threads wait for
+    a slot then, not the submitting thread, which holds the ring's lock."""
     here, there = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
-        # Nobody asks for signs of life before it is over.
+        # No heartbeat is due before the test is over.
         lite.start(heartbeat=100_000, dead=300_000, op_timeout=100_000)
     join_all(lites)
     program = here.vm.spawn([program_path("uring_test"), "[full]"], env=environment(lab, lites))
@@ -82,6 +82,6 @@ def test_a_submission_does_not_wait_for_a_peer(lab):
 
 @vmtest(kernels=("6.1",), fresh=True, timeout=200, slow=True)
 def test_rates(lab):
-    """For who wants to know: operations a second, by ioctl and by commands."""
+    """Prints operations per second, by ioctl and by commands, for people to read."""
     said = run_catch(lab, on_machines(lab), "uring_test", "[rate]", timeout=100).out
     print("\n".join(f"      {line}" for line in said.splitlines() if line.endswith("/s")))

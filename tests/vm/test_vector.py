@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many operations in one call. What of it is refused is in test_abi.py."""
+"""Many operations in one call. Refused input is tested in test_abi.py."""
 
 from litelab import in_one_machine, module_path, on_machines, prepare_all, program_path, wait_until
 from vmlab.testing import vmtest
@@ -18,12 +18,13 @@ def _alloc(lite, name, homes, size):
 
 
 def _packed(lites):
-    """How many reads and writes went in messages so far."""
+    """The number of reads and writes that went in messages so far."""
     return sum(lite.stats()["packed"] for lite in lites)
 
 
 def _wait_packed(lites):
-    """Until some more have: most on an idle machine, but on a busy one what waits for a slot too long is posted."""
+    """Waits until more have gone in messages. On an idle machine most do; on a busy one, those that wait for a slot too
+    long are posted on their own."""
     before = _packed(lites)
     wait_until("messages go", lambda: _packed(lites) > before, timeout=60, scale=lites[0].vm.time_scale)
 
@@ -33,7 +34,7 @@ def _checksum(lite, name, part):
 
 
 def _churn(lab, lites, users, names, count, change=None):
-    """Users on parts of their own of these LMRs; what they say of the bytes is what the others see."""
+    """Runs users on separate parts of these LMRs; the checksums that they report are what the other nodes see."""
     running = [_spawn(lite, "churn", *names, "--offset", i * _LENGTH, "--length", _LENGTH, "--count", count,
                       "--seed", lab.rng.getrandbits(32)) for i, lite in enumerate(users)]
     for user in running:
@@ -61,7 +62,7 @@ def _five(lites):
 
 
 def _done(lites, names):
-    """Nothing is left of it."""
+    """Frees the LMRs, and checks that nothing is left."""
     for name in names:
         lites[1].lite("free", name)
     for lite in lites:
@@ -78,7 +79,7 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(nodes=3, timeout=400, slow=True)
 def test_three_machines_that_move_and_resize(lab):
-    """Moved, made longer and shorter, and rights taken away, without pause."""
+    """LMRs are moved, made longer and shorter, and rights are taken away, without pause."""
     lites = on_machines(lab)
     third = lites[2]
     names = _five(lites)
@@ -98,7 +99,7 @@ def test_three_machines_that_move_and_resize(lab):
 
 @vmtest(nodes=3, timeout=200)
 def test_freed_meanwhile(lab):
-    """One LMR of two that a vector is about goes: the operations on it fail, no others."""
+    """A vector is about two LMRs, and one of them is freed: only the operations on that one fail."""
     lites = on_machines(lab)
     for homes in ([lites[1]], [lites[2], lites[0]]):
         _alloc(lites[0], "doomed", homes, "64K")
@@ -132,7 +133,7 @@ def test_killed_meanwhile(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_additions_when_connections_break(lab):
-    """Packets are lost for so long that connections end. No addition is made twice, and none is forgotten."""
+    """Packets are lost until connections break. No addition is made twice, and none is lost."""
     lites = on_machines(lab)
     first, second, third = lites
     names = ("near", "wide")
@@ -160,7 +161,7 @@ def test_additions_when_connections_break(lab):
 
 @vmtest(nodes=3, timeout=300, slow=True)
 def test_messages_when_connections_break(lab):
-    """Many small writes, in messages, while nodes are cut off, or stand still. What was not answered is over before more is
+    """Many small writes, in messages, while nodes are cut off or paused. A write without an answer is over before more is
     written to the same words."""
     lites = on_machines(lab)
     first, second, third = lites
@@ -197,7 +198,7 @@ def test_messages_when_connections_break(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_messages_are_sent_again(lab):
-    """A link that breaks for less than the dead time fails none of many small reads and writes."""
+    """A link fails for less than the dead time: none of many small reads and writes fails."""
     lites = on_machines(lab, dead=15000 * lab.kernel.time_scale)
     first, second = lites
     _alloc(first, "near", [second], "64K")

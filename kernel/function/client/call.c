@@ -183,6 +183,7 @@ static void lite_rcall_header(struct lite_rcall *call, u32 list, struct lite_wir
 	*h = (struct lite_wire_rpc){
 		.magic = cpu_to_le32(LITE_WIRE_MAGIC),
 		.version = LITE_WIRE_VERSION,
+		.status = call->prio,
 		.slot = cpu_to_le16(call->slot),
 		.seq = cpu_to_le64(s->seq),
 		.length = cpu_to_le32(call->length),
@@ -262,7 +263,7 @@ static int lite_rcall_post(struct lite_rcall *call)
 	err = lite_rpc_peer_post(ring->rp, ring->area, unit,
 				 LITE_RPC_HEADER + list + (call->bulk ? 0 : call->length), raddr,
 				 lite_imm_ring_encode(LITE_IMM_RPC_REQUEST, ring->index, unit),
-				 false);
+				 call->flags & LITE_RCALL_TRY ? LITE_POST_UNSCHEDULED : call->prio);
 	/* The session is over; an unsent call may be sent in the next one. */
 	return err ? lite_rcall_disarm(call, slot, seq) : 0;
 }

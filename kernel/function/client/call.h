@@ -92,6 +92,7 @@ struct lite_rcall {
 	bool by_reference;		/* the reply is in @reply_bulk */
 	void *copy;			/* of a request that was absent or is sent later */
 	u32 flags;			/* LITE_RPC_NOWAIT, LITE_RPC_ONEWAY, LITE_RCALL_TRY */
+	u8 prio;			/* of request and reply: LITE_POST_PRIO */
 	struct lite_line_place place;	/* in a line of @ring, by uid; see @line_err */
 	int line_err;			/* -EINPROGRESS: in line; else the outcome; rp->lock */
 	struct lite_pool_part *part;	/* its user's part of the window, until the slot has it */

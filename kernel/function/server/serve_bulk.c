@@ -63,6 +63,7 @@ struct lite_bulk_io {
 	u32 n;					/* chunks of the peer that are left */
 	u32 there;				/* bytes done of @peer */
 	u32 left;				/* bytes left in total */
+	u8 prio;				/* LITE_POST_PRIO */
 };
 
 /* Post one work request, within one chunk on either side. */
@@ -83,7 +84,7 @@ static int lite_bulk_post(struct lite_bulk_io *b, struct lite_qp *qp, struct lit
 	raddr = le64_to_cpu(READ_ONCE(b->peer->addr)) + b->there;
 	sge.length = min3(b->left, b->bulk->chunk[b->i].bytes - b->in,
 			  min_t(u32, have - b->there, LITE_WR_BYTES_MAX));
-	err = lite_qp_rdma(qp, io, op, &sge, 1, raddr, 0);
+	err = lite_qp_rdma(qp, io, op, &sge, 1, raddr, b->prio);
 	if (err)
 		return err;
 	b->left -= sge.length;
@@ -111,7 +112,7 @@ static int lite_bulk_batch(struct lite_bulk_io *b, struct lite_qp *qp, enum ib_w
 	for (i = 0; i < LITE_BULK_BATCH && b->left && !err; i++)
 		err = lite_bulk_post(b, qp, &io, op);
 	if (op == IB_WR_RDMA_READ && !err && before - b->left > qp->conn->read_trusted)
-		err = lite_qp_confirm(qp, &io);
+		err = lite_qp_confirm(qp, &io, b->prio);
 	/* What was posted before an error is still in flight. */
 	lite_io_wait(&io, qp);
 	return err ?: io.status;
@@ -127,7 +128,7 @@ static int lite_bulk_submit(struct lite_bulk_io *b, struct lite_request *req, en
 	if (!lite_conn_tryget(conn))
 		return -EHOSTDOWN;
 	/* The header of the reply follows the reply on this queue pair. */
-	qp = op == IB_WR_RDMA_READ ? lite_conn_qp(conn, true) : &conn->qp[0];
+	qp = op == IB_WR_RDMA_READ ? lite_conn_qp(conn, true, b->prio) : &conn->qp[0];
 	do {
 		err = lite_bulk_batch(b, qp, op);
 		if (!err && b->left && killable && lite_given_up())
@@ -151,6 +152,7 @@ static int lite_bulk_exchange(struct lite_request *req, struct lite_area *bulk, 
 		.peer = list->chunk + (read ? 0 : req->n_request),
 		.n = read ? req->n_request : req->n_reply,
 		.left = length,
+		.prio = req->prio,
 	};
 	int err = lite_bulk_map(bulk);
 

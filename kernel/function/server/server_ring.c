@@ -196,6 +196,8 @@ static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	enum lite_imm_kind kind = oneway ? LITE_IMM_RPC_DONE : LITE_IMM_RPC_REPLY;
 	u16 at = oneway ? lite_imm_done(slot, req->seq) : slot;
 	u64 raddr = req->reply;
+	/* The server must not wait for its turn; what is longer than a record was scheduled. */
+	u32 how = LITE_POST_UNSCHEDULED | (nowait ? LITE_POST_NOWAIT : 0);
 	u32 bytes = 0;
 	int err = 0;
 
@@ -223,7 +225,7 @@ static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	spin_unlock(&rp->svc->lock);
 	if (!err)
 		err = lite_rpc_peer_post(rp, ring->area, unit, bytes, raddr,
-					 lite_imm_ring_encode(kind, ring->index, at), nowait);
+					 lite_imm_ring_encode(kind, ring->index, at), how);
 	if (err == -EAGAIN) {
 		spin_lock(&rp->svc->lock);
 		/* Not posted, so an honest peer cannot have reused the slot. */
@@ -393,6 +395,7 @@ static int lite_request_fill(struct lite_request *req, u32 unit, const struct li
 	req->room = room;
 	req->reply = le64_to_cpu(h->reply);
 	req->flags = le32_to_cpu(h->flags);
+	req->prio = h->status;
 	req->uid = le32_to_cpu(h->uid);
 	req->gid = le32_to_cpu(h->gid);
 	if (rp->conn && !req->uid && rp->svc->mem->root_squash) {

@@ -245,22 +245,26 @@ static bool lite_issue_post(struct lite_issue *i)
 {
 	struct lite_devop *d = &i->d;
 	struct lite_conn *conn = lite_access_conn(d->m, d->e->share);
-	u8 cpu = raw_smp_processor_id(), n, k;
-	struct lite_qp *first;
+	u32 cpu = raw_smp_processor_id(), n = LITE_QPS_MAX, k;
+	struct lite_qp *const *qps, *qp, *first = NULL;
 	int err = -EAGAIN;
 
 	if (IS_ERR(conn))
 		return false;
-	n = lite_conn_qps(conn, lite_devop_fetches(d), &first);
+	qps = lite_conn_qps(conn, lite_devop_fetches(d), d->prio);
 	/* It would have to be confirmed by a further operation. */
 	if (d->opcode == LITE_OP_READ && d->n > conn->read_trusted)
 		n = 0;
 	lite_io_init_unwaited(&i->io, lite_issue_end);
 	ib_dma_sync_single_for_device(i->mem->fab->dev, d->dma, d->n, DMA_BIDIRECTIONAL);
 	for (k = 0; k < n && err == -EAGAIN; k++) {
-		i->qp = &first[(cpu + k) % n];
+		qp = READ_ONCE(qps[(cpu + k) % LITE_QPS_MAX]);
+		if (qp == first)
+			continue;
+		first = first ?: qp;
+		i->qp = qp;
 		lite_issue_list(i);
-		err = lite_devop_post(d, i->qp, &i->io, true);
+		err = lite_devop_post(d, i->qp, &i->io);
 		if (err == -EAGAIN)
 			lite_issue_unlist(i);
 	}
@@ -316,12 +320,12 @@ static enum lite_issued lite_issue_submit(struct lite_issue *i, const struct lit
 }
 
 /*
- * May lite_issue() begin this operation, as it came from the user? False also if it is invalid: the
- * way that waits reports the error.
+ * May lite_issue() begin this operation, as it came from the user? False also if it is invalid, or
+ * has a priority that must be checked: the way that waits does that.
  */
 bool lite_issue_may(const struct lite_op *op)
 {
-	return !lite_op_check(op) && !op->reserved1 && lite_op_small_right(op);
+	return !lite_op_check(op) && !op->priority && !op->reserved1 && lite_op_small_right(op);
 }
 
 /**
@@ -357,6 +361,7 @@ enum lite_issued lite_issue(struct lite_issue *i, struct lite_ctx *ctx, const st
 	if (IS_ERR(m))
 		return LITE_ISSUED_NOT;
 	i->d = lite_devop_of(op, m);
+	i->d.prio = lite_op_prio(ctx, op);
 	ret = lite_issue_submit(i, &buf);
 	/* Otherwise lite_issue_end() leaves, or has left. */
 	if (ret != LITE_ISSUED)

@@ -135,10 +135,11 @@ static bool lite_wave_room(struct lite_vector *v, size_t n)
 }
 
 /*
- * Find or begin the chain to a share of an entered mapping. Returns its index, or an errno;
- * -ENOSPC: the wave has no chains left.
+ * Find or begin the chain of a priority to a share of an entered mapping. Returns its index, or an
+ * errno; -ENOSPC: the wave has no chains left.
  */
-static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m, u32 share, bool fetch)
+static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m, u32 share, bool fetch,
+			u8 prio)
 {
 	const struct lite_map_share *s = &m->share[share];
 	struct lite_wave_chain *to;
@@ -149,7 +150,8 @@ static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m, u32 share
 		conn = v->to[i].conn;
 		/* Session numbers are unique across peers. */
 		if (conn->session == s->session && !s->lost &&
-		    v->to[i].chain.qp == lite_conn_qp(conn, fetch))
+		    v->to[i].chain.prio == prio &&
+		    v->to[i].chain.qp == lite_conn_qp(conn, fetch, prio))
 			return i;
 	}
 	if (i == LITE_WAVE_CHAINS)
@@ -162,7 +164,7 @@ static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m, u32 share
 	to->plain = true;
 	to->lost = false;
 	to->owed = 0;
-	lite_chain_init(&to->chain, lite_conn_qp(conn, fetch));
+	lite_chain_init(&to->chain, lite_conn_qp(conn, fetch, prio), prio);
 	return i;
 }
 
@@ -180,9 +182,10 @@ static enum lite_wave_no lite_wave_enter(struct lite_vector *v, struct lite_mapp
 	struct lite_wave_chain *to;
 	int k;
 
+	d.prio = lite_op_prio(v->ctx, op);
 	if (lite_devop_share(&d)->local || !lite_devop_fits(&d) || lite_mapping_is_careful(m))
 		return LITE_WAVE_ALONE;
-	k = lite_wave_to(v, m, d.e->share, lite_devop_fetches(&d));
+	k = lite_wave_to(v, m, d.e->share, lite_devop_fetches(&d), d.prio);
 	if (k < 0)
 		return k == -ENOSPC ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
 	to = &v->to[k];
@@ -399,6 +402,11 @@ static void lite_wave_submit(struct lite_vector *v, struct lite_op *ops, unsigne
 	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT, -(s64)v->n);
 }
 
+static int lite_vector_check(const struct lite_vector *v, const struct lite_op *op)
+{
+	return lite_op_check(op) ?: lite_op_check_prio(v->ctx, op);
+}
+
 /* Run one wave, up to a fence. Returns the index of the next operation. */
 static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from, u32 n,
 		     unsigned long *left)
@@ -411,7 +419,7 @@ static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from, u32 n
 	v->n_pages = 0;
 	v->m = NULL;
 	for (i = from; i < n; i++) {
-		int err = lite_op_check(&ops[i]);
+		int err = lite_vector_check(v, &ops[i]);
 
 		if (err && ops[i].opcode == LITE_OP_FENCE)
 			break;
@@ -470,7 +478,7 @@ static u32 lite_vector_part(struct lite_vector *v, struct lite_op *ops, u32 i, u
 static void lite_vector_fence(struct lite_vector *v, struct lite_op *ops, u32 at, bool failed)
 {
 	struct lite_op *op = &ops[at];
-	int err = lite_op_check(op);
+	int err = lite_vector_check(v, op);
 
 	while (!failed && at--)
 		failed = ops[at].error;

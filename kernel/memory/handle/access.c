@@ -85,14 +85,17 @@ int lite_access_ask(const struct lite_access *a, const struct lite_mapping *stal
  * @stale: its mapping that was found to be unusable; only compared
  *
  * Context: may sleep; killable.
- * Return: 0: try again; -EBADF, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others.
+ * Return: 0: try again; -EBADF, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others; -LITE_EPUTOFF.
  */
 int lite_access_renew(const struct lite_access *a, const struct lite_mapping *stale)
 {
 	u32 home;
 	u64 id;
-	int err = lite_access_ask(a, stale, &home, &id);
+	int err;
 
+	if (a->nowait)
+		return -LITE_EPUTOFF;
+	err = lite_access_ask(a, stale, &home, &id);
 	/* Without ctx->lock, which all other handles need. */
 	if (err == -EBUSY)
 		err = lite_mapping_await(a->ctx->mem, home, id);
@@ -242,13 +245,16 @@ static struct lite_peer *lite_access_suspect(const struct lite_access *a)
 
 /*
  * Wait for a suspect node of an LMR. 0: try again; -EHOSTDOWN: it is down, or there is none;
- * -EINTR. May sleep; killable.
+ * -EINTR; -LITE_EPUTOFF. May sleep; killable.
  */
 int lite_access_await(const struct lite_access *a)
 {
-	struct lite_peer *peer = lite_access_suspect(a);
+	struct lite_peer *peer;
 	int err;
 
+	if (a->nowait)
+		return -LITE_EPUTOFF;
+	peer = lite_access_suspect(a);
 	if (!peer)
 		return -EHOSTDOWN;
 	err = lite_peer_await(peer);

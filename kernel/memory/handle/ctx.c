@@ -22,7 +22,7 @@
  * @mem: node's
  * @owner: for the layer above
  *
- * Context: may sleep.
+ * Its priority is that of the caller's tenant. Context: may sleep.
  * Return: the context, for lite_ctx_shut() and then lite_ctx_put(), or NULL.
  */
 struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
@@ -33,6 +33,7 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
 		return NULL;
 	ctx->mem = mem;
 	ctx->owner = owner;
+	ctx->prio = lite_qos_prio(mem->fab->qos);
 	/* Random, so that handles of other files are not valid here. */
 	atomic_set(&ctx->tags, get_random_u32());
 	kref_init(&ctx->ref);
@@ -99,6 +100,28 @@ static void lite_handle_free(struct lite_memory *mem, struct lite_handle *h)
 	lite_user_put(h->user);
 	kfree_rcu(h, rcu);
 	lite_stat_dec(mem->stats, LITE_STAT_HANDLES);
+}
+
+/*
+ * May the caller's operations have a priority? As for nice(2), any user may lower it, and raise it
+ * up to a ceiling; CAP_SYS_NICE goes beyond. Process context. Returns 0, -EINVAL or -EPERM.
+ */
+int lite_ctx_may_prio(const struct lite_ctx *ctx, u32 prio)
+{
+	if (prio > LITE_SCHED_CLASSES)
+		return -EINVAL;
+	return !prio || prio - 1 >= lite_qos_ceiling(ctx->mem->fab->qos) || capable(CAP_SYS_NICE) ?
+		       0 : -EPERM;
+}
+
+/* Set the priority of operations that have none: see lite_ctx_may_prio(). @kernel: any one. */
+int lite_ctx_set_prio(struct lite_ctx *ctx, u32 prio, bool kernel)
+{
+	int err = kernel && prio <= LITE_SCHED_CLASSES ? 0 : lite_ctx_may_prio(ctx, prio);
+
+	if (!err)
+		WRITE_ONCE(ctx->prio, prio ?: lite_qos_prio(ctx->mem->fab->qos));
+	return err;
 }
 
 /*

@@ -44,6 +44,7 @@ struct lite_ctx {
 	struct list_head list;   /* in mem->ctxs */
 	struct mutex lock;       /* serialises changes of handles */
 	bool closed;             /* takes no new handles */
+	u8 prio;                 /* of operations without one: 0, or a class and 1 */
 	struct lite_user *user;  /* of the last handle opened */
 	struct ida numbers;      /* indices of handles, reserved ones included */
 	struct lite_handle_table __rcu *handles; /* replaced and changed under @lock */
@@ -98,12 +99,15 @@ static inline bool lite_gate_enter(struct lite_gate *gate)
 	return gate->in;
 }
 
-/* Memory of the caller of an operation. */
+/* Memory of the caller of an operation: a user's; or the kernel's, as pages or at an address. */
 struct lite_buf {
-	struct lite_gate *gate; /* for user memory */
-	bool user;              /* @u is valid, else @k */
 	union {
-		unsigned long u;
+		struct lite_gate *gate; /* @user; NULL: kernel memory at @k */
+		struct page **pages;    /* not @user, and not NULL */
+	};
+	bool user;
+	union {
+		unsigned long u; /* address; of @pages: offset in the first one */
 		void *k;
 	};
 };
@@ -113,6 +117,8 @@ struct lite_access {
 	struct lite_ctx *ctx;
 	u64 lh;
 	u32 right; /* LITE_RIGHT_* it needs */
+	/* A worker's: what would wait for a home or a suspect peer returns -LITE_EPUTOFF. */
+	bool nowait;
 };
 
 /* The LMR that a request is about. */
@@ -135,6 +141,8 @@ struct lite_name_search {
 struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner);
 void lite_ctx_put(struct lite_ctx *ctx);
 void lite_ctx_shut(struct lite_ctx *ctx);
+int lite_ctx_may_prio(const struct lite_ctx *ctx, u32 prio);
+int lite_ctx_set_prio(struct lite_ctx *ctx, u32 prio, bool kernel);
 struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx, const struct lite_cred *cred);
 int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h, struct lite_mapping *m,
 			u32 rights, u64 *lh);
@@ -203,5 +211,6 @@ int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write, bool 
 		 struct page **pages, int max, size_t *skip, size_t *got);
 bool lite_buf_tryunpin(const struct lite_buf *buf, struct page **pages, int n, bool dirty);
 void lite_buf_unpin(const struct lite_buf *buf, struct page **pages, int n, bool dirty);
+void lite_buf_keep(const struct lite_buf *buf, struct page **pages, int n);
 
 #endif /* _LITE_CTX_H */

@@ -97,6 +97,7 @@ int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted)
 	struct lite_memory *mem = a->ctx->mem;
 	struct lite_devop d = {
 		.opcode = op->opcode,
+		.prio = lite_op_prio(a->ctx, op),
 		.offset = op->offset,
 		.operand = op->operand,
 		.swap = op->swap,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The caller's memory: a user's, or a kernel client's. */
+/* The caller's memory: a user's, a kernel client's, or pages (of a file: memory/file/). */
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/uaccess.h>
@@ -36,6 +36,22 @@ fault:
 	return false;
 }
 
+static void lite_pages_copy(const struct lite_buf *buf, u64 at, void *mem, size_t n, bool write)
+{
+	for (at += buf->u; n;) {
+		struct page *page = buf->pages[at >> PAGE_SHIFT];
+		size_t in = offset_in_page(at), len = min(n, PAGE_SIZE - in);
+
+		if (write)
+			memcpy_from_page(mem, page, in, len);
+		else
+			memcpy_to_page(page, in, mem, len);
+		at += len;
+		mem += len;
+		n -= len;
+	}
+}
+
 /**
  * lite_buf_copy_nofault - copy between the caller's buffer and an LMR
  * @buf: buffer
@@ -53,7 +69,9 @@ size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem, size
 	size_t left;
 
 	if (!buf->user) {
-		if (write)
+		if (buf->pages)
+			lite_pages_copy(buf, at, mem, n, write);
+		else if (write)
 			memcpy(mem, buf->k + at, n);
 		else
 			memcpy(buf->k + at, mem, n);
@@ -157,6 +175,9 @@ int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write, bool 
 			      lite_buf_pin_present(addr & PAGE_MASK, want, write, pages);
 		if (have < 0)
 			return have;
+	} else if (buf->pages) {
+		memcpy(pages, buf->pages + (addr >> PAGE_SHIFT), want * sizeof(*pages));
+		have = want;
 	} else {
 		for (i = 0; i < want; i++) {
 			void *k = (void *)(addr & PAGE_MASK) + i * PAGE_SIZE;
@@ -204,4 +225,13 @@ void lite_buf_unpin(const struct lite_buf *buf, struct page **pages, int n, bool
 {
 	if (buf->user)
 		unpin_user_pages_dirty_lock(pages, n, dirty);
+}
+
+/* Keep pages that the device may still access from ever being used again. Users' stay pinned. */
+void lite_buf_keep(const struct lite_buf *buf, struct page **pages, int n)
+{
+	int i;
+
+	for (i = 0; !buf->user && buf->pages && i < n; i++)
+		get_page(pages[i]);
 }

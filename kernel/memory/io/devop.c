@@ -37,26 +37,25 @@ static __always_inline struct ib_send_wr *lite_devop_wr(const struct lite_devop 
 }
 
 static __always_inline int lite_devop_post_part(const struct lite_devop *d, struct lite_qp *qp,
-						struct lite_io *io, u32 at, u32 n, bool nowait)
+						struct lite_io *io, u32 at, u32 n, u32 how)
 {
 	struct lite_link link LITE_UNINIT;
 
-	return lite_qp_post(qp, io, lite_devop_wr(d, qp, &link, at, n), nowait);
+	return lite_qp_post(qp, io, lite_devop_wr(d, qp, &link, at, n), how);
 }
 
 /**
- * lite_devop_post - post an operation as one work request
+ * lite_devop_post - post an operation as one work request, without waiting
  * @d: operation
  * @qp: of a connection to its node that the caller holds live
  * @io: told of the completion
- * @nowait: the caller must not wait for a send slot
  *
- * Context: process; may sleep without @nowait.
+ * Context: process; does not sleep.
  * Return: 0 when posted; -EAGAIN: not without waiting; or another errno.
  */
-int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp, struct lite_io *io, bool nowait)
+int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp, struct lite_io *io)
 {
-	return lite_devop_post_part(d, qp, io, 0, d->n, nowait);
+	return lite_devop_post_part(d, qp, io, 0, d->n, d->prio | LITE_POST_NOWAIT);
 }
 
 /* Add an operation to a chain to its node; @link stays until the chain is posted. Any context. */
@@ -115,7 +114,7 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
 	d->posted = true;
-	qp = lite_conn_qp(conn, lite_devop_fetches(d));
+	qp = lite_conn_qp(conn, lite_devop_fetches(d), d->prio);
 	if (d->opcode == LITE_OP_READ && d->n > conn->read_trusted) {
 		confirm = d->n > LITE_BOUNCE_SIZE;
 		if (!confirm)
@@ -125,11 +124,11 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 	lite_io_init(&io);
 	do {
 		n = min(d->n - at, packet);
-		err = lite_devop_post_part(d, qp, &io, at, n, false);
+		err = lite_devop_post_part(d, qp, &io, at, n, d->prio);
 		at += n;
 	} while (unlikely(at < d->n) && !err);
 	if (unlikely(confirm) && !err)
-		err = lite_qp_confirm(qp, &io);
+		err = lite_qp_confirm(qp, &io, d->prio);
 	/* What was posted before the error is in flight. */
 	lite_io_wait(&io, qp);
 	ib_dma_sync_single_for_cpu(dev, d->dma, d->n, DMA_BIDIRECTIONAL);

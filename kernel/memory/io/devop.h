@@ -52,7 +52,22 @@ static inline int lite_op_check(const struct lite_op *op)
 {
 	if (op->size != sizeof(*op))
 		return -EINVAL;
-	return op->flags || op->priority || op->reserved0 ? -EOPNOTSUPP : 0;
+	return op->flags || op->reserved0 ? -EOPNOTSUPP : 0;
+}
+
+/*
+ * May the caller use the operation's priority? Returns 0; -EINVAL: there is no such priority;
+ * -EPERM: not for this user. Process context.
+ */
+static inline int lite_op_check_prio(const struct lite_ctx *ctx, const struct lite_op *op)
+{
+	return unlikely(op->priority) ? lite_ctx_may_prio(ctx, op->priority) : 0;
+}
+
+/* The priority that it is posted with: its own, or else its context's. */
+static inline u8 lite_op_prio(const struct lite_ctx *ctx, const struct lite_op *op)
+{
+	return op->priority ?: READ_ONCE(ctx->prio);
 }
 
 /* The right that it needs if it is small and valid as far as that can be seen; else 0. */
@@ -69,7 +84,8 @@ static inline u32 lite_op_small_right(const struct lite_op *op)
 struct lite_devop {
 	struct lite_mapping *m;      /* entered by the caller, which exits it after the end */
 	const struct lite_extent *e; /* extent of @m that has all the bytes */
-	u32 opcode;                  /* LITE_OP_READ, _WRITE, _FETCH_ADD or _CMP_SWAP */
+	u16 opcode;                  /* LITE_OP_READ, _WRITE, _FETCH_ADD or _CMP_SWAP */
+	u8 prio;                     /* of lite_op_prio(); set by the caller of lite_devop_of() */
 	u32 n;                       /* bytes */
 	u64 offset;                  /* in the LMR */
 	u64 dma;                     /* bytes of this node, in memory mapped for the device */
@@ -113,8 +129,7 @@ static inline bool lite_devop_fetches(const struct lite_devop *d)
 struct lite_chain;
 struct lite_link;
 
-int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp, struct lite_io *io,
-		    bool nowait);
+int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp, struct lite_io *io);
 void lite_devop_link(const struct lite_devop *d, struct lite_chain *chain, struct lite_link *link);
 int lite_devop_run(struct lite_devop *d, u32 packet);
 int lite_atomic_run(struct lite_devop *d, struct lite_bounce *bounce);

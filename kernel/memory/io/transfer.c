@@ -39,7 +39,7 @@ static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 	mem = lite_mapping_address(m, e, p->offset - e->start, &p->n);
 	if (WARN_ON_ONCE(!mem))
 		return -EIO;
-	return lite_buf_copy_nofault(p->buf, p->at, mem, p->n, p->write) ?: -EFAULT;
+	return lite_buf_copy_nofault(p->buf, p->at, mem, p->n, lite_piece_writes(p)) ?: -EFAULT;
 }
 
 /* Transfer a piece through @p->bounce. Returns bytes or a negative errno. */
@@ -51,11 +51,12 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
 
 	d.m = m;
 	d.e = e;
-	d.opcode = p->write ? LITE_OP_WRITE : LITE_OP_READ;
+	d.opcode = p->opcode;
+	d.prio = p->prio;
 	d.n = p->n;
 	d.offset = p->offset;
 	d.dma = p->bounce->dma;
-	if (p->write)
+	if (lite_piece_writes(p))
 		d.n = lite_buf_copy_nofault(p->buf, p->at, p->bounce->data, p->n, true);
 	if (!d.n)
 		return -EFAULT;
@@ -98,7 +99,7 @@ static ssize_t lite_piece_put(struct lite_piece_io *p, ssize_t ret)
 {
 	struct lite_fabric *fab = p->a->ctx->mem->fab;
 
-	if (likely(ret > 0) && !p->write)
+	if (likely(ret > 0) && !lite_piece_writes(p))
 		ret = lite_buf_copy_nofault(p->buf, p->at, p->bounce->data, ret, false) ?: -EFAULT;
 	else if (unlikely(ret < 0))
 		lite_bounce_failed(fab, p->bounce);
@@ -113,7 +114,7 @@ static noinline int lite_piece_prepare(struct lite_piece_io *p, int err,
 {
 	switch (err) {
 	case -EFAULT:
-		return lite_buf_fault_in(p->buf, p->at, p->n, p->write) ?: -EAGAIN;
+		return lite_buf_fault_in(p->buf, p->at, p->n, lite_piece_writes(p)) ?: -EAGAIN;
 	case -EAGAIN:
 		return lite_access_renew(p->a, stale) ?: -EAGAIN;
 	case -EFBIG:
@@ -166,7 +167,8 @@ static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
 {
 	if (err == -EHOSTDOWN && !p->begun)
 		return lite_access_await(p->a) ?: -EAGAIN;
-	if ((err == -EHOSTDOWN || err == -ETIMEDOUT) && ++p->tries < LITE_PIECE_TRIES)
+	if ((err == -EHOSTDOWN || err == -ETIMEDOUT) && !p->a->nowait &&
+	    ++p->tries < LITE_PIECE_TRIES)
 		return lite_access_await(p->a) == -EINTR ? -EINTR : -EAGAIN;
 	return err;
 }
@@ -179,7 +181,7 @@ static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
  * @buf: caller's memory
  *
  * Context: may sleep; a fatal signal ends it after the piece in flight.
- * Return: 0 or a negative errno, see LITE_IOC_OP.
+ * Return: 0 or a negative errno, see LITE_IOC_OP; with @a->nowait also -LITE_EPUTOFF.
  */
 int lite_transfer(const struct lite_access *a, struct lite_op *op, const struct lite_buf *buf)
 {
@@ -188,7 +190,8 @@ int lite_transfer(const struct lite_access *a, struct lite_op *op, const struct 
 	int err;
 
 	p.a = a;
-	p.write = op->opcode == LITE_OP_WRITE;
+	p.opcode = op->opcode;
+	p.prio = lite_op_prio(a->ctx, op);
 	p.begun = false;
 	p.offset = op->offset;
 	p.left = op->length;

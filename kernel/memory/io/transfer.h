@@ -8,7 +8,8 @@
 /* Progress of a transfer. */
 struct lite_piece_io {
 	const struct lite_access *a; /* handle and right */
-	bool write;                  /* direction */
+	u16 opcode;                  /* LITE_OP_READ or _WRITE */
+	u8 prio;                     /* of lite_op_prio() */
 	bool begun;                  /* the LMR has been entered, so rights and bounds were valid */
 	u64 offset;                  /* in the LMR */
 	u64 left;                    /* bytes to go */
@@ -20,6 +21,11 @@ struct lite_piece_io {
 	u64 run;                     /* bytes of a large piece, all in one share of another node */
 	struct lite_bounce *bounce;  /* held for the current piece, or NULL */
 };
+
+static inline bool lite_piece_writes(const struct lite_piece_io *p)
+{
+	return p->opcode == LITE_OP_WRITE;
+}
 
 /* Note that @n bytes have been transferred. */
 static inline void lite_piece_advance(struct lite_piece_io *p, size_t n)

@@ -99,7 +99,7 @@ static size_t lite_sges_fill(struct lite_sg_cursor *c, u32 lkey, struct ib_sge *
 }
 
 /* Post all of a batch. All its bytes are at the node of the connection. */
-static int lite_batch_rdma(struct lite_batch *b, bool write)
+static int lite_batch_rdma(struct lite_batch *b, bool write, u32 prio)
 {
 	struct lite_fabric *fab = b->m->mem->fab;
 	struct lite_sg_cursor cursor = { .sg = b->sgt.sgl };
@@ -117,7 +117,7 @@ static int lite_batch_rdma(struct lite_batch *b, bool write)
 
 		wr = lite_sges_fill(&cursor, fab->lkey, sge, max, &n_sge, wr);
 		err = lite_qp_rdma(b->qp, &b->io, write ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ, sge,
-				   n_sge, e->addr + in, 0);
+				   n_sge, e->addr + in, prio);
 		n -= wr;
 		in += wr;
 		if (in == e->length) {
@@ -126,7 +126,7 @@ static int lite_batch_rdma(struct lite_batch *b, bool write)
 		}
 	}
 	if (confirm && !err)
-		err = lite_qp_confirm(b->qp, &b->io);
+		err = lite_qp_confirm(b->qp, &b->io, prio);
 	return err;
 }
 
@@ -198,10 +198,10 @@ static int lite_batch_post(struct lite_large *l, struct lite_batch *b)
 	err = lite_batch_connect(l, b);
 	if (err)
 		goto err_exit;
-	b->qp = lite_conn_qp(b->conn, !p->write);
+	b->qp = lite_conn_qp(b->conn, !lite_piece_writes(p), p->prio);
 	lite_io_init(&b->io);
 	/* After an error, what was posted before it is in flight. */
-	b->err = lite_batch_rdma(b, p->write);
+	b->err = lite_batch_rdma(b, lite_piece_writes(p), p->prio);
 	l->posted++;
 	return b->err;
 
@@ -239,8 +239,9 @@ static bool lite_large_pin(struct lite_large *l)
 		return false;
 	if (l->pinned && lite_given_up())
 		return false;
-	n_pages = lite_buf_pin(p->buf, l->at, min_t(u64, l->left, LITE_BATCH_BYTES), p->write, idle,
-			       b->pages, LITE_BATCH_PAGES, &b->skip, &b->n);
+	n_pages = lite_buf_pin(p->buf, l->at, min_t(u64, l->left, LITE_BATCH_BYTES),
+			       lite_piece_writes(p), idle, b->pages, LITE_BATCH_PAGES, &b->skip,
+			       &b->n);
 	if (n_pages == -EAGAIN) {
 		l->absent = true;
 		return false;
@@ -281,13 +282,15 @@ static void lite_large_end(struct lite_large *l)
 	err = lite_io_result(b->m, b->err ?: b->io.status);
 	lost = err && READ_ONCE(b->conn->unfenced);
 	/* If it is lost, the device may still access the pages: they stay pinned and mapped. */
-	if (lost)
+	if (lost) {
 		lite_stat_add(mem->stats, LITE_STAT_QUARANTINED, b->n_pages);
-	else
+		lite_buf_keep(p->buf, b->pages, b->n_pages);
+	} else {
 		ib_dma_unmap_sgtable_attrs(mem->fab->dev, &b->sgt, l->dir, 0);
+	}
 	lite_conn_put_live(b->conn);
 	lite_access_exit(b->m);
-	if (lost || lite_buf_tryunpin(p->buf, b->pages, b->n_pages, !p->write))
+	if (lost || lite_buf_tryunpin(p->buf, b->pages, b->n_pages, !lite_piece_writes(p)))
 		lite_batch_free(b, mem->stats);
 	else
 		l->locked = true;
@@ -370,7 +373,7 @@ int lite_piece_large(struct lite_piece_io *p)
 		return -ENOMEM;
 	*l = (struct lite_large){
 		.p = p,
-		.dir = p->write ? DMA_TO_DEVICE : DMA_FROM_DEVICE,
+		.dir = lite_piece_writes(p) ? DMA_TO_DEVICE : DMA_FROM_DEVICE,
 		.offset = p->offset,
 		.at = p->at,
 		.left = p->run,

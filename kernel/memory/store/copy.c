@@ -108,7 +108,7 @@ static int lite_copy_away(struct lite_memory *mem, const struct lite_alloc *allo
 		lite_peer_put(peer);
 	if (!conn)
 		return -EHOSTDOWN;
-	io.qp = lite_conn_qp(conn, false);
+	io.qp = lite_conn_qp(conn, false, 0);
 	lite_io_init(&io.io);
 	err = lite_copy_extents(mem, &io, alloc, le64_to_cpu(c->offset), c->extent,
 				le32_to_cpu(c->count));

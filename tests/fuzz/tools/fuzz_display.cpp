@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is printed of bytes that come from elsewhere: nothing in it may be
-// obeyed by a terminal, whatever the bytes and the pieces that they come in.
+// Prints bytes from outside: the output must contain nothing that a terminal
+// obeys, whatever the bytes and however they are cut into pieces.
 
 #include "common/format.hpp"
 #include "common/hexdump.hpp"
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
     const auto shown = tools::printable(text);
     require(tools::is_text(shown) && shown.find('\n') == shown.npos);
-    // No name has a NUL, so none is taken back.
+    // A name has no NUL, so the parser accepts none.
     require(text.find('\0') != text.npos || tools::unprintable(shown) == text);
 
     tools::table table({{"A"}, {"B", tools::table::align::right}});

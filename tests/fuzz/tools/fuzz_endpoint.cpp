@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const auto endpoint = tools::parse_endpoint(word);
         require(!endpoint.host.empty());
         require(endpoint.port.value_or(1) != 0);
-        // A numeric address, printed, is read as the same again.
+        // A numeric address that is printed and parsed again stays the same.
         if (const auto address = tools::ip_address::from_text(endpoint.host)) {
             const auto port = endpoint.port.value_or(18500);
             const auto again = tools::parse_endpoint(tools::to_string(*address, port));

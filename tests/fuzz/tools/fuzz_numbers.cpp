@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Words that should be numbers: each parser either refuses one with a text, or
-// returns something that it says itself would mean the same.
+// Words that should be numbers: each parser either refuses a word with a text, or
+// returns a value that prints as a word of the same value.
 
 #include "common/error.hpp"
 #include "common/format.hpp"
@@ -21,7 +21,7 @@ void require(bool condition) {
         std::abort();
 }
 
-// Runs a parser and, unless it refuses, a check of what it returned.
+// Runs a parser and, unless it refuses the word, a check of its result.
 void attempt(const auto& parser, std::string_view word, const auto& check) {
     try {
         check(parser(word));
@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     attempt([](std::string_view w) { return tools::parse_number(w, 1, 65535); }, word,
             [](std::uint64_t value) { require(value >= 1 && value <= 65535); });
     attempt(tools::parse_addend, word, [&](std::uint64_t value) {
-        // What is a number is an addend, and the same one.
+        // Every number is also an addend of the same value.
         if (word[0] != '-')
             require(tools::parse_number(word) == value);
     });
@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     attempt(tools::parse_name, word, [&](const std::string& name) {
         require(!name.empty() && name.size() <= LITE_NAME_MAX);
         require(name.find('\0') == name.npos);
-        // What is shown of a name is taken back.
+        // The parser accepts the displayed form of a name.
         require(tools::parse_name(tools::printable(name)) == name);
     });
     return 0;

@@ -5,7 +5,7 @@ using namespace lite_test;
 
 namespace {
 
-// In arithmetic that cannot wrap.
+// The same rule in arithmetic that cannot wrap.
 int bounds_oracle(std::uint64_t offset, std::uint64_t length, std::uint64_t size) {
     __extension__ using Wide = unsigned __int128;
     if (length == 0)
@@ -32,7 +32,7 @@ void compare(std::uint64_t offset, std::uint64_t length, std::uint64_t size) {
 
 }  // namespace
 
-TEST_CASE("bounds: what the ABI promises") {
+TEST_CASE("bounds: the rules of the ABI") {
     CHECK(lite_bounds_check(0, 1, 1) == 0);
     CHECK(lite_bounds_check(99, 1, 100) == 0);
     CHECK(lite_bounds_check(0, 100, 100) == 0);
@@ -42,7 +42,7 @@ TEST_CASE("bounds: what the ABI promises") {
     CHECK(lite_bounds_check(~0ULL, 1, 100) == -ERANGE);
     CHECK(lite_bounds_check(~0ULL, 2, 100) == -ERANGE);
     CHECK(lite_bounds_check(1, ~0ULL, 100) == -ERANGE);
-    // A region of nothing holds nothing.
+    // An empty region has no bytes.
     CHECK(lite_bounds_check(0, 1, 0) == -ERANGE);
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("bounds: random numbers of all magnitudes agree with wide arithmetic")
     for (int i = 0; i < 200000; ++i) {
         const auto size = random.magnitude();
         compare(random.magnitude(), random.magnitude(), size);
-        // Close to the end, where it matters.
+        // Close to the end.
         const auto offset = size - random.between(0, 16);
         compare(offset, random.between(0, 32), size);
         compare(offset & ~7ULL, 8, size);

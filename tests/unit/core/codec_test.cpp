@@ -56,7 +56,7 @@ TEST_CASE("handles: are never 0, keep their index, and differ by tag") {
     }
 }
 
-TEST_CASE("shares: are contiguous, equal but for the end, of whole pages, and all there is") {
+TEST_CASE("shares: are contiguous, equal but for the end, of whole pages, and complete") {
     Random random;
     std::vector<std::uint64_t> lengths{
         1, 2, 4095, 4096, 4097, 8191, LITE_LMR_SIZE_MAX - 1, LITE_LMR_SIZE_MAX};
@@ -70,7 +70,7 @@ TEST_CASE("shares: are contiguous, equal but for the end, of whole pages, and al
             bool ended = false;
             for (std::uint32_t i = 0; i < n; ++i) {
                 const auto share = lite_spread_share(length, n, i);
-                // Full shares, then maybe a part of one, then nothing.
+                // Full shares, then at most one partial share, then empty ones.
                 REQUIRE(share <= first);
                 REQUIRE((!ended || share == 0));
                 REQUIRE((share == first || sum + share == length));

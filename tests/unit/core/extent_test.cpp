@@ -14,7 +14,7 @@ constexpr std::uint32_t kShares = 5;
 
 std::uint64_t length_of(const Table& table) { return table.back().start + table.back().length; }
 
-// As the module makes them: share after share, pieces of whole pages but for the last. No two
+// A table like the module's: share after share, pieces of whole pages except for the last. No two
 // neighbours touch.
 Table random_table(Random& random, std::size_t pieces) {
     Table table;
@@ -82,7 +82,7 @@ TEST_CASE("extents: sound tables are accepted") {
     }
 }
 
-TEST_CASE("extents: any one thing wrong with a table is -EPROTO") {
+TEST_CASE("extents: each single error in a table is -EPROTO") {
     struct Damage {
         const char* what;
         std::function<void(Table&, std::size_t)> inflict;
@@ -137,7 +137,7 @@ TEST_CASE("extents: the last byte of the address space is an address") {
     CHECK(check({{0, 4097, ~0ULL - 4095, 0}}, 4097) == -EPROTO);
 }
 
-TEST_CASE("extents: appending merges what touches, and only that") {
+TEST_CASE("extents: appending merges pieces that touch, and no others") {
     std::vector<lite_extent> table(4);
     std::uint32_t n = 0;
     lite_extent_append(table.data(), &n, 0x10000, 0x1000, 0);
@@ -158,11 +158,11 @@ TEST_CASE("extents: appending merges what touches, and only that") {
     REQUIRE(n == 4);
 }
 
-TEST_CASE("extents: what append builds is sound and maps every byte where it was put") {
+TEST_CASE("extents: a table built by appending is sound and maps every byte to its address") {
     Random random;
     for (int round = 0; round < 200; ++round) {
         CAPTURE(seed(), round);
-        // The pieces as they were appended, unmerged.
+        // The appended pieces, unmerged.
         Table pieces;
         std::uint64_t start = 0;
         std::uint64_t addr = 0x100000;

@@ -3,7 +3,7 @@
 
 using namespace lite_test;
 
-TEST_CASE("lock word: a holder is found again, whoever it is") {
+TEST_CASE("lock word: every holder survives the round trip") {
     Random random;
     for (int i = 0; i < 10000; ++i) {
         const auto node = static_cast<std::uint32_t>(random.between(1, LITE_NODE_ID_MAX));
@@ -18,8 +18,8 @@ TEST_CASE("lock word: a holder is found again, whoever it is") {
     }
 }
 
-TEST_CASE("lock word: one life of a node is not taken for another") {
-    // Incarnations are times in ns; lives may follow each other closely, or by years.
+TEST_CASE("lock word: lives of a node differ") {
+    // Incarnations are times in ns; lives may begin shortly after each other, or years apart.
     const std::uint64_t begin = 1790000000000000000ULL;
     int same = 0, all = 0;
     for (std::uint64_t apart = 1; apart < begin; apart = apart * 3 + 1)
@@ -27,7 +27,7 @@ TEST_CASE("lock word: one life of a node is not taken for another") {
             const auto life = begin + i * 1000003;
             same += lite_lockword_is_of(lite_lockword_held(5, life, 9), life + apart);
         }
-    // One in 2^18, by chance.
+    // By chance, one pair in 2^18 is equal.
     CHECK(same <= all / 10000 + 2);
 }
 
@@ -37,7 +37,7 @@ TEST_CASE("lock word: words of each kind") {
          {LITE_LOCKWORD_FREE, LITE_LOCKWORD_MANAGED, LITE_LOCKWORD_DIED, LITE_LOCKWORD_ENDED}) {
         const auto word = lite_lockword(kind);
         CHECK(lite_lockword_kind(word) == kind);
-        // Nothing else may be in it.
+        // No other bit may be set.
         for (int bit = 0; bit < 61; ++bit)
             CHECK(lite_lockword_kind(word | 1ULL << bit) == LITE_LOCKWORD_OTHER);
     }
@@ -47,8 +47,8 @@ TEST_CASE("lock word: words of each kind") {
     CHECK(lite_lock_step(lite_lockword(LITE_LOCKWORD_ENDED)) == LITE_LOCK_UNLOCKABLE);
 }
 
-TEST_CASE("lock word: what is no lock is not taken for one") {
-    // A counter, a pointer, text, all ones; a holder that cannot be.
+TEST_CASE("lock word: other words are not taken for locks") {
+    // A counter, a pointer, text, all ones; impossible holders and kinds.
     const std::vector<std::uint64_t> words = {1,
                                               0x7f0000001000,
                                               0xe76e697465657267,
@@ -66,14 +66,14 @@ TEST_CASE("lock word: what is no lock is not taken for one") {
     }
 }
 
-TEST_CASE("lock word: what it is after its holder") {
+TEST_CASE("lock word: its value after each kind of release") {
     CHECK(lite_lock_after(LITE_LOCK_CLEAN) == 0);
     CHECK(lite_lock_after(LITE_LOCK_UNUSED) == 0);
     CHECK(lite_lockword_kind(lite_lock_after(LITE_LOCK_DEAD)) == LITE_LOCKWORD_DIED);
     CHECK(lite_lockword_kind(lite_lock_after(LITE_LOCK_BROKEN)) == LITE_LOCKWORD_ENDED);
 }
 
-TEST_CASE("lock: who may have it together") {
+TEST_CASE("lock: only shared holders fit together") {
     for (const bool shared : {false, true})
         for (const bool wants_shared : {false, true}) {
             CHECK(lite_lock_fits(false, shared, wants_shared));

@@ -18,7 +18,7 @@ TEST_CASE("median: the first figure counts in full") {
     CHECK(lite_median_next(0, 0) == 0);
 }
 
-TEST_CASE("median: what stays the same is reached, and stays") {
+TEST_CASE("median: it reaches a constant figure, and stays there") {
     for (const std::uint64_t from : {1U, 100U, 1000U, 1000000U}) {
         const auto reached = after(from, 1000, [] { return 1000U; });
         CHECK(reached == 1000);
@@ -37,7 +37,7 @@ TEST_CASE("median: one figure moves it by a step only, however large") {
 TEST_CASE("median: a tail does not move it") {
     std::mt19937_64 random(seed());
     CAPTURE(seed());
-    // One in ten takes twenty times as long: the mean would be near 3000.
+    // One figure in ten is twenty times as large: the mean would be near 3000.
     const auto figure = [&] { return (random() % 10 ? 1 : 20) * (900 + random() % 200); };
     const auto reached = after(5000, 2000, figure);
     CHECK(reached > 850);

@@ -38,7 +38,7 @@ std::vector<lite_extent> random_table(Random& random) {
 
 }  // namespace
 
-TEST_CASE("patterns: what SET may have") {
+TEST_CASE("patterns: the valid patterns of SET") {
     CHECK(lite_pattern_check(0, 0) == -EINVAL);
     CHECK(lite_pattern_check(0, 9) == -EINVAL);
     CHECK(lite_pattern_check(0, ~0ULL) == -EINVAL);
@@ -49,7 +49,7 @@ TEST_CASE("patterns: what SET may have") {
     CHECK(lite_pattern_check(~0ULL, 8) == 0);
 }
 
-TEST_CASE("patterns: filled in parts they are as filled at once") {
+TEST_CASE("patterns: filling in parts gives the same bytes as filling at once") {
     Random random;
     for (std::uint32_t length = 1; length <= LITE_PATTERN_MAX; ++length) {
         for (int i = 0; i < 60; ++i) {
@@ -95,8 +95,8 @@ TEST_CASE("runs: the bytes of one share, forwards and backwards") {
     }
 }
 
-TEST_CASE("copies: which overlap, and which begin at the end") {
-    // Bytewise forwards is wrong exactly where it must be backwards.
+TEST_CASE("copies: overlap, and direction") {
+    // A copy must go backwards exactly if a bytewise copy forwards would be wrong.
     for (std::uint64_t to = 0; to < 8; ++to) {
         for (std::uint64_t from = 0; from < 8; ++from) {
             for (std::uint64_t length = 1; length < 8; ++length) {
@@ -140,7 +140,7 @@ TEST_CASE("differences: the first one, wherever it is") {
     }
 }
 
-TEST_CASE("atomics: what becomes of a word") {
+TEST_CASE("atomics: the new value of a word") {
     CHECK(lite_atomic_result(LITE_OP_SWAP, 12, 10) == 10);
     CHECK(lite_atomic_result(LITE_OP_FETCH_AND, 12, 10) == 8);
     CHECK(lite_atomic_result(LITE_OP_FETCH_OR, 12, 10) == 14);

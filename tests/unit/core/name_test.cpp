@@ -54,9 +54,9 @@ TEST_CASE("names: every byte value, at every position class") {
     }
 }
 
-TEST_CASE("names: nothing beyond the NUL or the field is looked at") {
+TEST_CASE("names: bytes behind the NUL, or behind the field, do not matter") {
     CHECK(lite_name_check("ab\0\t\n", 6) == 2);
-    // Exactly filled, on the heap: the address sanitizer watches the byte after it.
+    // Full fields on the heap: the address sanitizer sees a read behind them.
     const std::vector<char> filled(LITE_NAME_SIZE, 'x');
     CHECK(lite_name_check(filled.data(), filled.size()) == -ENAMETOOLONG);
     const std::vector<char> one{'x'};
@@ -106,7 +106,7 @@ TEST_CASE("names: the directories are balanced") {
     CHECK(chi2 < freedom + 6 * std::sqrt(2 * freedom));
 }
 
-TEST_CASE("names: a member that goes or comes moves only its own names") {
+TEST_CASE("names: a member that leaves or joins moves only its own names") {
     std::vector<std::uint32_t> nodes{1, 2, 3, 4, 5, 6, 7};
     const std::uint32_t leaver = GENERATE(1U, 4U, 7U);
     auto fewer = nodes;
@@ -120,5 +120,5 @@ TEST_CASE("names: a member that goes or comes moves only its own names") {
         else
             REQUIRE(after == before);
     }
-    CHECK(moved > kNames / 14);  // it had a fair share
+    CHECK(moved > kNames / 14);  // the leaver had a fair share
 }

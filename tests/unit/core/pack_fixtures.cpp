@@ -6,7 +6,7 @@
 
 namespace lite_test {
 
-// Two LMRs; a write of 5 bytes to the one, a read of 7 of the other.
+// Two LMRs; a write of 5 bytes to one, and a read of 7 bytes of the other.
 Message pack() {
     lite_wire_pack head{};
     head.n_ranges = cpu_to_le32(2);
@@ -54,7 +54,7 @@ Message pack_reply(std::uint32_t status, std::uint32_t error) {
         FIELD(lite_wire_pack_reply, reserved, 1, kAllOnes),
         FIELD(lite_wire_pack_reply, error, 4096, kAllOnes),
         FIELD(lite_wire_pack_reply, status, LITE_WIRE_OP_DIFFERENT, LITE_WIRE_OP_BUSY, kAllOnes)};
-    // One or the other.
+    // Not both a status and an error.
     if (status)
         spoilers[2].refused.push_back(1);
     else

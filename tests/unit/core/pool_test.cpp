@@ -9,7 +9,7 @@ using namespace lite_test;
 
 namespace {
 
-// A pool, and what each uid has of it.
+// A pool, and the amount that each uid has taken.
 class Pool {
   public:
     explicit Pool(lite_pool_rule rule) : rule_(rule) {}
@@ -24,7 +24,7 @@ class Pool {
         return err;
     }
 
-    // One after the other, until it gets no more.
+    // Take one unit after the other until the pool refuses.
     std::uint64_t take_all(std::uint32_t uid) {
         std::uint64_t n = 0;
         while (take(uid, 1) == 0)
@@ -43,7 +43,7 @@ constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
-TEST_CASE("one user of a pool leaves as much to the next", "[pool]") {
+TEST_CASE("a user of a pool leaves as much to the next user", "[pool]") {
     Pool pool({.limit = 256, .reserve = 32, .uid_limit = 0});
 
     CHECK(pool.take_all(1000) == 112);
@@ -65,7 +65,7 @@ TEST_CASE("users that take in turns get equal parts of a pool", "[pool]") {
     CHECK(b == 100);
 }
 
-TEST_CASE("what is reserved is left when users have taken all they can", "[pool]") {
+TEST_CASE("the reserve is left when users have taken all they can", "[pool]") {
     Pool pool({.limit = 256, .reserve = 32, .uid_limit = 0});
 
     for (std::uint32_t uid = 1; uid < 1000; uid++)
@@ -75,7 +75,7 @@ TEST_CASE("what is reserved is left when users have taken all they can", "[pool]
     CHECK(pool.take(1000, 1) == -ENOSPC);
 }
 
-TEST_CASE("what root has beyond its reserve is not there for users", "[pool]") {
+TEST_CASE("root's use beyond the reserve reduces the part of users", "[pool]") {
     Pool pool({.limit = 100, .reserve = 10, .uid_limit = 0});
 
     CHECK(pool.take(0, 80) == 0);
@@ -93,7 +93,7 @@ TEST_CASE("a limit for each uid takes the place of an equal part", "[pool]") {
     CHECK(pool.take(1001, 10) == 0);
 }
 
-TEST_CASE("no amount is so large that it wraps round to fit a pool", "[pool]") {
+TEST_CASE("no amount is so large that it wraps and fits a pool", "[pool]") {
     Pool pool({.limit = most, .reserve = 0, .uid_limit = 0});
     Pool limited({.limit = most, .reserve = 0, .uid_limit = most});
 

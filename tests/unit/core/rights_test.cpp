@@ -12,14 +12,14 @@ namespace {
 constexpr std::uint32_t kOwner = 1000;
 constexpr std::uint32_t kGroup = 2000;
 
-// On this node, without grants, root trusted.
+// Rights on this node, without grants, with root trusted.
 std::uint32_t rights_of(const lite_cred* cred, std::uint32_t uid, std::uint32_t gid,
                         std::uint32_t mode) {
     const lite_acl acl{uid, gid, mode, 0, nullptr};
     return lite_rights_of(cred, 1, &acl, false);
 }
 
-// An LMR of kOwner's that others have grants on.
+// An LMR of kOwner, with grants to other users.
 struct Shared {
     std::vector<lite_grant> grants;
     std::uint32_t mode = 0600;
@@ -39,7 +39,7 @@ struct Bits {
     bool write;
 };
 
-// What POSIX.1-2017, 4.5 "File Access Permissions" says, put as a decision and not as shifts.
+// The rule of POSIX.1-2017, 4.5 "File Access Permissions", as decisions instead of shifts.
 std::uint32_t oracle(bool root, bool owner, bool in_group, Bits user, Bits group, Bits other) {
     if (root)
         return LITE_RIGHTS_ALL;
@@ -74,7 +74,7 @@ TEST_CASE("rights: the whole truth table") {
         cred.n_groups = 3;
         cred.groups[0] = 7;
         cred.groups[1] = supplementary ? kGroup : 8;
-        cred.groups[2] = kOwner;  // a group with the number of the user is another thing
+        cred.groups[2] = kOwner;  // a group with the owner's number must not count
         for (unsigned number = 0; number < 64; ++number) {
             const auto user = bits_of(number), group = bits_of(number >> 2),
                        other = bits_of(number >> 4);
@@ -97,7 +97,7 @@ TEST_CASE("rights: execute, set-id and sticky bits give nothing") {
     }
 }
 
-TEST_CASE("rights: a supplementary group counts wherever it stands, and only within the count") {
+TEST_CASE("rights: a supplementary group counts at every position within the count") {
     for (std::uint32_t at = 0; at < LITE_CRED_GROUPS; ++at) {
         lite_cred cred{1, 1, LITE_CRED_GROUPS, {}};
         cred.groups[at] = kGroup;
@@ -110,11 +110,11 @@ TEST_CASE("rights: a supplementary group counts wherever it stands, and only wit
     }
 }
 
-TEST_CASE("rights: who is in more groups than are told has what every class of them has") {
+TEST_CASE("rights: a caller with a full list of groups has only what group and others both have") {
     const lite_cred some{1, 1, LITE_CRED_GROUPS - 1, {}};
     const lite_cred full{1, 1, LITE_CRED_GROUPS, {}};
 
-    // A group that is to have less than others may be among those that were left out.
+    // The list may be cut off, and the LMR's group, with fewer rights than others, missing from it.
     CHECK(rights_of(&some, kOwner, kGroup, 0604) == LITE_RIGHT_READ);
     CHECK(rights_of(&full, kOwner, kGroup, 0604) == 0);
     CHECK(rights_of(&full, kOwner, kGroup, 0644) == LITE_RIGHT_READ);
@@ -122,8 +122,8 @@ TEST_CASE("rights: who is in more groups than are told has what every class of t
     CHECK(rights_of(&full, kOwner, kGroup, 0660) == 0);
 }
 
-TEST_CASE("rights: a count of groups beyond the array is not believed") {
-    // On the heap, so that the address sanitizer sees a read behind it.
+TEST_CASE("rights: a count of groups beyond the array is bounded") {
+    // On the heap, so that the address sanitizer sees a read behind the array.
     const auto cred = std::make_unique<lite_cred>();
     cred->uid = cred->gid = 1;
     std::fill(std::begin(cred->groups), std::end(cred->groups), 3U);
@@ -138,7 +138,7 @@ TEST_CASE("rights: an LMR of root belongs to root only") {
     const lite_cred root{0, 1, 0, {}};
     CHECK(rights_of(&stranger, 0, 0, 0600) == 0);
     CHECK(rights_of(&root, 0, 0, 0000) == LITE_RIGHTS_ALL);
-    // Being in group 0 is nothing special.
+    // Group 0 gives no special rights.
     const lite_cred wheel{1, 0, 0, {}};
     CHECK(rights_of(&wheel, kOwner, kGroup, 0660) == 0);
 }
@@ -153,7 +153,7 @@ TEST_CASE("rights: a grant is to one user, on one node or on all") {
     // A master is not a reader.
     CHECK(lmr.rights(6, 9) == LITE_RIGHT_MASTER);
     CHECK(lmr.rights(7, 2) == 0);
-    // A grant adds to what mode bits give, to the owner as well.
+    // A grant adds to the rights of the mode bits, also for the owner.
     lmr.mode = 0404;
     CHECK(lmr.rights(5, 1) == (LITE_RIGHT_READ | LITE_RIGHT_WRITE));
     CHECK(lmr.rights(kOwner, 3) ==
@@ -161,12 +161,12 @@ TEST_CASE("rights: a grant is to one user, on one node or on all") {
     CHECK(lmr.rights(kOwner, 2) == (LITE_RIGHT_READ | LITE_RIGHT_SHARE | LITE_RIGHT_MASTER));
 }
 
-TEST_CASE("rights: root that is squashed is nobody, with what was granted to it") {
+TEST_CASE("rights: squashed root has the rights of others, and its grants") {
     Shared lmr{{{0, 2, LITE_RIGHT_WRITE, 0}}, 0604};
     CHECK(lmr.rights(0, 2) == LITE_RIGHTS_ALL);
     CHECK(lmr.rights(0, 1, true) == LITE_RIGHT_READ);
     CHECK(lmr.rights(0, 2, true) == (LITE_RIGHT_READ | LITE_RIGHT_WRITE));
-    // Other users are who they are.
+    // Squashing does not change other users.
     CHECK(lmr.rights(kOwner, 1, true) == lmr.rights(kOwner, 1, false));
     // Groups of a squashed root do not count.
     const lite_cred root{0, kGroup, 1, {kGroup}};
@@ -185,7 +185,7 @@ TEST_CASE("rights: grants are found by user and node") {
     CHECK(lite_grant_find(&acl, 2, 5) == 3);
 }
 
-TEST_CASE("rights: who may grant what") {
+TEST_CASE("rights: the grants that a caller may make") {
     constexpr std::uint32_t plain = LITE_RIGHT_READ | LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC;
     for (std::uint32_t own = 0; own <= LITE_RIGHTS_ALL; ++own)
         for (std::uint32_t old = 0; old <= LITE_RIGHTS_ALL; ++old)
@@ -194,9 +194,9 @@ TEST_CASE("rights: who may grant what") {
                 for (std::uint32_t bit = 1; bit <= LITE_RIGHT_MASTER; bit <<= 1) {
                     const bool was = old & bit, is = now & bit;
                     if (was && !is)
-                        expected = false;  // only a master takes away
+                        expected = false;  // only a master may revoke rights
                     if (is && !was && !(own & bit & plain))
-                        expected = false;  // nobody gives what he has not
+                        expected = false;  // the granter lacks this right
                 }
                 expected = (expected && (own & LITE_RIGHT_SHARE)) || (own & LITE_RIGHT_MASTER);
                 CAPTURE(own, old, now);

@@ -9,7 +9,7 @@ using namespace lite_test;
 
 namespace {
 
-// A ring, and beside it what must be true of it.
+// A ring, and a model of it for comparison.
 class Ring {
   public:
     Ring(std::uint32_t units, std::uint32_t chunk)
@@ -17,7 +17,7 @@ class Ring {
         lite_ring_map_init(&map_, units, chunk, bits_.data());
     }
 
-    // Whether there is room, and it was given soundly.
+    // Takes a record. Checks that it is free and in one chunk. False: the ring has no room.
     bool take(std::uint32_t n) {
         const bool room = has_room(n);
         const auto at = lite_ring_take(&map_, n);
@@ -48,7 +48,7 @@ class Ring {
 
     std::size_t records() const { return records_.size(); }
 
-    // All that is not taken, and no more, is free: word by word.
+    // Does every bit of the map agree with the model?
     bool agrees() const {
         for (std::uint32_t i = 0; i < taken_.size(); i++) {
             if ((bits_[i / 64] >> i % 64 & 1) != (taken_[i] ? 1U : 0U))
@@ -95,18 +95,18 @@ TEST_CASE("ring: records follow each other, and come around") {
     CHECK(!ring.take(1));
 }
 
-TEST_CASE("ring: room before and behind the place to look first") {
+TEST_CASE("ring: room before and behind the start of the search") {
     Ring ring(100, 100);
     CHECK(ring.take(40));
     CHECK(ring.take(40));
     ring.give(0);
-    // [0, 40) and [80, 100) are free, and it looks at 80 first.
+    // [0, 40) and [80, 100) are free, and the search starts at 80.
     CHECK(ring.take(20));
     CHECK(ring.take(40));
     CHECK(!ring.take(1));
 }
 
-TEST_CASE("ring: whatever is taken and given, it is sound and finds room if there is any") {
+TEST_CASE("ring: after any records taken and freed it is sound, and finds room if there is any") {
     std::mt19937_64 random(seed());
     for (const auto& [units, chunk] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{
              {64, 64}, {1, 1}, {1088, 1088}, {3264, 1088}, {512, 64}, {190, 95}, {2048, 512}}) {
@@ -126,7 +126,7 @@ TEST_CASE("ring: whatever is taken and given, it is sound and finds room if ther
     }
 }
 
-TEST_CASE("ring: what can be a record") {
+TEST_CASE("ring: the valid records") {
     CHECK(lite_ring_record_check(128, 64, 0, 64) == 0);
     CHECK(lite_ring_record_check(128, 64, 127, 64) == 0);
     CHECK(lite_ring_record_check(128, 64, 127, 65) == -EPROTO);
@@ -139,10 +139,10 @@ TEST_CASE("ring: what can be a record") {
     CHECK(lite_ring_record_check(128, 64, ~0U, 64) == -EPROTO);
 }
 
-TEST_CASE("ring: the window is never taken by few") {
+TEST_CASE("ring: a few calls never take the whole window") {
     std::uint32_t left = 256;
     std::vector<std::uint32_t> taken;
-    // Each takes all it gets.
+    // Each ring takes as much as it can get.
     while (left) {
         std::uint32_t has = 0;
         for (; has < LITE_RPC_DEPTH && lite_window_has_room(has, left); left--)
@@ -156,7 +156,7 @@ TEST_CASE("ring: the window is never taken by few") {
     CHECK_FALSE(lite_window_has_room(0, 0));
 }
 
-TEST_CASE("ring: immediates come back as they were") {
+TEST_CASE("ring: immediates survive the round trip") {
     for (const auto kind : {LITE_IMM_RPC_REQUEST, LITE_IMM_RPC_REPLY, LITE_IMM_RPC_DONE}) {
         for (const std::uint32_t ring : {0U, 1U, 4095U}) {
             for (const std::uint32_t at : {0U, 1U, 65535U}) {
@@ -177,7 +177,7 @@ TEST_CASE("ring: immediates come back as they were") {
         CHECK(!lite_imm_is_ring(kind << 28));
 }
 
-TEST_CASE("ring: a DONE is of one message") {
+TEST_CASE("ring: a DONE belongs to one message") {
     constexpr std::uint64_t seq = 0x123456789abc;
     for (std::uint16_t slot = 0; slot < LITE_RPC_DEPTH; slot++) {
         const auto at = lite_imm_done(slot, seq);
@@ -211,20 +211,23 @@ TEST_CASE("wire: headers of records") {
         CHECK(refused(good, is_request, [](auto& h) { h.reserved[0] = 1; }));
         CHECK(refused(good, is_request, [](auto& h) { h.reserved[1] = 1; }));
         CHECK(refused(good, is_request, [](auto& h) { h.flags = cpu_to_le32(4); }));
-        CHECK(refused(good, is_request, [](auto& h) { h.status = LITE_RPC_STATUSES; }));
     }
     CHECK(refused(request, true, [](auto& h) { h.room = cpu_to_le32(LITE_RPC_BYTES_MAX + 1); }));
     CHECK(refused(request, true, [](auto& h) { h.length = cpu_to_le32(LITE_RPC_BYTES_MAX + 1); }));
     CHECK(refused(reply, false, [](auto& h) { h.uid = cpu_to_le32(1); }));
+    CHECK(refused(reply, false, [](auto& h) { h.status = LITE_RPC_STATUSES; }));
+    CHECK(refused(request, true, [](auto& h) { h.status = LITE_PRIORITY_MAX + 1; }));
+    request.status = LITE_PRIORITY_MAX;
+    CHECK(lite_wire_rpc_check(&request, true) == 0);
 
-    // By reference they may be longer.
+    // Requests and replies by reference may be longer.
     const auto bulk = cpu_to_le32(LITE_RPC_F_BULK);
     request.flags = bulk;
     request.room = request.length = cpu_to_le32(LITE_RPC_BULK_MAX);
     CHECK(lite_wire_rpc_check(&request, true) == 0);
     CHECK(refused(request, true, [](auto& h) { h.room = cpu_to_le32(LITE_RPC_BULK_MAX + 1); }));
     CHECK(refused(request, true, [](auto& h) { h.length = cpu_to_le32(LITE_RPC_BULK_MAX + 1); }));
-    // Only of a reply that there is can be said where it is.
+    // The flag is valid only for a reply that has bytes.
     reply.flags = bulk;
     reply.length = cpu_to_le32(1);
     CHECK(lite_wire_rpc_check(&reply, false) == 0);
@@ -254,33 +257,33 @@ TEST_CASE("wire: lists of chunks") {
     CHECK(check({mb}, {}, 1 << 20, 100) == 0);
     CHECK(check({mb, page}, {page, mb}, (1 << 20) + 4096, (1 << 20) + 4096) == 0);
     CHECK(check({}, {mb}, LITE_RPC_BYTES_MAX, 1 << 20) == 0);
-    // A list of nothing; and what is neither in chunks nor in the record.
+    // An empty list; then a request and a reply that fit neither the chunks nor the record.
     CHECK(check({}, {}, 1, 1) == -EPROTO);
     CHECK(check({}, {mb}, LITE_RPC_BYTES_MAX + 1, 1) == -EPROTO);
     CHECK(check({mb}, {}, 1, LITE_RPC_BYTES_MAX + 1) == -EPROTO);
-    // Too little.
+    // Chunks that are too short.
     CHECK(check({mb}, {}, (1 << 20) + 1, 0) == -EPROTO);
     CHECK(check({mb}, {page}, 1, 4097) == -EPROTO);
-    // What is no chunk.
+    // Invalid chunks.
     CHECK(check({chunk(0, 4096), mb}, {}, 1, 0) == -EPROTO);
     CHECK(check({mb, chunk(4096, 0)}, {}, 1, 0) == -EPROTO);
     CHECK(check({mb}, {chunk(4096, 4096, 1)}, 1, 0) == -EPROTO);
-    // As many as can be do not overflow.
+    // The largest list does not overflow the sum.
     CHECK(check(std::vector(LITE_RPC_BULK_CHUNKS_MAX, chunk(4096, UINT32_MAX)), {},
                 LITE_RPC_BULK_MAX, 0) == 0);
 }
 
-TEST_CASE("wire: what of a call goes through the ring") {
-    // As ever, if it is short.
+TEST_CASE("wire: the part of a call that goes through the ring") {
+    // All of a short call.
     CHECK(lite_rpc_body_max(100, 4096) == 4096);
     CHECK(lite_rpc_body_max(LITE_RPC_BYTES_MAX, 1) == LITE_RPC_BYTES_MAX);
     CHECK(lite_rpc_body_bytes(100, 200, 0, 0, 0) == 200);
     CHECK(lite_rpc_body_bytes(300, 200, 0, 0, 0) == 300);
-    // The list instead of the request; of a reply what can be short.
+    // The list instead of a long request; room for a short reply instead of a long one.
     CHECK(lite_rpc_body_bytes(1 << 20, 200, lite_rpc_list_bytes(1), 1, 0) == 200);
     CHECK(lite_rpc_body_bytes(1 << 20, 0, lite_rpc_list_bytes(1), 1, 0) == lite_rpc_list_bytes(1));
     CHECK(lite_rpc_body_bytes(100, 1 << 20, lite_rpc_list_bytes(1), 0, 1) == LITE_RPC_BULK_INLINE);
-    // The longest of all fits.
+    // The longest call fits.
     const auto most = lite_rpc_body_max(LITE_RPC_BULK_MAX, 0);
     const auto list = lite_rpc_list_bytes(2 * LITE_RPC_BULK_CHUNKS_MAX);
     CHECK(lite_rpc_body_bytes(LITE_RPC_BYTES_MAX, LITE_RPC_BULK_MAX, list, 0, 1) == most);

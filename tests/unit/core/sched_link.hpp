@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A scheduler in the hands of a test; and a simulated link with one in front of it, and sources
-// that load it: for the tests of core/sched.c and for sched-sim.
+// Fixtures for the tests of core/sched.c and for sched-sim: a scheduler that a test drives by hand,
+// and a simulated link behind a scheduler, with sources that load it.
 #pragma once
 
 extern "C" {
@@ -28,7 +28,7 @@ constexpr std::uint64_t kSecond = 1000 * kMs;
 constexpr std::uint32_t kSlice = 64 << 10;
 constexpr std::uint32_t kQuantum = (64 + 8) << 10;
 
-// As the module's: 64 KB slices, operations that cost as much as 8 KB.
+// The module's values: 64 KB slices, and each operation costs as much as 8 KB.
 inline lite_sched_conf sched_conf(lite_sched_mode mode = LITE_SCHED_FAIR) {
     return {.mode = mode,
             .slice = 64 << 10,
@@ -37,7 +37,7 @@ inline lite_sched_conf sched_conf(lite_sched_mode mode = LITE_SCHED_FAIR) {
             .age_ns = 10 * kMs};
 }
 
-// A scheduler whose posters and device are the test.
+// A scheduler with the test as its posters and its device.
 class Sched {
   public:
     explicit Sched(lite_sched_mode mode = LITE_SCHED_FAIR) {
@@ -69,7 +69,7 @@ class Sched {
             lite_sched_done(&s, &flight, now);
     }
 
-    // Complete what has passed by.
+    // Complete the operations that have passed by.
     void empty() {
         lite_sched_flight flight{};
         flight.cost = kQuantum;
@@ -79,7 +79,7 @@ class Sched {
 
     lite_sched_item* pop() { return lite_sched_pop(&s, now); }
 
-    // Take the next, and complete it at once.
+    // Take the next item, and complete it at once.
     lite_sched_item* serve() {
         auto* item = pop();
         if (item)
@@ -96,12 +96,13 @@ class Sched {
     int passed_ = 0;
 };
 
-// Queue pairs that a device serves in turn, an item at a time, and completes some time later.
+// A device that serves its queue pairs in turn, one item each, and completes each item after a
+// delay.
 struct LinkModel {
     double bytes_per_ns = 1.25;  // 10 Gb/s
-    double op_bytes = 8 << 10;   // as long an operation takes besides
+    double op_bytes = 8 << 10;   // fixed cost of an operation, as bytes
     std::uint64_t delay = 10 * kUs;
-    std::uint64_t jitter = 0;  // up to so much more, in order
+    std::uint64_t jitter = 0;  // most extra delay; completions stay in order
     std::uint32_t queue_pairs = 1;
 };
 
@@ -111,10 +112,10 @@ class SchedSim {
         lite_sched_tenant* tenant;
         std::uint32_t prio = LITE_SCHED_CLASS_DEFAULT;
         std::uint32_t bytes = 64 << 10;
-        std::uint32_t depth = 1;  // operations that it keeps under way
-        std::uint64_t pause = 0;  // on average, before the next one; exponential
-        std::uint64_t from = 0;   // when it begins
-        // Of completed ones:
+        std::uint32_t depth = 1;  // operations under way
+        std::uint64_t pause = 0;  // mean pause before the next operation; exponential
+        std::uint64_t from = 0;   // time of the first operation
+        // Of completed operations:
         std::uint64_t done_bytes = 0;
         std::uint64_t done_ops = 0;
         bool record = false;
@@ -154,9 +155,9 @@ class SchedSim {
         now = until;
     }
 
-    // Change the link as it runs.
+    // Changes take effect while the link runs.
     LinkModel& model() { return model_; }
-    // What the link has sent, in the currency of its time.
+    // Bytes that the link has sent, fixed costs included.
     double sent() const { return sent_; }
 
     lite_sched sched{};
@@ -172,7 +173,7 @@ class SchedSim {
     };
     struct Event {
         std::uint64_t when;
-        std::uint64_t number;  // those of one time run in order
+        std::uint64_t number;  // events of the same time run in this order
         std::function<void()> run;
         bool operator<(const Event& other) const {
             return std::pair(when, number) > std::pair(other.when, other.number);
@@ -213,7 +214,7 @@ class SchedSim {
             serve();
     }
 
-    // The next queue pair's first.
+    // Send the first item of the next queue pair.
     void serve() {
         for (std::uint32_t i = 0; i < pairs_.size(); i++) {
             turn_ = (turn_ + 1) % static_cast<std::uint32_t>(pairs_.size());
@@ -278,7 +279,7 @@ inline std::uint64_t percentile(std::vector<std::uint64_t> values, double part) 
     return values[static_cast<std::size_t>(part * static_cast<double>(values.size() - 1))];
 }
 
-// 1: all alike; 1 / n: one has everything.
+// Jain's fairness index. 1: equal shares; 1 / n: one share is everything.
 inline double jain(const std::vector<double>& shares) {
     double sum = 0;
     double squares = 0;

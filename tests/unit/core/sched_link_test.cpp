@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the scheduler's policy promises of shares, delays and the window, on a simulated link; and
+// The scheduler's guarantees for shares, delays and the window, on a simulated link; and wake-ups
 // between threads.
 #include "sched_link.hpp"
 #include "support.hpp"
@@ -28,7 +28,7 @@ Urgent urgent_beside_stream(lite_sched_mode mode, const LinkModel& model) {
     sim.add({.tenant = sim.tenant(100), .depth = 64});
     const auto& urgent = sim.add(
         {.tenant = sim.tenant(100), .prio = 0, .bytes = 64, .pause = 2 * kMs, .record = true});
-    // With the same number of slices whatever the rate.
+    // The same number of slices at every rate.
     const auto span = static_cast<std::uint64_t>(0.4e9 / model.bytes_per_ns) + kSecond / 10;
     sim.run(span / 2);
     const auto early = sim.sent();
@@ -42,14 +42,14 @@ Urgent urgent_beside_stream(lite_sched_mode mode, const LinkModel& model) {
 TEST_CASE("sched: shares are within 5 % of the weights over any second") {
     const auto weights = {10U, 25U, 64U, 100U, 100U, 130U, 250U, 511U, 512U, 999U, 1000U};
     const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-    // Large ones by bytes, small ones by number.
+    // Bytes decide for large operations, their number for small ones.
     for (const std::uint32_t bytes : {kSlice, 64U, 5000U}) {
         CAPTURE(bytes, seed());
         SchedSim sim(sched_conf(), {.bytes_per_ns = bytes == kSlice ? 2.5 : 0.6}, seed());
         std::vector<SchedSim::Source*> sources;
         std::uint32_t depth = 20;
         for (const auto weight : weights) {
-            // Threads are no shares.
+            // The number of threads must not change the share.
             sources.push_back(&sim.add({.tenant = sim.tenant(weight),
                                         .bytes = bytes,
                                         .depth = depth = depth == 40 ? 20 : 40}));
@@ -88,7 +88,7 @@ TEST_CASE("sched: weights 1:3 share 0.25 to 0.75, large beside small") {
     CHECK(std::abs(cost_one / (cost_one + cost_three) - 0.25) < 0.005);
 }
 
-TEST_CASE("sched: of 16 equal tenants the one with 64 threads gets no more") {
+TEST_CASE("sched: of 16 equal tenants, the tenant with 64 threads gets no more") {
     for (const std::uint32_t bytes : {kSlice, 64U}) {
         SchedSim sim(sched_conf(), {.delay = 2 * kUs}, seed());
         std::vector<const SchedSim::Source*> sources;
@@ -140,14 +140,14 @@ TEST_CASE("sched: the window follows the link") {
     sim.run(2 * kSecond);
     const auto fast = sim.sched.limit;
     CHECK(sim.sent() - early >= 0.99 * 1.25e9);
-    // Nine and a half quanta fill the pipe.
+    // The pipe holds nine and a half quanta.
     CHECK(fast >= 9 * kQuantum);
     CHECK(fast <= 13 * kQuantum);
     sim.model().bytes_per_ns = 0.125;
     sim.run(4 * kSecond);
     CAPTURE(sim.sched.limit);
     CHECK(sim.sched.limit <= 4 * kQuantum);
-    // A longer way is noticed when the base of the latency is measured anew.
+    // The scheduler notices a longer delay when it measures the base latency again.
     sim.model().bytes_per_ns = 1.25;
     sim.model().delay = kMs;
     sim.run(13 * kSecond);
@@ -156,7 +156,7 @@ TEST_CASE("sched: the window follows the link") {
     CHECK(sim.sched.limit <= 25 * kQuantum);
 }
 
-TEST_CASE("sched: what stood in a longer queue is no base of the latency") {
+TEST_CASE("sched: an operation posted before the base latency restarts is no sample of it") {
     Sched t;
     auto& a = t.tenant();
     t.push(a, 0);
@@ -175,7 +175,7 @@ TEST_CASE("sched: what stood in a longer queue is no base of the latency") {
     CHECK(t.s.based[1] == 1);
 }
 
-TEST_CASE("sched: sizes without a base get one, operations that passed by are no reason") {
+TEST_CASE("sched: sizes without a base latency get one; operations that passed by do not count") {
     Sched t;
     auto& a = t.tenant();
     const auto serve = [&](std::uint32_t bytes, int n) {
@@ -192,7 +192,7 @@ TEST_CASE("sched: sizes without a base get one, operations that passed by are no
     const auto limit = t.s.limit;
     CHECK(t.s.based[1] == 16);
     CHECK(limit > kQuantum);
-    // Only what had passed by completes while something waits.
+    // While an item waits, only operations that had passed by complete.
     for (int i = 0; i < 10; i++)
         serve(kSlice, 1);
     CHECK(t.s.based[1] == 16);
@@ -202,11 +202,11 @@ TEST_CASE("sched: sizes without a base get one, operations that passed by are no
     CHECK(t.s.based[1] == 0);
 }
 
-TEST_CASE("sched: a device that runs dry gets more, whatever the latency tells") {
+TEST_CASE("sched: a device that runs dry gets a larger window, whatever the latency") {
     SchedSim sim(sched_conf(), {.delay = kUs}, seed());
     sim.add({.tenant = sim.tenant(100), .depth = 64});
     sim.run(kSecond);
-    // All of a sudden it seems that there is a long queue.
+    // Suddenly the latency looks like that of a long queue.
     sim.model().delay = 200 * kUs;
     sim.run(2 * kSecond);
     const auto before = sim.sent();
@@ -232,7 +232,7 @@ TEST_CASE("sched: the window is never more than allowed, nor less than a quantum
 }
 
 TEST_CASE("sched: sw-pri holds the low classes back while the high ones are loaded") {
-    // Saturated by high classes alone: the low ones keep what a quantum in flight moves.
+    // High classes alone saturate the link: the low classes keep one quantum in flight.
     LinkModel model{.queue_pairs = 4};
     std::uint64_t high_bytes[LITE_SCHED_MODES] = {};
     std::uint64_t low_bytes[LITE_SCHED_MODES] = {};
@@ -255,10 +255,10 @@ TEST_CASE("sched: sw-pri holds the low classes back while the high ones are load
         CHECK(bytes > 0);
 }
 
-TEST_CASE("sched: sw-pri gives the low classes everything while nothing is high") {
+TEST_CASE("sched: sw-pri gives the low classes everything while the high classes are idle") {
     SchedSim sim(sched_conf(LITE_SCHED_SW_PRI), {.delay = 50 * kUs}, seed());
     const auto& low = sim.add({.tenant = sim.tenant(100), .prio = 7, .depth = 64});
-    // Later something high, so little that the latency alone tells.
+    // Later a high class has so few operations that only their latency shows the load.
     const auto& high = sim.add({.tenant = sim.tenant(100),
                                 .prio = 0,
                                 .bytes = 64,
@@ -289,7 +289,7 @@ TEST_CASE("sched: between threads no wake-up is lost") {
             reinterpret_cast<Post*>(reinterpret_cast<char*>(item) - offsetof(Post, item))
                 ->granted.store(true);
     };
-    // Each posts and completes its own, one after the other.
+    // Each thread posts and completes its own operations, one after the other.
     const auto poster = [&](lite_sched_tenant& tenant, std::uint32_t bytes) {
         const auto cost = lite_sched_cost(&t.s, bytes, 1);
         for (int i = 0; i < 20000; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What must be true of the scheduler whatever happens: a million random steps beside a model of the
-// rules, which knows nothing of slots and strata. Documentation/scheduling.rst has the bounds.
+// Invariants of the scheduler: a million random steps, compared with a model of the rules that has
+// no slots and strata. Documentation/scheduling.rst has the bounds.
 #include "sched_link.hpp"
 #include "support.hpp"
 
@@ -15,7 +15,7 @@ using namespace lite_test;
 
 namespace {
 
-// Not Catch's: there are some millions of them.
+// Catch2's macros would be too slow: there are millions of these checks.
 #define MUST(...)                                                                         \
     do {                                                                                  \
         if (!(__VA_ARGS__))                                                               \
@@ -33,7 +33,7 @@ class Property {
         conf.age_ns = age_;
         conf.window_max = window_max_;
         lite_sched_init(&s_, &conf);
-        // Virtual time wraps soon.
+        // Virtual time wraps soon after the start.
         for (auto& of : s_.classes)
             of.vtime = 0 - (std::uint64_t{1} << 44);
         for (auto& tenant : tenants_)
@@ -60,7 +60,7 @@ class Property {
         drain();
     }
 
-    // As parts of what is allowed.
+    // As fractions of the bounds.
     double worst_gap = 0;
     double worst_wait = 0;
     std::uint64_t passed = 0;
@@ -73,15 +73,15 @@ class Property {
         lite_sched_flight flight{};
         std::size_t tenant = 0;
         std::uint32_t prio = 0;
-        std::uint64_t served_before = 0;  // of its class, when it began to wait
-        std::uint64_t ahead = 0;          // of its queue, itself included
-        bool bounded = true;              // no weight has changed meanwhile
+        std::uint64_t served_before = 0;  // cost served of its class when it began to wait
+        std::uint64_t ahead = 0;          // cost ahead in its queue, its own included
+        bool bounded = true;              // no weight has changed while it waited
     };
     struct Class {
-        std::uint64_t since = 0;  // when it last had a quantum, or began to wait
+        std::uint64_t since = 0;  // time of its last quantum, or when it began to wait
         std::uint64_t spent = 0;
         std::uint64_t served = 0;
-        std::uint64_t risen_at = 0;  // completed cost when it reached the top; 0: it has not
+        std::uint64_t risen_at = 0;  // completed cost when it reached the top, + 1; 0: not there
         std::size_t waiting = 0;
     };
 
@@ -90,21 +90,21 @@ class Property {
                                                         : 1 + random_() % LITE_SCHED_WEIGHT_MAX);
     }
 
-    // How busy it is, which classes and sizes there are, how fast the device is.
+    // Changes the load, the classes and sizes in use, and the speed of the device.
     void new_regime() {
         submits_ = 30 + random_() % 60;
         classes_ = random_() % 3 ? 8 : 1 + random_() % 8;
         high_ = random_() % 2;
         sizes_ = random_() % 3;
         ns_per_kb_ = 50 + random_() % 2000;
-        // Weights change while their tenants wait, too.
+        // Weights also change while their tenants wait.
         for (std::size_t i = 0; i < kTenants; i++) {
             if (random_() % 4 == 0)
                 lite_sched_set_weight(&s_, &tenants_[i], random_weight());
         }
         for (auto& poster : posters_)
             poster.bounded = false;
-        // And old debts are in the old currency.
+        // The bound does not hold while costs from before the change are still unsettled.
         unsettled_ = step_ + 2500;
     }
 
@@ -124,7 +124,7 @@ class Property {
         MUST(cost >= (8 << 10) && cost <= kQuantum);
         free_.pop_back();
         if (lite_sched_try(&s_, cost)) {
-            // Not if anything waits, nor if there is no room.
+            // Only if no item waits, and the window has room.
             MUST(waiting_ == 0);
             MUST(in_flight_ + cost <= static_cast<std::uint64_t>(s_.limit));
             poster.flight = {};
@@ -160,7 +160,7 @@ class Property {
         while (auto* item = lite_sched_pop(&s_, now_))
             granted(
                 *reinterpret_cast<Poster*>(reinterpret_cast<char*>(item) - offsetof(Poster, item)));
-        // Work conserving: what waits does so for room that a quantum would not leave.
+        // Work conserving: items wait only while the window has no room for a quantum.
         if (waiting_)
             MUST(in_flight_ > 0 && in_flight_ + kQuantum > static_cast<std::uint64_t>(s_.limit));
     }
@@ -177,7 +177,7 @@ class Property {
         // First in, first out.
         MUST(!queue.empty() && queue.front() == &poster);
         queue.pop_front();
-        // No inversion: whatever is higher had less right to it.
+        // No inversion: no other waiting class is before this one.
         for (std::uint32_t other = 0; other < LITE_SCHED_CLASSES; other++) {
             if (other == prio || !of_[other].waiting)
                 continue;
@@ -185,10 +185,10 @@ class Property {
             MUST(prio > other || level(prio) < level(other));
             inversions += other < prio;
         }
-        // The window, and the reserve of what is high.
+        // The window, and the reserve of high classes.
         const auto reserve = level(prio) < LITE_SCHED_LOW ? kQuantum : 0;
         MUST(in_flight_ + cost <= static_cast<std::uint64_t>(s_.limit) + reserve);
-        // No starvation: of a tenant in its class,
+        // No starvation of a tenant within its class.
         if (poster.bounded) {
             double weights = 0;
             for (const auto& tenant : tenants_)
@@ -200,7 +200,7 @@ class Property {
             worst_wait = std::max(worst_wait, took / allowed);
             MUST(took <= allowed);
         }
-        // and of a class.
+        // check() looks for starvation of a class.
         of.served += cost;
         of.spent += cost;
         of.waiting--;
@@ -267,7 +267,7 @@ class Property {
                 of.risen_at = 0;
                 continue;
             }
-            // At the top it gets a quantum before this has completed.
+            // A class at the top gets a quantum before this much cost has completed.
             if (!of.risen_at)
                 of.risen_at = completed_ + 1;
             const auto allowed = window_max_ + 17.0 * kQuantum;
@@ -341,7 +341,7 @@ TEST_CASE("sched: a million random steps keep to the rules") {
         static_cast<unsigned long long>(property.passed),
         static_cast<unsigned long long>(property.waited), property.worst_gap, property.worst_wait,
         static_cast<unsigned long long>(property.inversions));
-    // All of it has happened.
+    // The random steps must have covered every case.
     CHECK(property.passed > 20000);
     CHECK(property.waited > 200000);
     CHECK(property.inversions > 1000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// sched-sim: simulates a thousand tenants on one link of 10 Gb/s with core/sched.c in front of it.
-// Prints a gnuplot script; with --table, figures. Documentation/scheduling.rst shows both:
+// sched-sim: simulates a thousand tenants on one link of 10 Gb/s behind core/sched.c. Prints a
+// gnuplot script; with --table, figures. Documentation/scheduling.rst shows both:
 //
 //     for plot in shares delays; do sched-sim $plot | gnuplot; done
 #include "sched_link.hpp"
@@ -22,8 +22,8 @@ struct Tenant {
     double share;  // of the link
 };
 
-// One tenant in four has small operations; weights are 1 to 1000, as many of each magnitude, and
-// every tenth has sixteen times as many threads as the others.
+// One tenant in four has small operations. Weights are 1 to 1000, with as many tenants in each
+// order of magnitude. Every tenth tenant has sixteen times as many threads as the others.
 std::vector<Tenant> shares(lite_sched_mode mode) {
     SchedSim sim(sched_conf(mode), {}, 18);
     std::mt19937_64 random(18);
@@ -55,7 +55,7 @@ void plot_shares() {
     double total = 0;
     for (const auto& [name, mode] :
          {std::pair{"none", LITE_SCHED_NONE}, {"fair", LITE_SCHED_FAIR}}) {
-        // As few points as are seen: mean, least and most of each ninth of a magnitude.
+        // Few points, for a readable plot: mean, least and most of each ninth of a magnitude.
         std::map<int, std::vector<std::pair<double, double>>> points;
         total = 0;
         for (const auto& tenant : shares(mode)) {
@@ -87,7 +87,7 @@ void plot_shares() {
         total);
 }
 
-// Urgent operations of 64 bytes of one tenant beside 999 that stream.
+// Urgent operations of 64 bytes of one tenant, beside 999 tenants that stream.
 std::vector<std::uint64_t> delays(lite_sched_mode mode, std::uint32_t queue_pairs, double* used) {
     SchedSim sim(sched_conf(mode), {.queue_pairs = queue_pairs}, 18);
     for (std::size_t i = 1; i < kTenants; i++)
@@ -152,7 +152,7 @@ void table() {
             weights += tenant.weight;
         for (const auto& tenant : all) {
             parts.push_back(tenant.share * weights / tenant.weight);
-            // The lightest ones have but a few slices in a minute.
+            // The lightest tenants have only a few slices in a minute.
             if (tenant.weight >= 10)
                 worst = std::max(worst, std::abs(parts.back() - 1));
         }

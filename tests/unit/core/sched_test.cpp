@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The scheduler's policy, case by case. sched_link_test.cpp has what it promises on a link,
-// sched_property_test.cpp what must be true of any sequence of calls.
+// The scheduler's policy, case by case. sched_link_test.cpp tests its guarantees on a link,
+// sched_property_test.cpp the invariants of any sequence of calls.
 #include "sched_link.hpp"
 #include "support.hpp"
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 using namespace lite_test;
@@ -27,7 +28,7 @@ TEST_CASE("sched: with nothing waiting and room, an operation passes by") {
     CHECK(lite_sched_try(&t.s, lite_sched_cost(&t.s, 64, 1)));
 }
 
-TEST_CASE("sched: none passes by what waits, and the last that leaves opens the gate") {
+TEST_CASE("sched: no operation passes a waiting item, and the last item opens the gate") {
     Sched t;
     auto& a = t.tenant();
     t.fill();
@@ -42,7 +43,7 @@ TEST_CASE("sched: none passes by what waits, and the last that leaves opens the 
     CHECK(lite_sched_try(&t.s, 1));
 }
 
-TEST_CASE("sched: leaving tells when something waits") {
+TEST_CASE("sched: lite_sched_leave() reports waiting items") {
     Sched t;
     auto& a = t.tenant();
     t.fill();
@@ -53,13 +54,13 @@ TEST_CASE("sched: leaving tells when something waits") {
     CHECK(lite_sched_leave(&t.s, &passed));
     lite_sched_done(&t.s, &passed, t.now);
     REQUIRE(t.pop() == &item);
-    // What was taken out is always counted out.
+    // An item that was taken out always needs lite_sched_done().
     CHECK(lite_sched_leave(&t.s, &item.flight));
     lite_sched_done(&t.s, &item.flight, t.now);
     CHECK(a.stats.in_flight == 0);
 }
 
-TEST_CASE("sched: what an operation costs") {
+TEST_CASE("sched: the cost of an operation") {
     Sched t;
     CHECK(lite_sched_cost(&t.s, 0, 1) == 8 << 10);
     CHECK(lite_sched_cost(&t.s, kSlice, 1) == kQuantum);
@@ -68,7 +69,7 @@ TEST_CASE("sched: what an operation costs") {
     CHECK(lite_sched_cost(&t.s, UINT32_MAX, UINT32_MAX) == kQuantum);
 }
 
-TEST_CASE("sched: the highest class first; within it and a tenant, first in, first out") {
+TEST_CASE("sched: the highest class goes first; a tenant's items of a class stay in order") {
     Sched t;
     auto& a = t.tenant();
     t.fill();
@@ -102,7 +103,7 @@ TEST_CASE("sched: a class rises by one per interval, for a quantum") {
     t.now += 3 * kAge - 1;
     CHECK(serves(high));
     t.now += 1;
-    // Both are at level 2, or class 2 would be higher if it were not at the top already.
+    // Both classes are at level 2 now: the class that has risen further goes first.
     for (int i = 0; i < 9; i++)
         CHECK(serves(low));
     CHECK(serves(high));
@@ -117,7 +118,7 @@ TEST_CASE("sched: a class rises by one per interval, for a quantum") {
     CHECK(t.serve() == nullptr);
 }
 
-TEST_CASE("sched: a class that has just come has not waited") {
+TEST_CASE("sched: a class begins to age with its first waiting item") {
     Sched t;
     auto& a = t.tenant();
     t.fill();
@@ -219,7 +220,7 @@ TEST_CASE("sched: no tenant gets two quanta ahead of another") {
     }
 }
 
-TEST_CASE("sched: what waits can be removed, from anywhere") {
+TEST_CASE("sched: a waiting item can be removed from any position") {
     Sched t;
     auto& a = t.tenant();
     auto& b = t.tenant(7);
@@ -240,20 +241,18 @@ TEST_CASE("sched: what waits can be removed, from anywhere") {
     CHECK(a.stats.slices == 1);
 }
 
-TEST_CASE("sched: at the end of a connection all that waits is found") {
+TEST_CASE("sched: at the end of a connection every waiting item can be removed") {
     Sched t;
-    CHECK(lite_sched_any(&t.s) == nullptr);
     auto& a = t.tenant();
     auto& b = t.tenant(900);
     t.fill();
+    std::vector<lite_sched_item*> items;
     for (std::uint32_t i = 0; i < 50; i++)
-        t.push(i % 3 ? a : b, i % 8, i);
-    int found = 0;
-    while (auto* item = lite_sched_any(&t.s)) {
+        items.push_back(&t.push(i % 3 ? a : b, i % 8, i));
+    for (auto* item : items)
         lite_sched_remove(&t.s, item);
-        found++;
-    }
-    CHECK(found == 50);
+    CHECK(t.s.queued == 0);
+    CHECK(t.pop() == nullptr);
     t.empty();
     CHECK(atomic64_read(&t.s.room) == t.s.limit);
 }
@@ -281,7 +280,7 @@ TEST_CASE("sched: a low class that has risen exceeds the window, too") {
     CHECK(t.pop() != nullptr);
 }
 
-TEST_CASE("sched: how long it waited is counted by powers of two") {
+TEST_CASE("sched: waiting times are counted by powers of two") {
     for (const auto& [waited, bucket] : std::vector<std::pair<std::uint64_t, std::size_t>>{
              {0, 0},
              {999, 0},
@@ -350,7 +349,7 @@ TEST_CASE("sched: a new weight counts at once") {
     t.empty();
     while (t.serve()->flight.tenant != &a) {
     }
-    // It would have to wait for a thousand slices of the other.
+    // With its old weight it would have to wait for a thousand slices of the other tenant.
     lite_sched_set_weight(&t.s, &a, 1000);
     int served = 0;
     for (int i = 0; i < 20; i++)
@@ -359,7 +358,7 @@ TEST_CASE("sched: a new weight counts at once") {
     CHECK(served <= 11);
 }
 
-TEST_CASE("sched: a tenant that was away while virtual time wrapped is as any other") {
+TEST_CASE("sched: a tenant that was idle while virtual time wrapped is like any other") {
     Sched t;
     auto& a = t.tenant();
     auto& b = t.tenant();
@@ -377,7 +376,7 @@ TEST_CASE("sched: a tenant that was away while virtual time wrapped is as any ot
     CHECK(served == 10);
 }
 
-TEST_CASE("sched: in mode none there is no window, and what waited when it came goes") {
+TEST_CASE("sched: mode none has no window, and lets the waiting items go") {
     Sched t;
     auto& a = t.tenant();
     t.fill();
@@ -398,7 +397,7 @@ TEST_CASE("sched: in mode none there is no window, and what waited when it came 
     CHECK(t.pop() != nullptr);
 }
 
-TEST_CASE("sched: in sw-pri nothing passes by, and only low classes are held back") {
+TEST_CASE("sched: in sw-pri every operation queues, and only low classes are held back") {
     Sched t(LITE_SCHED_SW_PRI);
     auto& a = t.tenant();
     CHECK_FALSE(lite_sched_try(&t.s, 1));
@@ -420,7 +419,7 @@ TEST_CASE("sched: in sw-pri nothing passes by, and only low classes are held bac
     CHECK_FALSE(lite_sched_try(&t.s, 1));
 }
 
-TEST_CASE("sched: in sw-pri nothing high waits for low classes that have risen") {
+TEST_CASE("sched: in sw-pri high classes do not wait for low classes that have risen") {
     Sched t(LITE_SCHED_SW_PRI);
     auto& a = t.tenant();
     t.push(a, 7);
@@ -435,20 +434,23 @@ TEST_CASE("sched: in sw-pri nothing high waits for low classes that have risen")
 TEST_CASE("sched: sw-pri halves and doubles the window of the low classes") {
     Sched t(LITE_SCHED_SW_PRI);
     auto& a = t.tenant();
-    // How many slices of low classes may be in flight.
+    // Number of slices of low classes that may be in flight.
     const auto room = [&] {
         std::vector<lite_sched_item*> low;
+        std::set<lite_sched_item*> waiting;
         for (int i = 0; i < 64; i++)
-            t.push(a, 7);
-        while (auto* item = t.pop())
+            waiting.insert(&t.push(a, 7));
+        while (auto* item = t.pop()) {
             low.push_back(item);
-        while (auto* item = lite_sched_any(&t.s))
+            waiting.erase(item);
+        }
+        for (auto* item : waiting)
             lite_sched_remove(&t.s, item);
         for (const auto* item : low)
             t.leave(item->flight);
         return low.size();
     };
-    // For ten rounds, large and small operations of high classes that take so long.
+    // Ten rounds of large and small operations of a high class, each with this latency.
     const auto high = [&](int large, int small, std::uint64_t us) {
         for (int round = 0; round < 10; round++) {
             for (int i = 0; i < large + small; i++) {
@@ -463,23 +465,23 @@ TEST_CASE("sched: sw-pri halves and doubles the window of the low classes") {
     };
     high(16, 16, 10);
     CHECK(room() == 1);
-    // Nothing high.
+    // The high class is idle.
     high(0, 0, 0);
     CHECK(room() == 64);
-    // Little, as prompt as ever; the low ones move more.
+    // Light load with the usual latency; the low classes move more.
     high(1, 1, 10);
     CHECK(room() == 64);
-    // Much, as prompt as ever.
+    // Heavy load with the usual latency.
     high(70, 0, 10);
     CHECK(room() == 1);
     high(0, 0, 0);
     CHECK(room() == 64);
-    // Little, but late.
+    // Light load with a longer latency.
     high(0, 1, 25);
     CHECK(room() == 1);
 }
 
-TEST_CASE("sched: which queue pairs a class uses") {
+TEST_CASE("sched: the queue pairs of a class") {
     const auto range = [](lite_sched_mode mode, std::uint32_t prio, std::uint32_t n) {
         std::uint32_t first = 99;
         const auto count = lite_sched_qps(mode, prio, n, &first);

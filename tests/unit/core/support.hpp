@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of kernel/core share. The headers under test are C; here they are C++'s guests.
+// Shared by the tests of kernel/core. The headers under test are C, included here from C++.
 #pragma once
 
 extern "C" {
@@ -38,7 +38,7 @@ extern "C" {
 
 namespace lite_test {
 
-// The seed of everything random in a run; LITE_TEST_SEED repeats a failed one.
+// The seed of all random numbers in a run; LITE_TEST_SEED repeats a failed run.
 inline std::uint64_t seed() {
     static const std::uint64_t value = [] {
         const char* text = std::getenv("LITE_TEST_SEED");
@@ -52,11 +52,11 @@ class Random {
     Random() : engine_(seed()) {}
 
     std::uint64_t bits() { return engine_(); }
-    // Of [least, most].
+    // In [least, most].
     std::uint64_t between(std::uint64_t least, std::uint64_t most) {
         return std::uniform_int_distribution(least, most)(engine_);
     }
-    // Every order of magnitude is as likely as any other.
+    // Every order of magnitude is equally likely.
     std::uint64_t magnitude() { return bits() >> between(0, 63); }
     template <typename T>
     const T& pick(std::span<const T> from) {

@@ -136,7 +136,7 @@ lite_wire_op operation(bool two, std::uint64_t operand = 0, std::uint32_t arg = 
     return op;
 }
 
-// The flags that a memory operation may not have.
+// A spoiler with the flags that this memory operation may not have.
 Spoiler flags_but(std::uint32_t allowed) {
     Spoiler spoiler = FIELD(lite_wire_op, flags);
     for (const std::uint32_t flag :
@@ -148,7 +148,7 @@ Spoiler flags_but(std::uint32_t allowed) {
     return spoiler;
 }
 
-// What no memory operation may have, and what this one may not have besides.
+// Values that every memory operation refuses, and those that this operation refuses as well.
 std::vector<Spoiler> operation_spoilers(std::vector<Spoiler> more) {
     const std::vector<Spoiler> all = {
         FIELD(lite_wire_op, range.id, 0), FIELD(lite_wire_op, range.home, 0),
@@ -158,7 +158,7 @@ std::vector<Spoiler> operation_spoilers(std::vector<Spoiler> more) {
     return more;
 }
 
-// A claim on a lock; @argument is fine for the call, those in @refused are not.
+// A claim on a lock; @argument is valid for the call, the values in @refused are not.
 Message lock_request(const char* label, std::uint16_t call, std::uint32_t argument,
                      std::vector<std::uint64_t> refused) {
     lite_wire_lock lock{};
@@ -211,7 +211,7 @@ Message operation_reply(const char* label, std::uint16_t call, std::uint32_t sta
                     call,
                     to_bytes(reply),
                     {status_spoiler(call), FIELD(lite_wire_op_reply, error, 4096, kAllOnes)}};
-    // Never both.
+    // Not both a status and an error.
     if (error)
         message.spoilers.front().refused.insert(message.spoilers.front().refused.end(),
                                                 {LITE_WIRE_OP_DIFFERENT, LITE_WIRE_OP_UNMAPPED,
@@ -221,7 +221,7 @@ Message operation_reply(const char* label, std::uint16_t call, std::uint32_t sta
     return message;
 }
 
-// Those who are to be fenced, two of them.
+// A list of two nodes to fence.
 template <typename T>
 Message fences(const char* name, std::uint16_t call) {
     T head{};
@@ -323,7 +323,7 @@ lite_wire_rpc_func rpc_func() {
     return f;
 }
 
-// A number from which on a name would be needed, and no number but a name, are below.
+// A look-up by number. Refused: numbers out of range, and a name beside a number.
 Message rpc_find() {
     lite_wire_rpc_find find{};
     find.function = cpu_to_le32(77);
@@ -668,7 +668,7 @@ std::vector<Message> operation_replies() {
 }
 
 void poke(Bytes& bytes, std::size_t offset, std::size_t size, std::uint64_t value) {
-    // Little-endian, as the wire is.
+    // Little-endian, like the wire.
     for (std::size_t i = 0; i < size; ++i)
         bytes.at(offset + i) = static_cast<std::byte>(value >> (8 * i));
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A well-formed message of every kind, to be spoilt.
+// A well-formed message of every kind, and the ways to spoil it.
 #pragma once
 
 #include "support.hpp"
 
-// Members of packed structures cannot be bound to references, but their offsets are theirs.
+// By offset, as members of packed structures cannot be bound to references.
 #define FIELD(type, member, ...)                                               \
     Spoiler {                                                                  \
 #member, offsetof(type, member), sizeof(type::member), { __VA_ARGS__ } \
@@ -34,7 +34,7 @@ Bytes to_bytes(const Head& head, const std::vector<Entry>& entries) {
     return bytes;
 }
 
-// A field that the check must look at, and values that it must refuse there.
+// A field, and values in it that the check must refuse.
 struct Spoiler {
     const char* field;
     std::size_t offset;
@@ -53,11 +53,11 @@ struct Message {
 std::vector<Message> requests();
 std::vector<Message> replies();
 
-// OP_PACK, which is a file of its own: many operations in one call.
+// OP_PACK, many operations in one call: in a file of its own.
 Message pack();
 Message pack_reply(std::uint32_t status, std::uint32_t error);
 
-// What memory operations may be answered besides.
+// Further answers to memory operations.
 std::vector<Message> operation_replies();
 
 // Every private data that the RDMA CM may carry, by kind.

@@ -40,7 +40,7 @@ void check_spoilers(Check check, const Message& message) {
     }
 }
 
-// Random payloads, and sound ones with a few bytes changed: the sanitizers are the judges.
+// Random payloads, and sound ones with a few bytes changed: the sanitizers find bad accesses.
 void check_noise(Check check, const Message& message) {
     Random random;
     for (int i = 0; i < 3000; ++i) {
@@ -103,7 +103,7 @@ TEST_CASE("wire: replies with a bad field are -EPROTO") {
         check_spoilers(lite_wire_reply_check, message);
 }
 
-TEST_CASE("wire: what memory operations say is of their kind, and one thing only") {
+TEST_CASE("wire: a reply to a memory operation has exactly one result, of the operation's kind") {
     for (const auto& message : operation_replies()) {
         CAPTURE(message.label, message.call);
         CHECK(run(lite_wire_reply_check, message.call, message.payload) == 0);
@@ -111,8 +111,7 @@ TEST_CASE("wire: what memory operations say is of their kind, and one thing only
     }
 }
 
-TEST_CASE(
-    "wire: many reads in one call are no more than fit into the reply, all of which are there") {
+TEST_CASE("wire: the reads of a pack fit into its reply, which has all of their bytes") {
     const auto pack = [](std::uint32_t n, std::uint16_t length) {
         lite_wire_pack head{cpu_to_le32(1), cpu_to_le32(n)};
         lite_wire_range range{};
@@ -135,12 +134,12 @@ TEST_CASE(
     Bytes reply = to_bytes(well);
     reply.resize(LITE_WORK_PAYLOAD_MAX);
     CHECK(run(lite_wire_reply_check, LITE_CALL_OP_PACK, reply) == 0);
-    // Then all have been done.
+    // A complete reply means that all operations were executed.
     poke(reply, offsetof(lite_wire_pack_reply, at), sizeof(well.at), 1);
     CHECK(run(lite_wire_reply_check, LITE_CALL_OP_PACK, reply) == -EPROTO);
 }
 
-TEST_CASE("wire: copies alone go backward, and all that work may be careful") {
+TEST_CASE("wire: only copies may go backward, and all but PREPARE may be careful") {
     for (auto message : requests()) {
         if (message.call < LITE_CALL_OP_SET || message.call > LITE_CALL_OP_PREPARE)
             continue;
@@ -169,7 +168,7 @@ TEST_CASE("wire: names that fill their field without a NUL are -EPROTO") {
     }
 }
 
-TEST_CASE("wire: an LMR without a name is made as any other") {
+TEST_CASE("wire: CREATE without a name is accepted") {
     lite_wire_create create{};
     create.length = cpu_to_le64(1);
     create.n_nodes = cpu_to_le32(1);
@@ -201,7 +200,7 @@ TEST_CASE("wire: calls that do not exist") {
     }
 }
 
-TEST_CASE("wire: noise is refused or accepted, never more") {
+TEST_CASE("wire: noise is refused or accepted, without bad accesses") {
     for (const auto& message : requests())
         check_noise(lite_wire_request_check, message);
     for (const auto& message : replies())
@@ -222,8 +221,8 @@ TEST_CASE("wire: the head of a message") {
         bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
         lite_wire_msg spoilt{};
         std::memcpy(&spoilt, bytes.data(), sizeof(spoilt));
-        // These four mean something to others: any value may be theirs, or, for the sizes, any
-        // smaller one.
+        // The check leaves these four fields to other code: any value is valid, or, for the sizes,
+        // any smaller value.
         const auto at = bit / 8;
         const bool free_field =
             (at >= offsetof(lite_wire_msg, call) && at < offsetof(lite_wire_msg, length)) ||
@@ -256,7 +255,7 @@ TEST_CASE("wire: no message is longer than its slot") {
     }
 }
 
-TEST_CASE("wire: slots are behind one another, and the scratch is behind all") {
+TEST_CASE("wire: slots follow each other, and the scratch follows the last") {
     std::uint32_t end = 0;
     for (std::uint32_t slot = 0; slot < LITE_SLOT_COUNT; ++slot) {
         CAPTURE(slot);
@@ -320,7 +319,7 @@ TEST_CASE("wire: private data with a bad header") {
     }
 }
 
-TEST_CASE("wire: credentials survive the round trip, and a wild count is not followed") {
+TEST_CASE("wire: credentials survive the round trip, and a wild count is bounded") {
     Random random;
     for (int i = 0; i < 1000; ++i) {
         lite_cred cred{};
@@ -342,7 +341,7 @@ TEST_CASE("wire: credentials survive the round trip, and a wild count is not fol
     CHECK(cred.groups[LITE_CRED_GROUPS - 1] == 0);
 }
 
-TEST_CASE("wire: a handler calls in later lanes than its own only") {
+TEST_CASE("wire: a handler makes calls only in later lanes than its own") {
     const std::multimap<std::uint16_t, std::vector<std::uint16_t>> makes = {
         {LITE_CALL_LMR_CREATE,
          {LITE_CALL_MEM_ALLOC, LITE_CALL_MEM_EXTENTS, LITE_CALL_MEM_FREE, LITE_CALL_NAME_PROBE,
@@ -359,11 +358,12 @@ TEST_CASE("wire: a handler calls in later lanes than its own only") {
         {LITE_CALL_LMR_MOVE,
          {LITE_CALL_LMR_RECALL, LITE_CALL_MEM_ALLOC, LITE_CALL_MEM_EXTENTS, LITE_CALL_MEM_COPY,
           LITE_CALL_MEM_FREE, LITE_CALL_MEM_FENCE}},
-        // It waits for any of these to end.
+        // AWAIT waits for the end of any of these.
         {LITE_CALL_LMR_AWAIT,
          {LITE_CALL_LMR_GRANT, LITE_CALL_LMR_SETATTR, LITE_CALL_LMR_RESIZE, LITE_CALL_LMR_MOVE}},
         {LITE_CALL_OP_PREPARE, {LITE_CALL_LMR_MAP, LITE_CALL_LMR_EXTENTS, LITE_CALL_LMR_UNMAP}},
-        // They wait for who is entered, who may wait for one of those.
+        // These wait for operations that have entered, and such an operation may wait for a call on
+        // the right.
         {LITE_CALL_LMR_REVOKE, {LITE_CALL_OP_COPY}},
         {LITE_CALL_LMR_RECALL,
          {LITE_CALL_OP_SET, LITE_CALL_OP_COPY, LITE_CALL_OP_COMPARE, LITE_CALL_OP_CHECKSUM,
@@ -376,7 +376,7 @@ TEST_CASE("wire: a handler calls in later lanes than its own only") {
             CHECK(lite_call_lane(caller) < lite_call_lane(callee));
 }
 
-TEST_CASE("wire: lanes share out all slots, none empty, and calls of all kinds have one") {
+TEST_CASE("wire: the lanes have all slots, no lane is empty, and every call has a lane") {
     CHECK(lite_lane_first[0] == 0);
     CHECK(lite_lane_first[LITE_LANES] == LITE_SLOT_COUNT);
     for (int lane = 0; lane < LITE_LANES; ++lane) {
@@ -396,23 +396,23 @@ TEST_CASE("wire: a guest may attach, ask for the members, and join, and only a g
         CHECK(static_cast<bool>(lite_call_by(message.call) & LITE_BY_GUEST) == (greets || joins));
         CHECK(static_cast<bool>(lite_call_by(message.call) & LITE_BY_MEMBER) == !joins);
     }
-    // Nor is one that is not known, or not yet, a guest's.
+    // A guest may not make unknown calls.
     for (const unsigned call : {0U, 6U, 100U, 65535U})
         CHECK_FALSE(lite_call_by(static_cast<std::uint16_t>(call)) & LITE_BY_GUEST);
 }
 
-TEST_CASE("wire: an errno of a peer is one that a peer can know") {
+TEST_CASE("wire: an unexpected errno from a peer becomes -EIO") {
     CHECK(lite_wire_error(0) == 0);
     CHECK(lite_wire_error(ENOSPC) == -ENOSPC);
     for (const std::uint32_t error : {0U + EAGAIN, 0U + EBADMSG, 134U, 512U, 4095U, ~0U})
         CHECK(lite_wire_error(error) == -EIO);
 }
 
-TEST_CASE("wire: a refusal to connect is a failure, and nothing that is handled as one's own") {
+TEST_CASE("wire: a refusal to connect is never an errno with a local meaning") {
     for (const int error : {ENOTCONN, EEXIST, ESTALE, EKEYREJECTED, EBUSY, EALREADY})
         CHECK(lite_wire_refusal(static_cast<std::uint32_t>(error)) == -error);
     CHECK(lite_wire_refusal(0) == -EPROTO);
-    // Tried again at once; waited for; the caller was killed; of the kernel only.
+    // Their local meanings: try again, time-out, killed caller, internal to the kernel.
     for (const std::uint32_t error :
          {0U + EAGAIN, 0U + ETIMEDOUT, 0U + EINTR, 0U + EBADMSG, 512U, 4095U, ~0U})
         CHECK(lite_wire_refusal(error) == -EIO);

@@ -6,7 +6,7 @@
 
 using namespace perf;
 
-TEST_CASE("a batch is over with the last of its requests") {
+TEST_CASE("a batch is complete with the last of its requests") {
     Batches batches;
     CHECK(batches.none());
     const auto only = batches.begin(2);
@@ -20,7 +20,7 @@ TEST_CASE("a batch is over with the last of its requests") {
     CHECK(batches.none());
 }
 
-TEST_CASE("the oldest batch is collected first, whichever is complete first") {
+TEST_CASE("the oldest batch is collected first, even if another completes first") {
     Batches batches;
     const auto first = batches.begin(1);
     const auto second = batches.begin(2);
@@ -38,7 +38,7 @@ TEST_CASE("the oldest batch is collected first, whichever is complete first") {
     CHECK(batches.oldest_left() == 2);
 }
 
-TEST_CASE("what is not under way is not completed") {
+TEST_CASE("a batch that is not in flight cannot complete") {
     Batches batches;
     const auto only = batches.begin(1);
     CHECK_THROWS_AS(batches.done(only + 1), std::out_of_range);

@@ -59,7 +59,7 @@ bool has(const Plan& plan, std::string_view workload) {
 
 }  // namespace
 
-TEST_CASE("mistakes on the command line are said") {
+TEST_CASE("mistakes on the command line are reported") {
     check_refused({}, "subcommand");
     check_refused({"walk"}, "walk");
     check_refused({"run", "--arms", "lite,pigeon"}, "pigeon");
@@ -72,6 +72,13 @@ TEST_CASE("mistakes on the command line are said") {
     check_refused({"run", "--lmr-sizes", "1"}, "--lmr-sizes");
     check_refused({"run", "--sizes", "0"}, "--sizes");
     check_refused({"run", "--sizes", "64M"}, "--sizes");
+    check_refused({"run", "--modes", "fair,quick"}, "quick");
+    check_refused({"run", "--stream-size", "1G"}, "--stream-size");
+    check_refused({"run", "--streams", "0"}, "--streams");
+    check_refused({"run", "--file-sizes", "512M"}, "--file-sizes");
+    check_refused({"run", "--pipes", "17"}, "--pipes");
+    check_refused({"run", "--pages", "16,2000"}, "--pages");
+    check_refused({"run", "--directory", "/no/such/directory"}, "/no/such/directory");
     check_refused({"run", "--rounds", "none"}, "--rounds");
     check_refused({"run", "--node", "65536"}, "--node");
     check_refused({"run", "--count", "5", "--seconds", "1"}, "--seconds");
@@ -81,13 +88,13 @@ TEST_CASE("mistakes on the command line are said") {
     check_refused({"load"}, "--arm is required");
 }
 
-TEST_CASE("lists are taken in order, each value once") {
+TEST_CASE("lists are sorted, without duplicates") {
     const Plan plan = plan_of({"--node", "2", "--sizes", "4K,8,4K,1M", "--window", "16,1,4"});
     CHECK(plan.choice.sizes == std::vector<std::uint32_t>{8, 4096, 1 << 20});
     CHECK(plan.choice.windows == std::vector<unsigned>{1, 4, 16});
 }
 
-TEST_CASE("without --arms, what there is to talk to is measured") {
+TEST_CASE("without --arms, the default arms that can be reached are measured") {
     CHECK(arms_to_measure(run_options({"--node", "2"})) == std::vector<std::string>{"lite"});
     const auto native = arms_to_measure(run_options({"--server", "somewhere"}));
     CHECK(std::ranges::count(native, "verbs") == 1);
@@ -103,7 +110,7 @@ TEST_CASE("without --arms, what there is to talk to is measured") {
     CHECK(arms_to_measure(run_options({"--node", "2", "--arms", "lite,lite"})).size() == 1);
 }
 
-TEST_CASE("the baseline is verbs, or what was chosen") {
+TEST_CASE("the baseline is verbs if measured, or the chosen arm") {
     CHECK(plan_of({"--node", "2"}).baseline == "lite");
     CHECK(plan_of({"--node", "2", "--server", "x"}).baseline == "verbs");
     CHECK(plan_of({"--node", "2", "--server", "x", "--baseline", "tcp"}).baseline == "tcp");
@@ -111,7 +118,7 @@ TEST_CASE("the baseline is verbs, or what was chosen") {
                       Catch::Contains("tcp is not measured"));
 }
 
-TEST_CASE("time or calls are shared out to the rounds") {
+TEST_CASE("the rounds share the time or the calls") {
     const Plan timed = plan_of({"--node", "2", "--seconds", "2", "--rounds", "4"});
     CHECK(timed.slice.time == std::chrono::milliseconds(500));
     CHECK(timed.slice.calls == UINT64_MAX);
@@ -120,15 +127,47 @@ TEST_CASE("time or calls are shared out to the rounds") {
     CHECK(counted.slice.time == std::chrono::nanoseconds::max());
 }
 
-TEST_CASE("what takes long is measured on request") {
+TEST_CASE("long workloads are measured only on request") {
     CHECK(has(plan_of({"--node", "2"}), "read-latency"));
     CHECK_FALSE(has(plan_of({"--node", "2"}), "lmrs"));
+    CHECK_FALSE(has(plan_of({"--node", "2"}), "qos-write"));
+    CHECK_FALSE(has(plan_of({"--node", "2"}), "file"));
+    CHECK_FALSE(has(plan_of({"--node", "2"}), "qos-share"));
     const Plan plan = plan_of({"--node", "2", "--workload", "lmrs,connect"});
     CHECK(plan.workloads.size() == 2);
     CHECK(has(plan, "lmrs"));
 }
 
-TEST_CASE("more memory than a server gives is refused") {
+TEST_CASE("streams and scheduling modes") {
+    const Choice standard = plan_of({"--node", "2"}).choice;
+    CHECK(standard.modes == std::vector<std::string>{"none", "fair", "hw-sep", "sw-pri"});
+    CHECK(standard.stream_bytes == 64 << 20);
+    CHECK(standard.streams == 2);
+    const Choice choice =
+        plan_of({"--node", "2", "--modes", "fair,none", "--stream-size", "16M", "--streams", "4"})
+            .choice;
+    CHECK(choice.modes == std::vector<std::string>{"fair", "none"});
+    CHECK(choice.stream_bytes == 16 << 20);
+    CHECK(choice.streams == 4);
+}
+
+TEST_CASE("files, and how they are divided") {
+    const Choice standard = plan_of({"--node", "2"}).choice;
+    CHECK(standard.file_sizes == std::vector<std::uint64_t>{4 << 10, 64 << 10, 1 << 20, 4 << 20});
+    CHECK(standard.pipes == std::vector<unsigned>{1, 2, 6});
+    CHECK(standard.pages == std::vector<unsigned>{16, 256});
+    const Plan plan =
+        plan_of({"--node", "2", "--workload", "file,file-cold,file-receive", "--file-sizes",
+                 "256M,4K", "--pipes", "6,1", "--pages", "1024", "--directory", "/"});
+    CHECK(plan.workloads.size() == 3);
+    CHECK(plan.choice.file_sizes == std::vector<std::uint64_t>{4 << 10, 256 << 20});
+    CHECK(plan.choice.pipes == std::vector<unsigned>{1, 6});
+    CHECK(plan.choice.pages == std::vector<unsigned>{1024});
+    CHECK(plan.choice.directory == "/");
+    CHECK(plan.workloads.front()->sizes(plan.choice) == plan.choice.file_sizes);
+}
+
+TEST_CASE("more memory than a server grants is refused") {
     CHECK_THROWS_WITH(plan_of({"--node", "2", "--sizes", "16M", "--window", "64"}),
                       Catch::Contains("size times window"));
 }

@@ -49,7 +49,7 @@ std::string tables() {
 
 }  // namespace
 
-TEST_CASE("sizes and numbers as people write them") {
+TEST_CASE("sizes and numbers for users") {
     CHECK(size_text(8) == "8 B");
     CHECK(size_text(1000) == "1000 B");
     CHECK(size_text(64 << 10) == "64 KB");
@@ -62,14 +62,14 @@ TEST_CASE("sizes and numbers as people write them") {
     CHECK(number_text(12345.6) == "12346");
 }
 
-TEST_CASE("a table says what was measured, and what it is compared with") {
+TEST_CASE("a table names the measured arms and the baseline") {
     const std::string text = tables();
     CHECK_THAT(text, Catch::Contains("us, lower is better"));
     CHECK_THAT(text, Catch::Contains("against verbs"));
     CHECK_THAT(text, Catch::Contains("0.90 x  (0.85 .. 0.95)"));
     CHECK_THAT(text, Catch::Contains("queue_pairs_made: 0"));
     CHECK_THAT(text, Catch::Contains("round trips"));
-    // The size is only in the first row of its group; with too few samples there is no tail.
+    // Only the first row of a group has the size; with too few samples the tail is missing.
     CHECK_THAT(text, Catch::Contains("    4 KB  lite "));
     CHECK_THAT(text, Catch::Contains("          verbs "));
     CHECK_THAT(text, Catch::Contains("20.0         -         -      1500        6"));

@@ -26,7 +26,7 @@ const Progress silent = [](const Workload&, std::uint64_t, unsigned) {};
 
 }  // namespace
 
-TEST_CASE("contestants take turns, in every round, and not always after the same one") {
+TEST_CASE("contestants take turns in every round, in random order") {
     std::vector<std::string> turns;
     Plan plan;
     plan.rounds = 20;
@@ -50,7 +50,7 @@ TEST_CASE("contestants take turns, in every round, and not always after the same
     CHECK(result.outcomes[1].ratio.value == 1);
 }
 
-TEST_CASE("arms that have no part in a workload are told of") {
+TEST_CASE("arms that a workload lacks are reported") {
     Plan plan;
     plan.workloads = {&workload_of("read-latency"), &workload_of("rpc-latency")};
     const std::vector<std::string> arms{"lite", "verbs", "send"};
@@ -69,7 +69,7 @@ TEST_CASE("arms that have no part in a workload are told of") {
     CHECK_THAT(lines[0], Catch::StartsWith("rpc-latency is without lite, verbs:"));
 }
 
-TEST_CASE("without the baseline the first one is it") {
+TEST_CASE("without the chosen baseline, the first contestant is the baseline") {
     std::vector<std::string> turns;
     Plan plan;
     plan.baseline = "c";
@@ -78,7 +78,7 @@ TEST_CASE("without the baseline the first one is it") {
     CHECK(result.baseline == "a");
 }
 
-TEST_CASE("who is to be compared with another one is") {
+TEST_CASE("a contestant may be compared with another contestant than the baseline") {
     std::vector<std::string> turns;
     std::vector<Contestant> contestants{always("a", 10, turns), always("b", 2, turns),
                                         always("c", 5, turns)};
@@ -91,7 +91,20 @@ TEST_CASE("who is to be compared with another one is") {
     CHECK(result.outcomes[0].against == "b");
 }
 
-TEST_CASE("a workload takes of the sizes what is its own") {
+TEST_CASE("facts are those after the last turn") {
+    std::vector<std::string> turns;
+    std::vector<Contestant> contestants{always("a", 1, turns)};
+    contestants[0].facts = [&] {
+        return std::map<std::string, double>{{"turns", static_cast<double>(turns.size())}};
+    };
+    Plan plan;
+    plan.rounds = 3;
+    plan.baseline = "a";
+    const Result result = run_turns(workload_of("lmrs"), 64, contestants, plan, silent);
+    CHECK(result.outcomes[0].facts.at("turns") == 3);
+}
+
+TEST_CASE("a workload uses the chosen sizes within its limits") {
     Choice choice;
     choice.sizes = {8, 64, 4096, 64 << 10, 4 << 20};
     using Sizes = std::vector<std::uint64_t>;
@@ -101,9 +114,13 @@ TEST_CASE("a workload takes of the sizes what is its own") {
     CHECK(workload_of("read-rate").sizes(choice) == Sizes{8, 64, 4096});
     CHECK(workload_of("read-throughput").sizes(choice) == Sizes{64 << 10, 4 << 20});
     CHECK(workload_of("rpc-rate").sizes(choice) == Sizes{8, 64, 4096});
+    CHECK(workload_of("qos-write").sizes(choice) == Sizes{8, 64, 4096});
+    CHECK(workload_of("qos-rpc").sizes(choice) == Sizes{8, 64, 4096});
+    choice.stream_bytes = 4 << 20;
+    CHECK(workload_of("qos-share").sizes(choice) == Sizes{4 << 20});
 }
 
-TEST_CASE("memory is what the largest transfers of a window take") {
+TEST_CASE("the memory is that of a window of the largest transfers") {
     Plan plan;
     plan.choice.sizes = {64, 1 << 20};
     plan.choice.windows = {1, 16};

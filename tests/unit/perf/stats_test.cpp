@@ -11,7 +11,7 @@ using perf::summarize;
 
 namespace {
 
-// Rounds in which the machine gets slower, by a factor that is the same for both arms.
+// Rounds in which the machine gets slower, by the same factor for both arms.
 Rounds noisy(double median, std::uint64_t seed, std::size_t rounds, double drift) {
     std::mt19937_64 random(seed);
     std::uniform_real_distribution<double> spread(0.9, 1.1);
@@ -54,7 +54,7 @@ TEST_CASE("a summary pools the rounds") {
     CHECK(summary.max == 5);
 }
 
-TEST_CASE("a tail is shown only where there are samples for it") {
+TEST_CASE("a tail is shown only with enough samples") {
     auto of = [](int count) {
         std::vector<double> round;
         for (int i = 1; i <= count; i++)
@@ -96,7 +96,7 @@ TEST_CASE("an outlying round widens the ratio and hardly moves it") {
     CHECK(ratio.high >= ratio.value);
 }
 
-TEST_CASE("one sample per round, as throughput has it") {
+TEST_CASE("one sample per round, as for throughput") {
     const auto ratio = ratio_of_medians({{40}, {42}, {41}}, {{20}, {21}, {20.5}});
     CHECK(ratio.value == Approx(2));
     CHECK(ratio.low == Approx(2));

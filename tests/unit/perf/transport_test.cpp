@@ -9,7 +9,7 @@
 
 using namespace perf;
 
-TEST_CASE("an arm that moves no data is found out") {
+TEST_CASE("an arm that moves no data is detected") {
     FakeTransport good(1, 1);
     CHECK_NOTHROW(verify(good));
     FakeTransport bad(1, 1);
@@ -17,13 +17,13 @@ TEST_CASE("an arm that moves no data is found out") {
     CHECK_THROWS_AS(verify(bad), std::runtime_error);
 }
 
-TEST_CASE("a window is kept full, in batches as the arm likes them") {
+TEST_CASE("a window is kept full, in batches of the arm's size") {
     for (const unsigned batch : {1U, 8U, 16U}) {
         FakeTransport arm(16, batch);
         const double rate = arm.rate({Op::read, 64}, 16, {std::chrono::hours(1), 160});
         CHECK(rate > 0);
-        // At most a window in flight, nothing left, and a separate place for each request of a
-        // window.
+        // At most a window was in flight, nothing is left, and each request of a window has its own
+        // place.
         CHECK(arm.most == 16);
         CHECK(arm.under_way == 0);
         CHECK(arm.collected == arm.posted.size());
@@ -46,19 +46,19 @@ TEST_CASE("a batch is no larger than the window") {
     CHECK(arm.most == 4);
 }
 
-TEST_CASE("every call is a sample, but those that warm up") {
+TEST_CASE("every call is a sample, except for warm-up calls") {
     FakeTransport arm(1, 1);
     const auto samples = arm.times({Op::read, 8}, {std::chrono::hours(1), 20});
     CHECK(samples.size() == 20);
     CHECK(arm.posted.size() == 20 + warm_up_calls);
 }
 
-TEST_CASE("a slice has one call at least") {
+TEST_CASE("a slice has at least one call") {
     FakeTransport arm(1, 1);
     CHECK(arm.times({Op::read, 8}, {std::chrono::nanoseconds(1), 1000}).size() == 1);
 }
 
-TEST_CASE("arms are what they are called") {
+TEST_CASE("arms are found by name") {
     for (const Arm& arm : arms())
         CHECK(&arm_of(arm.name) == &arm);
     CHECK_THROWS_AS(arm_of("carrier-pigeon"), std::invalid_argument);

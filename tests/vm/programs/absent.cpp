@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A process whose memory is not there, and does not come (userfaultfd):
+// A process with memory that is missing (userfaultfd):
 //
-//   absent INDEX NODE FUNCTION     calls FUNCTION, which answers by what it was sent, with requests
-//                                  and with room for replies that are missing; says "waiting" when
-//                                  the kernel waits for all of them, and waits for the end of its
-//                                  input; then the memory comes, and each call must say ENODEV
+//   absent INDEX NODE FUNCTION     calls FUNCTION, with requests and reply buffers in missing
+//                                  memory; says "waiting" when the kernel waits for all of them,
+//                                  and waits for the end of its input; then the memory comes, and
+//                                  each call must return ENODEV
 #include <lite/lite.hpp>
 
 #include <array>
@@ -35,7 +35,7 @@ int check(long got, const char* what) {
     return static_cast<int>(got);
 }
 
-// Pages that are missing until they are told to come.
+// Pages that are missing until come() provides them.
 class Absent {
   public:
     explicit Absent(std::size_t pages)
@@ -57,7 +57,7 @@ class Absent {
 
     std::byte* at(std::size_t i) const { return memory_ + i * page; }
 
-    // Until each page is waited for by somebody.
+    // Waits until a thread waits for each page.
     void await_all() const {
         std::set<std::uint64_t> missed;
         while (missed.size() < size_ / page) {
@@ -89,7 +89,7 @@ int run(unsigned index, std::uint32_t node, std::uint32_t function) {
     std::array<int, 4> said{};
     std::size_t length = 0;
 
-    // One that has been answered, for who collects it.
+    // A call that has been answered already, for the thread that collects it.
     if (lite_rpc_start(ctx, node, function, "x", 1, page, patience_ms, 1))
         throw std::runtime_error("cannot call");
     std::array<std::thread, 4> threads{

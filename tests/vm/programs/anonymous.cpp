@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Anonymous LMRs while nodes lose sight of each other.
 //
-//   anonymous INDEX HOME LENGTH [idle]   makes one at node HOME, through /dev/lite<INDEX>, and says
-//                                        "running"; until there is a line on standard input, writes
-//                                        and reads random parts of it (idle: does nothing)
+//   anonymous INDEX HOME LENGTH [idle]   makes an LMR at node HOME, through /dev/lite<INDEX>, and
+//                                        says "running"; until a line comes on standard input,
+//                                        writes and reads random parts of it (idle: does nothing)
 //
-// Then reads back what it wrote last, tells how often that went well and how often the node could
-// not be reached, and closes it. It fails if the LMR is lost, or holds something else.
+// Then reads back its last writes, prints how often operations succeeded and how often the node
+// could not be reached, and closes the LMR. It fails if the LMR is lost, or has wrong contents.
 #include "common/pattern.hpp"
 #include "common/process.hpp"
 #include "common/raw.hpp"
@@ -26,7 +26,8 @@
 
 namespace {
 
-// What an operation says while its node is out of reach. It may have been done.
+// The error of an operation on a node that is out of reach. The operation may have been carried
+// out.
 bool is_out_of_reach(int code) { return code == EHOSTDOWN || code == ETIMEDOUT || code == EIO; }
 
 class User {
@@ -62,7 +63,7 @@ class User {
                 if (!is_out_of_reach(e.code().value()))
                     throw;
                 ++missed_;
-                // Not to ask at once, again and again, for as long as that lasts.
+                // A pause, so that it does not ask again and again for as long as the node is away.
                 std::this_thread::sleep_for(std::chrono::milliseconds(50));
             }
         }
@@ -107,7 +108,7 @@ int main(int argc, char** argv) {
     } catch (const std::exception& e) {
         std::printf("lost: %s\n", e.what());
         std::fflush(stdout);
-        // A thread waits for standard input yet.
+        // Another thread still waits for standard input.
         std::_Exit(1);
     }
 }

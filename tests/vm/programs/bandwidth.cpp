@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How fast transfers of one size go, one after the other, in MB (10^6 bytes) per second:
+// The rate of transfers of one size, one after the other, in MB (10^6 bytes) per second:
 //
 //   bandwidth INDEX NODE read|write SIZE SECONDS [plain|skewed|huge|mapped]
 //
-// The last word says what the buffer is: pages as they come, not aligned, huge pages, or an LMR of
-// this node.
+// The last word describes the buffer: plain pages, not aligned, huge pages, or a mapped LMR of this
+// node.
 #include <lite/lite.hpp>
 
 #include <cerrno>
@@ -37,7 +37,7 @@ class Buffer {
             map_ = region_->mmap(0, size);
             data_ = map_->as<std::byte>().data();
         } else {
-            // Never unmapped: the process ends soon.
+            // Never unmapped, as the process ends soon.
             void* memory = ::mmap(nullptr, size + 2 * huge_page, PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             if (memory == MAP_FAILED)

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 // What it costs to make memory usable for others, beside native verbs.
 //
-//   costs handles             what a call costs that only looks its handle up and checks it,
-//                             with so and so many LMRs mapped; and what making and keeping
-//                             them costs, beside as many registered regions
+//   costs handles             the cost of a call that only looks its handle up and checks it,
+//                             with different numbers of LMRs mapped; and the cost of making and
+//                             keeping LMRs, beside as many registered regions
 //   costs map --server HOST   mapping an LMR of another node, for the first time and again,
 //                             beside registering as much memory and exchanging its key
 //                             with that node
 //   costs serve               the other end of that exchange
-//   costs first               what it takes to open a node, map an LMR of another one that has
-//                             been mapped here before, and read its first bytes
+//   costs first               the cost of opening a node, mapping an LMR of another node that
+//                             has been mapped here before, and reading its first bytes
 //
 // Prints lines of a name and a number (ns; bytes). On a machine that counts instructions instead of
-// time (QEMU's -icount) the first one's are those of instructions, and the same every time.
+// time (QEMU's -icount), the numbers of the first command are instructions, and the same every
+// time.
 #include "common/env.hpp"
 #include "common/memory.hpp"
 #include "common/process.hpp"
@@ -123,12 +124,12 @@ double available_bytes() {
     throw std::runtime_error("/proc/meminfo does not say what is free");
 }
 
-// Every one of them as likely as any other.
+// Each handle is equally likely.
 class Handles {
   public:
     Handles() : dev_(env().indexes.front()), random_(env().seed) {}
 
-    // Makes as many as it takes for @count in all; returns the median time of one.
+    // Makes LMRs until there are @count; returns the median time for one.
     double grow(std::size_t count) {
         std::vector<double> samples;
         handles_.reserve(count);
@@ -138,7 +139,7 @@ class Handles {
         return median(std::move(samples));
     }
 
-    // Found, rights and bounds checked, and no more than that.
+    // Finds the handle, checks rights and bounds, and does nothing else.
     double refused(std::size_t calls) {
         return measure(calls, ERANGE, [&](auto lh) { return read_args(lh, kPage, buffer_, 64); });
     }
@@ -179,7 +180,7 @@ void measure_verbs(std::size_t count) {
             time_of([&] { regions.push_back(verbs.add(memory.data() + i * kPage, kPage)); }));
     const auto name = std::to_string(count);
     print("register/" + name, median(std::move(samples)));
-    // Besides the memory itself.
+    // In addition to the memory itself.
     print("register-bytes/" + name, (before - available_bytes()) / static_cast<double>(count));
 }
 
@@ -208,7 +209,7 @@ struct Key {
     std::uint64_t key;
 };
 
-// One client, until it goes.
+// Serves one client, until it goes.
 void serve(const Options& options) {
     const perf::Fd listener = perf::tcp_listen("", options.port);
     std::puts("serving");
@@ -247,7 +248,7 @@ class Mappings {
           server_(perf::tcp_connect(options.server, options.port)),
           memory_(options.length) {
         std::fill_n(memory_.data(), memory_.size(), std::byte{1});
-        other_.unmap(lmr_.lh());  // its name is enough, and nobody shall have it mapped
+        other_.unmap(lmr_.lh());  // by name only: no file has it mapped
     }
 
     void run() {
@@ -278,7 +279,7 @@ class Mappings {
         return time;
     }
 
-    // One that nobody of this node has opened by its name.
+    // An LMR that no process of this node has opened by its name.
     void map_for_the_first_time() {
         const NamedLmr fresh(other_, options_.length, std::vector{env().peer()});
         other_.unmap(fresh.lh());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Many of what a lock's holder could have to look at:
+// Many of the objects that the holder of a lock could have to look at:
 //
 //   crowd collect INDEX COUNT          begins COUNT calls, each of a group of its own, and has a
 //                                      thread wait for each; prints the median nanoseconds of a
@@ -12,26 +12,25 @@
 //                                      begins such calls through one open file, says "ready", waits
 //                                      for a line, and cancels them
 //   crowd recv INDEX COUNT             has COUNT threads wait for requests, and as many for calls,
-//                                      of one open file; says "ready", until the node stops
+//                                      of one open file; says "ready", and ends when the node stops
 //   crowd names SERVER COUNT           serves COUNT functions with names; says "ready", and keeps
 //                                      them until its input ends
-//   crowd find NODE COUNT              asks for a function of a name that none has
-//   crowd poll SERVER COUNT            serves a function when it looks, while COUNT instances of
-//                                      epoll(7) wait for requests; says "ready", until it is killed
+//   crowd find NODE COUNT              asks COUNT times for a function name that does not exist
+//   crowd poll SERVER COUNT            polls for requests to a function, while COUNT instances of
+//                                      epoll(7) wait for them; says "ready", until it is killed
 //   crowd call CLIENT NODE COUNT       calls that function
 //   crowd echo CLIENT SERVER NODE COUNT
 //                                      calls a function of its own, through another open file
 //   crowd share SERVER COUNT           has COUNT open files serve one function; prints how many do,
 //                                      and the errno of the next one
-//   crowd map INDEX COUNT NODE...      makes COUNT LMRs of a page at each of these nodes, the first
-//                                      of which is their home, and opens them; says "ready", and
-//                                      keeps them until its input ends
+//   crowd map INDEX COUNT NODE...      makes COUNT LMRs of a page at each of these nodes, with the
+//                                      first node as home, and opens them; says "ready", and keeps
+//                                      them until its input ends
+//   crowd change INDEX WHAT            opens the LMR with the name WHAT, says "ready", waits for a
+//                                      line, and does what the name says: chmod, grant or resize
 //
-//   crowd change INDEX WHAT            opens the LMR of the name WHAT, says "ready", waits for a
-//   line,
-//                                      and does that: chmod, grant or resize
-//
-// CLIENT and SERVER: /dev/lite<CLIENT> asks /dev/lite<SERVER>, whose node is NODE.
+// CLIENT and SERVER are indexes: /dev/lite<CLIENT> calls functions that are served through
+// /dev/lite<SERVER>; NODE is the id of the server's node.
 #include "common/raw.hpp"
 #include "uapi/lite_rpc.h"
 
@@ -136,7 +135,7 @@ lite_ioc_rpc_collect collect_args(std::uint32_t group, std::uint32_t flags) {
     return args;
 }
 
-// Of a COLLECT of a group without calls, in nanoseconds.
+// The median time of a COLLECT of a group without calls, in nanoseconds.
 long median_of_nothing(const Device& device) {
     std::vector<long> took;
     for (int i = 0; i < kRounds; i++) {
@@ -151,7 +150,7 @@ long median_of_nothing(const Device& device) {
     return took[kRounds / 2];
 }
 
-// Whether all threads but this one sleep.
+// Whether all other threads sleep.
 bool others_sleep() {
     const auto self = std::to_string(::gettid());
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -345,7 +344,7 @@ int change(unsigned index, const std::string& what) {
         auto args = lite_test::setattr_args(map.lh, LITE_KEEP, LITE_KEEP, 0600);
         succeed(device.call(LITE_IOC_SETATTR, &args), "setattr");
     } else if (what == "grant") {
-        // The second one takes away what the first one gives.
+        // The second grant takes away what the first one gives.
         for (const auto rights :
              {std::uint32_t{LITE_RIGHT_READ | LITE_RIGHT_WRITE}, std::uint32_t{LITE_RIGHT_READ}}) {
             auto args = lite_test::grant_args(map.lh, 1234, 0, rights);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two users of the same two nodes of one machine: one that takes all it gets of everything, and one
-// that works.
+// Two users of the same two nodes of one machine: a greedy one that takes all it gets, and one that
+// works.
 //
 //   greedy take CLIENT SERVER NODE SECONDS
 //       takes LMRs of one byte, functions, rings, places for messages and locks until it is
@@ -10,8 +10,8 @@
 //       times COUNT operations of each kind, and prints their names and median microseconds. Any
 //       error ends it
 //
-// CLIENT and SERVER: /dev/lite<CLIENT> asks, functions are served through /dev/lite<SERVER>, whose
-// node is NODE.
+// CLIENT and SERVER are indexes: /dev/lite<CLIENT> calls functions that are served through
+// /dev/lite<SERVER>; NODE is the id of the server's node.
 #include <lite/lite.h>
 #include <lite/rpc.h>
 #include <lite/sync.h>
@@ -71,7 +71,7 @@ int alloc_at(lite_ctx* ctx, const char* name, std::uint64_t length, lite_lh_t* l
     return lite_alloc(ctx, &params, lh);
 }
 
-// ---- the one that takes all --------------------------------------------------------------------
+// ---- the greedy user ----------------------------------------------------------------------------
 
 class Taker {
   public:
@@ -125,7 +125,8 @@ class Taker {
         return true;
     }
 
-    // What the last function's ring takes.
+    // Sends a message to the last function, which takes a ring or a place in it. Returns false if
+    // there is no room.
     bool take_ring() {
         const int err = lite_rpc_send(asker_, node, silent_.back(), nullptr, 0, 2000);
         if (err == -ENOBUFS || err == -EAGAIN || err == -ETIMEDOUT)
@@ -141,12 +142,12 @@ class Taker {
         // No room now, or no ring for this function.
         if (err != -EAGAIN && err != -ENOBUFS)
             succeed(err, "send");
-        // This function has its part; the next one may have room.
+        // This function has its share; the next one may have room.
         std::rotate(silent_.begin(), silent_.begin() + 1, silent_.end());
         return ++refused_ % 64 != 0;
     }
 
-    // Shared holds of one word, each of another owner.
+    // Shared holds of one word, each with another owner.
     bool take_lock() {
         const int err = lite_lock(asker_, words_, 0, static_cast<std::uint64_t>(locks_),
                                   LITE_LOCK_SHARED, LITE_NOWAIT);
@@ -178,7 +179,7 @@ class Taker {
     int lmrs_ = 0;
 };
 
-// ---- the one that works ------------------------------------------------------------------------
+// ---- the working user --------------------------------------------------------------------------
 
 class Worker {
   public:

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What making, listing and freeing named LMRs takes.
+// The costs of making, listing and freeing named LMRs.
 //
 //   growth INDEX COUNT     makes COUNT named LMRs through /dev/lite<INDEX>, lists all LMRs as
-//   often,
-//                          and frees them; prints "create", "list" and "free" with the microseconds
-//                          of each
+//                          often, and frees them; prints "create", "list" and "free" with the
+//                          microseconds of each
 #include <lite/lite.h>
 
 #include <algorithm>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Are the words of an LMR linearizable? Threads on several nodes of this machine do all atomics
-// that there are on them, at random; each operation is written down, with its times; and in the end
-// the checker of tests/lin has a look at all of it.
+// Are the words of an LMR linearizable? Threads on several nodes of this machine carry out random
+// atomics of all kinds on them. Each operation is recorded, with its times, and in the end the
+// checker of tests/lin judges the history.
 //
 //   histories NAME --indexes 0,1 --threads T --count N --words W --seed S [--until-told] [--spoil]
 //
-// W words at the beginning of NAME, which are 0; the next one is used, too. Operations that fail
-// because a node cannot be reached may have taken effect, or may yet. Prints "running", and in the
-// end how many operations there were and of how many the answer is unknown. --until-told: until a
-// line comes on standard input, however long or short that is; each thread writes down at most N of
-// its operations. --spoil changes one answer before it has a look: then it must fail.
+// W words at the beginning of NAME, which are 0; the next word is used, too. Operations that fail
+// because a node cannot be reached may have taken effect, or may still do so. Prints "running", and
+// in the end the number of operations and of those with an unknown result. --until-told: runs until
+// a line comes on standard input, however long that takes; each thread records at most N of its
+// operations. --spoil changes one answer before the check: then the check must fail.
 #include "lin/checker.hpp"
 #include "lin/recorder.hpp"
 
@@ -44,7 +44,7 @@ struct Options {
     bool spoil = false;
 };
 
-// What an operation may fail with while a connection is broken.
+// Errors that an operation may have while a connection is broken.
 bool unreachable(const lite::error& e) {
     constexpr std::array errors{EHOSTDOWN, ETIMEDOUT, EIO};
     return std::ranges::count(errors, e.code().value()) > 0;
@@ -108,8 +108,8 @@ class Worker {
         }
     }
 
-    // An operation that is not written down. When one fails, all that is left would fail at once
-    // otherwise, and show nothing.
+    // Tries an operation that is not recorded until one succeeds. Otherwise, after a failure, all
+    // remaining operations would fail at once, and show nothing.
     void wait_for_the_node() {
         constexpr auto pause = std::chrono::milliseconds(20);
         const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);

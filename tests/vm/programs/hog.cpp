@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A machine that does nothing but handle interrupts:
 //
-//   hog MS      for so long no other thread runs, on any processor; the kernel's neither
+//   hog MS      for MS milliseconds no other thread runs on any processor, not even the kernel's
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Without the share of time that is otherwise left to those with less urgency.
+// Sets how much time real-time threads may use; by default, some is left to other threads.
 bool set_share(const char* value) {
     std::ofstream file("/proc/sys/kernel/sched_rt_runtime_us");
     file << value << std::flush;

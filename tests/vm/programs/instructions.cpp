@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // What small operations cost in instructions, on a machine that counts them instead of time (QEMU's
-// -icount: one is one nanosecond), in which LITE talks to itself:
+// -icount: an instruction is a nanosecond), in which LITE talks to itself:
 //
 //   instructions INDEX NODE SERVER
 //   instructions INDEX NODE loop OPERATION
 //
-// INDEX is of /dev/liteN, NODE another node of the same machine; "lite-perf serve --arms verbs" is
-// at SERVER, and kperf.ko is loaded. Prints lines "ARM OPERATION INSTRUCTIONS": medians, less what
-// it costs to look at the clock. Or, for a trace, does one of liblite's operations over and over,
-// and prints the address of what it calls before each.
+// INDEX is the N of /dev/liteN, NODE another node of the same machine; "lite-perf serve --arms
+// verbs" is at SERVER, and kperf.ko is loaded. Prints lines "ARM OPERATION INSTRUCTIONS": medians,
+// less the cost of reading the clock. Or, for a trace, repeats one of liblite's operations, and
+// prints the address of a function that it calls before each of them.
 #include "../../../apps/kperf/kperf.h"
 
 #include "lite/lite.h"
@@ -38,8 +38,8 @@ namespace {
 constexpr std::uint32_t length = 64;
 constexpr std::uint64_t region_bytes = 4096;
 constexpr std::uint16_t server_port = 18600;
-// Until averages that LITE keeps have settled; and enough for the median to be of calls that no
-// interrupt has disturbed.
+// Enough calls for the averages that LITE keeps to settle, and for the median to be that of calls
+// without an interrupt.
 constexpr std::uint32_t warm_up = 100, calls = 501;
 
 struct Operation {
@@ -101,7 +101,7 @@ class User {
     }
 
     void measure() {
-        // No such command: the way into the kernel and back.
+        // No such command: only the way into the kernel and back.
         measure("ioctl", "unknown", [this] {
             if (!ioctl(lite_fd(ctx_.get()), _IO(LITE_IOC_TYPE, 0xff), 0) || errno != ENOTTY)
                 throw std::runtime_error("an unknown ioctl is known");

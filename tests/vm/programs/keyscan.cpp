@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Looks for a number, the node's global key, in everything that a program can get from LITE and the
-// kernel: what ioctls and netlink answer, the kernel's log, /proc, /sys, tracefs.
+// kernel: the answers of ioctls and netlink, the kernel's log, /proc, /sys, tracefs.
 //
 //   keyscan bump COUNT   registers and drops memory regions, so that the next key is an unusual one
 //   keyscan scan         reads the key from standard input; prints a line for each place where it
 //                        was found, and in which form
 //
-// A number can be somewhere by chance. The caller repeats the scan with other keys and believes a
-// place only if it has the right number every time.
+// A number can be anywhere by chance. The calling test repeats the scan with other keys, and
+// believes a place only if it has the right number every time.
 #include "common/env.hpp"
 #include "common/genl.hpp"
 #include "common/pattern.hpp"
@@ -50,7 +50,7 @@ class Needle {
         big_.assign(little_.rbegin(), little_.rend());
     }
 
-    // The form in which it is in @bytes, or "".
+    // The form in which the number is in @bytes, or "".
     std::string find(std::string_view bytes) const {
         if (bytes.find(little_) != bytes.npos)
             return "binary, little-endian";
@@ -59,7 +59,7 @@ class Needle {
         return find_text(bytes);
     }
 
-    // Only as a number of its own: "12345" is not in "123456".
+    // Only as a complete number: "12345" is not in "123456".
     std::string find_text(std::string_view bytes) const {
         for (const auto& spelling : text_) {
             for (auto at = bytes.find(spelling); at != bytes.npos;
@@ -123,7 +123,7 @@ class Report {
 
 // --- Where to look -------------------------------------------------------------------------------
 
-// Both what calls return and what they leave in a buffer that was larger than need be.
+// Looks at the results of calls, and at what they leave in a buffer that is larger than needed.
 void scan_ioctls(Report& report) {
     const Device dev(env().indexes.front());
     report.look_at("ioctl QUERY", dev.query());
@@ -192,14 +192,14 @@ void scan_log(Report& report) {
             continue;  // overwritten meanwhile
         if (n <= 0)
             break;
-        // Without the prefix: sequence numbers and times are any number.
+        // Without the prefix: sequence numbers and times may have any value.
         const std::string_view text(line.data(), static_cast<std::size_t>(n));
         report.look_at_text("kernel log", text.substr(std::min(text.find(';'), text.size() - 1)));
     }
     ::close(fd);
 }
 
-// Memory as such, and endless or harmful files.
+// Memory itself, and endless or harmful files.
 bool left_out(const std::string& path) {
     static const std::set<std::string> exact{"/proc/kcore", "/proc/kmsg", "/proc/sysrq-trigger",
                                              "/sys/kernel/debug/kmemleak"};
@@ -229,7 +229,7 @@ std::string read_file(const std::string& path) {
     return content;
 }
 
-// Processes other than this one have nothing of LITE that this one has not.
+// Other processes have nothing of LITE that this process does not have.
 bool is_other_process(const fs::path& path) {
     const auto name = path.filename().string();
     return path.parent_path() == "/proc" && !name.empty() &&
@@ -246,7 +246,7 @@ void scan_tree(Report& report, const std::string& root) {
             it.disable_recursion_pending();
             continue;
         }
-        // A name can carry a number as well.
+        // A file name can contain a number as well.
         report.look_at_text("name of " + path, it->path().filename().string());
         struct stat status {};
         if (::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
@@ -269,8 +269,7 @@ void scan(std::uint32_t key) {
 
 // --- Keys that stand out -------------------------------------------------------------------------
 
-// Soft-RoCE numbers its regions one after the other, and a key is such a number and eight random
-// bits.
+// Soft-RoCE numbers its regions in sequence; a key consists of such a number and eight random bits.
 void bump(ibv_device* device, unsigned count) {
     const std::unique_ptr<ibv_context, int (*)(ibv_context*)> context(::ibv_open_device(device),
                                                                       ::ibv_close_device);
@@ -297,7 +296,7 @@ void bump_all(unsigned count) {
 }
 
 std::uint32_t read_key() {
-    // Not from the command line or the environment: those are places to look at.
+    // From standard input, as the command line and the environment are places that are searched.
     unsigned long key = 0;
     if (std::scanf("%lu", &key) != 1)
         throw std::runtime_error("no key on standard input");

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Processes that are killed in the middle of what they do, one after the other and several at a
-// time.
+// Processes that are killed in the middle of their work, one after the other and several at a time.
 //
-// Each does one kind of thing over and over and gets SIGKILL at a random moment, usually after it
-// has announced that it is at it. It must be gone soon, whatever it was waiting for. Meanwhile a
-// witness takes fresh memory from the kernel, again and again: a transfer that outlived the pages
-// of its process would show up there sooner or later. In the end the LMRs that all of them used
-// must work as on the first day; that nothing leaked is for the caller to check.
+// Each repeats one kind of work and gets SIGKILL at a random moment, usually after it has announced
+// that it is running. It must be gone soon, whatever it was waiting for. Meanwhile a witness takes
+// fresh memory from the kernel, again and again: a transfer that outlived the pages of its process
+// would show up there sooner or later. In the end the LMRs that all of them used must still work;
+// the calling test checks for leaks.
 #include "common/env.hpp"
 #include "common/memory.hpp"
 #include "common/pattern.hpp"
@@ -46,7 +45,7 @@ struct Options {
     std::uint64_t large = 1 << 20;  // bytes of a large transfer
 };
 
-// What a victim does until it is killed; @rounds tells that it is at it.
+// The work of a victim until it is killed; @rounds shows that it is running.
 using Rounds = std::atomic<std::uint64_t>;
 using Work = void (*)(const Options&, const std::vector<std::string>& names, std::mt19937_64&,
                       Rounds&);
@@ -92,7 +91,7 @@ void do_atomics(const Options&, const std::vector<std::string>& names, std::mt19
         (void)dev.fetch_add(lh, random() % (kLmrLength / 8) * 8, 1);
 }
 
-// Makes and frees anonymous LMRs: the dangerous moments are between a half and the other half.
+// Makes and frees anonymous LMRs: the dangerous moments are in the middle of either.
 void do_allocations(const Options& options, const std::vector<std::string>&,
                     std::mt19937_64& random, Rounds& rounds) {
     const Device dev = random_device(random);
@@ -137,12 +136,12 @@ class Victim {
               work(options, names, random, *rounds_);
           }) {
         std::mt19937_64 random(mix(seed));
-        // One in eight is killed wherever it is, maybe before it has opened the device.
+        // One victim in eight is killed at any moment, maybe before it has opened the device.
         rounds_wanted_ = random() % 8 ? 1 + random() % 3 : 0;
         after_ = std::chrono::microseconds(random() % (options.max_delay_us + 1));
     }
 
-    // Kills it when its time has come. True once it is dead.
+    // Kills the victim when its time has come. Returns true once it is dead.
     bool advance() {
         if (*rounds_ < rounds_wanted_ && Clock::now() - born_ < patience())
             return false;
@@ -172,7 +171,7 @@ class Victim {
     Child child_;
 };
 
-// Sees whether somebody else writes into memory that the kernel has just given to it.
+// Checks that no transfer writes into memory that the kernel has just given to this process.
 void witness(std::atomic<bool>& over) {
     while (!over) {
         const Mapping fresh(4 << 20);

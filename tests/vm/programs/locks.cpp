@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: MIT
-// Locks that several machines have a share in.
+// Locks that several machines use together.
 //
 //   hold NAME --offset O [--shared] [--try] [--timeout MS] [--threads N] [--leave]
-//                          N threads take the lock, each says "held" (or "died", or the errno) when
-//                          it has, keep it until a line comes on standard input, and say what
-//                          became of giving it back; --leave: not made consistent before
+//                          N threads take the lock. Each says "held" (or "died", or the errno) when
+//                          it has the lock, keeps it until a line comes on standard input, and says
+//                          the result of releasing it. --leave: does not make it consistent before
 //   many NAME --count C    takes C locks, in the words of the LMR, shared, says "held", and exits
 //                          with them when a line comes on standard input
 //   crowd NAME --offset O --count C
 //                          one file takes the lock C times, shared, as so many owners, or until it
-//                          is refused, and prints: how many it has, what the next one was told, and
-//                          the median of the nanoseconds that it takes to take the lock and give it
-//                          back, with none and with nearly all of them (0: that was refused). Exits
-//                          with them when a line comes on standard input
+//                          is refused, and prints: how many it has, the errno of the next attempt,
+//                          and the median nanoseconds to take the lock and release it, with none
+//                          of them and with nearly all of them (0: that was refused). Exits with
+//                          the locks when a line comes on standard input
 //   storm NAME --offset O --threads N --count C
 //                          N threads take the lock C times each; with it they count, in words
-//                          behind it, by reading and writing. They look whether anybody else is at
-//                          it, and put in order what somebody left who was killed. Print how often
+//                          behind it, by reading and writing. Each checks that no other thread
+//                          works there, and repairs what a killed thread has left. Prints how often
 //                          a holder had died.
 //   phases NAME --offset O --threads N --writers W --count C
-//                          the same with readers: W of the threads want the lock alone
+//                          the same with readers: W of the threads take the lock exclusively
 //   order NAME --offset O --threads N --count C
-//                          take and give back, nothing else; print the microseconds it took
+//                          N threads only take and release the lock; prints the microseconds
 //   rounds NAME --offset O --threads N --all A --count C
-//                          N threads go through a barrier for A of all machines C times; with a
-//                          counter behind it they look that nobody goes before all have come
+//                          N threads go through a barrier for A threads of all machines C times;
+//                          a counter behind it shows that none passes before all have arrived
 //   meet NAME --offset O --threads N --all A --timeout MS --count C
-//                          N threads go through a barrier for A of all machines C times; who has
-//                          waited for as long as MS, or less, goes and comes again at once
+//                          N threads go through a barrier for A threads of all machines C times; a
+//                          thread gives up after a random time up to MS, and comes again at once
 //   scribble NAME --offset O
-//                          writes to the word what may be in one, and what may not, until killed
+//                          writes valid and invalid values to the word, until it is killed
 //   spoilt NAME --offset O --threads N --count C
-//                          N threads try to take the lock C times each, in all ways, and do not
-//                          mind what comes of it
+//                          N threads try to take the lock C times each, in all ways, and accept
+//                          any result
 #include <lite/lite.hpp>
 
 #include <CLI/CLI.hpp>
@@ -74,10 +74,10 @@ struct Options {
 
 constexpr auto kRights = lite::rights::read | lite::rights::write | lite::rights::atomic;
 
-// What a lock protects here: words behind it.
+// The data that the lock protects: words behind it.
 struct Area {
-    u64 busy = 0;     // who is at it
-    u64 count = 0;    // how often it was
+    u64 busy = 0;     // the thread that works on it
+    u64 count = 0;    // how often threads have worked on it
     u64 checked = 0;  // the same, written last
 };
 
@@ -141,7 +141,8 @@ void hold(lite::context& node, const Options& options) {
     });
 }
 
-// Shared: so their words are the home's from the beginning, whoever else wants them.
+// Shared: then the home knows their words from the beginning, whether another thread wants them or
+// not.
 void many(lite::context& node, const Options& options) {
     const auto region = node.map(options.name, kRights);
     for (u64 i = 0; i < options.count; ++i)
@@ -183,7 +184,7 @@ void crowd(lite::context& node, const Options& options) {
     }
     if (!refused)
         refused = take(taken);
-    // Room to measure: the home counts a claim until the node has heard that it was granted.
+    // Leaves room to measure: the home counts a claim until the node has heard that it was granted.
     const u64 most = taken;
     for (u64 i = 0; i < 64 && taken; ++i)
         give(--taken);
@@ -195,11 +196,11 @@ void crowd(lite::context& node, const Options& options) {
     std::getchar();
 }
 
-// Alone with the area.
+// Works on the area, which must have no other user.
 void work(lite::region& region, u64 at, u64 me, bool died) {
     auto area = area_at(region, at);
     if (area.busy && !died)
-        throw std::runtime_error("somebody is at it: " + std::to_string(area.busy));
+        throw std::runtime_error("another thread is at it: " + std::to_string(area.busy));
     if (!died && area.count != area.checked)
         throw std::runtime_error("half done: " + std::to_string(area.count) + ", " +
                                  std::to_string(area.checked));
@@ -208,7 +209,7 @@ void work(lite::region& region, u64 at, u64 me, bool died) {
     region.store(at + 8, area.count);
     region.store(at + 16, area.count);
     if (area_at(region, at).busy != me)
-        throw std::runtime_error("somebody else came");
+        throw std::runtime_error("another thread came");
     region.store(at, u64{0});
 }
 
@@ -302,7 +303,8 @@ void rounds(lite::context& node, const Options& options) {
     say("through");
 }
 
-// As many meetings for each, if nobody counts who is told that he has not been counted.
+// All threads have the same number of meetings if a thread that was told that it was not counted
+// really did not count.
 void meet(lite::context& node, const Options& options) {
     const auto region = node.map(options.name, kRights);
     constexpr unsigned kInVain = 5000;
@@ -335,7 +337,7 @@ void scribble(lite::context& node, const Options& options) {
     std::vector<u64> seen{0};
     say("running");
     for (;;) {
-        // What was there comes back later: values of holders, not all of whom are gone.
+        // Old values come back later: among them those of holders that may still live.
         u64 value = seen[random() % seen.size()];
         switch (random() % 4) {
             case 0:
@@ -415,7 +417,7 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "%s\n", e.what());
         return 1;
     }
-    // The thread that reads standard input may still be at it.
+    // The thread that reads standard input may still run.
     std::fflush(stdout);
     ::_exit(0);
 }

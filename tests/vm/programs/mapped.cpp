@@ -2,11 +2,9 @@
 // A process with memory shared with LITE, for tests that end one or the other:
 //
 //   mapped map NAME INDEX OFFSET   maps the LMR from an offset on, says "ready", and stores and
-//   loads
-//                                  until it gets SIGBUS; then says so and ends with status 0
+//                                  loads until it gets SIGBUS; then says so and ends with status 0
 //   mapped register NAME INDEX     registers 4 MB, says "ready", and waits for the end of its
-//   input;
-//                                  then says how much it has pinned
+//                                  input; then says how much it has pinned
 #include <lite/lite.hpp>
 
 #include <csetjmp>

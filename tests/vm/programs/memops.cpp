@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Memory operations that several machines have a share in.
+// Memory operations that several machines use together.
 //
 //   chain NAME --base B --count N     put the values B+1 .. B+N into a word, by swap and by
 //                                     compare-and-swap in turn; print each value that was replaced
-//   bits NAME --bit B --count N       so often: set bit B (0..15) by fetch-or, count in bits 16..31
+//   bits NAME --bit B --count N       N times: set bit B (0..15) by fetch-or, count in bits 16..31
 //                                     by compare-and-swap, in bits 32..63 by fetch-add, clear bit B
-//                                     by fetch-and; nobody else may touch bit B
+//                                     by fetch-and; no other process may touch bit B
 //   loop KIND NAME OTHER              copy OTHER to NAME, set NAME, compare both, checksum NAME or
 //                                     swap its first word, until that fails; print the errno
 //   churn NAME OTHER --offset O --length L --count N --seed S
 //                                     all of these at random, N times and until standard input
-//                                     ends, on L bytes at O of both, which nobody else touches,
-//                                     against a model of these bytes
-//   crowd NAME --count N --seconds S  N threads checksum NAME without pause, S seconds long; print
-//                                     how often the unluckiest has, and the luckiest
+//                                     ends, on L bytes at O of both, which no other process
+//                                     touches, against a model of these bytes
+//   crowd NAME --count N --seconds S  N threads checksum NAME without pause for S seconds; print
+//                                     the lowest and the highest number of checksums of a thread
 //   each PREFIX --count N             set all of PREFIX0 .. PREFIX<N-1>, each once; say so, and
 //                                     stay until standard input ends
 #include "common/crc32c.hpp"
@@ -130,7 +130,7 @@ void loop(lite::context& node, const Options& options) {
     }
 }
 
-// What is ours of an LMR, and what must be there.
+// This process's part of an LMR, and its expected contents.
 struct Part {
     Part(lite::context& node, const std::string& name, const Options& options, u64 seed)
         : region(node.map(name, lite::rights::read | lite::rights::write | kAtomic)),
@@ -254,7 +254,7 @@ class Churn {
 };
 
 bool input_has_ended() {
-    // Nobody writes any.
+    // The input has no data, so it is readable only when it ends.
     pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
     return ::poll(&input, 1, 0) > 0;
 }

@@ -2,12 +2,11 @@
 // Processes on several nodes that want LMRs of the same names at the same time.
 //
 //   race    rounds with a barrier: all create one name; exactly one may succeed and the others must
-//           be told EEXIST; then every node must find it; then its owner frees it and nobody may
-//           find it any more
+//           get EEXIST; then every node must find it; then its owner frees it and no node may find
+//           it any more
 //   loose   all nodes of a cluster, on machines of their own, create the names PREFIX-0, PREFIX-1,
-//           ... and keep them; prints "NUMBER ERRNO" for each. They run into each other by
-//           themselves: who loses one name is told so when the winner has it, and both go on to the
-//           next.
+//           ... and keep them; prints "NUMBER ERRNO" for each. They collide by themselves: the
+//           loser of a name is told so when the winner has it, and both go on to the next name.
 //   churn   all create and free one name as often as they can; never may two have it
 //   look    every name PREFIX-0 ... is looked up; prints "NUMBER ERRNO HOME" for each
 #include "common/env.hpp"
@@ -44,14 +43,14 @@ struct Options {
     std::string prefix = "name";
 };
 
-// What the processes share. A process that fails says so to the others before it ends.
+// Shared by the processes. A process that fails tells the others before it ends.
 struct Arena {
     std::atomic<bool> failed{};
     std::atomic<std::uint32_t> arrived{};
     std::atomic<std::uint32_t> generation{};
     std::array<int, kMaxProcesses> outcome{};          // of creating
     std::array<std::uint64_t, kMaxProcesses> found{};  // id; 0: not found
-    std::array<std::uint32_t, kMaxProcesses> homes{};  // where it was wanted
+    std::array<std::uint32_t, kMaxProcesses> homes{};  // the home that was requested
     std::atomic<int> owners{};
     std::atomic<std::uint64_t> successes{};
 };
@@ -94,10 +93,11 @@ class Runner {
 
     void churn(std::size_t rounds) {
         meet();
-        // Whoever is refused has not had a turn: somebody else has, and so there is an end.
+        // A refused process does not count a success. Another process has the name then, so the
+        // loop ends.
         const auto deadline = std::chrono::steady_clock::now() + patience();
         while (arena_.successes < rounds) {
-            expect(std::chrono::steady_clock::now() < deadline, "nobody gets the name");
+            expect(std::chrono::steady_clock::now() < deadline, "no process gets the name");
             auto args = alloc_args("churned", 4096);
             const auto result = dev_(args);
             expect(result == ok || result == err(EEXIST),
@@ -106,7 +106,7 @@ class Runner {
                 continue;
             expect(++arena_.owners == 1, "two have the name");
             ++arena_.successes;
-            ::usleep(200);  // time for another to be seen
+            ::usleep(200);  // time for another owner to show
             --arena_.owners;
             dev_.free(args.lh);
         }
@@ -124,7 +124,7 @@ class Runner {
         while (arena_.generation == generation) {
             expect(!arena_.failed, "another process has failed");
             expect(std::chrono::steady_clock::now() < deadline, "others did not come");
-            ::usleep(50);  // leaves the CPUs to those who work
+            ::usleep(50);  // leaves the CPUs to the other processes
         }
     }
 
@@ -211,7 +211,7 @@ void run_all(const Options& options, const std::function<void(Runner&)>& body) {
 void loose(const Options& options) {
     const Device dev(env().indexes.front());
     for (std::size_t i = 0; i < options.count; ++i) {
-        // No handle: nobody has to let go of it when it is freed.
+        // No handle: a free does not have to wait for its release.
         auto args =
             alloc_args(options.prefix + "-" + std::to_string(i), 4096, 0666, LITE_ALLOC_NO_HANDLE);
         const auto result = dev(args);

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: MIT
 // Revocation under fire: LMRs that processes on several nodes read and write without a break are
-// freed, and their memory is given to another LMR at once. No old handle may read or overwrite what
-// is there then.
+// freed, and their memory is given to another LMR at once. No old handle may read or overwrite the
+// new contents.
 //
 //   revoke home     on the node that frees: makes the LMR of each round, waits until every attacker
-//                   has it in use, frees it, makes another of the same size in the same places and
-//                   fills that with canaries, which have to stay until all attackers have noticed
+//                   uses it, frees it, makes another of the same size in the same places and fills
+//                   that with canaries, which have to stay until all attackers have noticed
 //   revoke attack   on any node: threads that use the LMR of the round until they are told that it
 //                   is gone
 //
-// With --at-once N there are N rounds at a time: N LMRs in use, which go in random order, one after
-// the other, while the rest is being used. That is N times as many for all the meeting.
+// With --at-once N there are N rounds at a time: N LMRs in use are freed in random order, one after
+// the other, while the rest is still used. So the rounds need to synchronize N times less often.
 //
-// An LMR holds nothing but a word of its round, which attackers write again and again, and nothing
-// else is ever read through a handle on it; so whatever differs comes from another LMR. All ends
-// derive what a round is like from the same seed. They meet in a small LMR, the board.
+// An LMR holds only the word of its round, which attackers write again and again, and nothing else
+// is ever read through a handle on it; so any other value comes from another LMR. The home and the
+// attackers derive the parameters of a round from the same seed. They meet in a small LMR, the
+// board.
 //
-// That memory is given out again at once is what makes this a test: with --trace the home reads
-// from a kernel probe on lite_dma_unmap_page() which addresses each of the two LMRs had.
+// The test is only worth something if memory is reused at once: with --trace the home reads from a
+// kernel probe on lite_dma_unmap_page() which addresses each of the two LMRs had.
 #include "common/env.hpp"
 #include "common/pattern.hpp"
 #include "common/process.hpp"
@@ -72,11 +73,11 @@ constexpr std::size_t kTransferMax = (1 << 20) + (256 << 10);  // more than is p
 struct Round {
     std::uint64_t number;
     std::uint64_t length;   // a multiple of 8
-    std::uint64_t word;     // what its LMR is full of
-    std::uint64_t canary;   // what its memory is full of afterwards
-    std::size_t placement;  // to be taken modulo how many there are
-    unsigned delay_us;      // how long all are at it before it is freed
-    bool look_first;        // whether the memory is looked at before it gets its canaries
+    std::uint64_t word;     // that fills its LMR
+    std::uint64_t canary;   // that fills its memory afterwards
+    std::size_t placement;  // modulo the number of placements
+    unsigned delay_us;      // how long all use it before it is freed
+    bool look_first;        // check the memory before it gets its canaries
 };
 
 std::uint64_t some_length(std::mt19937_64& random, std::uint64_t most) {
@@ -94,7 +95,7 @@ Round make_round(const Options& options, std::uint64_t number) {
     Round r{};
     r.number = number;
     r.length = some_length(random, options.most);
-    // Neither is the zero of fresh memory, nor a word of any other round.
+    // Neither word is the zero of fresh memory, nor a word of any other round.
     r.word = (number << 8) | 0xaa00000000000001;
     r.canary = (number << 8) | 0xcc00000000000002;
     r.placement = random();
@@ -103,7 +104,7 @@ Round make_round(const Options& options, std::uint64_t number) {
     return r;
 }
 
-// The rounds that go on at the same time, numbered from 1.
+// The rounds that run at the same time, numbered from 1.
 std::vector<Round> make_volley(const Options& options, std::uint64_t number) {
     std::vector<Round> rounds;
     for (auto n = (number - 1) * options.at_once; n < number * options.at_once; ++n)
@@ -125,7 +126,7 @@ std::string hex(std::uint64_t word) {
     return text.data();
 }
 
-// "" if all of @words is @wanted, else where and what is not.
+// "" if all of @words are @wanted, else the place and value of the first other word.
 std::string odd_one(std::span<const std::uint64_t> words, std::uint64_t wanted) {
     const auto odd = std::find_if(words.begin(), words.end(), [&](auto w) { return w != wanted; });
     if (odd == words.end())
@@ -137,7 +138,7 @@ std::string odd_one(std::span<const std::uint64_t> words, std::uint64_t wanted) 
 // ---- the board
 // -----------------------------------------------------------------------------------
 
-// Words of it, in lines of their own.
+// Words of the board, in cache lines of their own.
 enum : std::uint64_t { kVolley = 0, kInUse = 64, kNoticed = 128, kFailed = 192 };
 
 class Board {
@@ -173,7 +174,7 @@ struct Tally {
 
 class Attacker {
   public:
-    // One that is @restless maps and unmaps in between, too.
+    // A @restless attacker also maps and unmaps in between.
     Attacker(const Options& options, const Device& dev, const Board& board, Tally& tally,
              std::uint64_t number, bool restless)
         : options_(options),
@@ -209,7 +210,7 @@ class Attacker {
         std::vector<Target> targets;
         for (const auto& round : rounds)
             targets.push_back({round, dev_.map(name_of(options_, round))});
-        // None is freed before all are in use.
+        // No LMR is freed before all are in use.
         for (const auto& target : targets)
             expect(use(target), "in use");
         board_.count(kInUse);
@@ -231,7 +232,7 @@ class Attacker {
         }
     }
 
-    // False: it is gone.
+    // Returns false if the LMR is gone.
     bool use(const Target& target) {
         const auto e = operate(target.round, target.lh);
         if (e == err(EIDRM))
@@ -267,14 +268,14 @@ class Attacker {
         if (random_() % 2)
             return dev_(write_args(lh, offset, at, words * 8));
         const auto e = dev_(read_args(lh, offset, at, words * 8));
-        // Also what a transfer has left behind that failed on its way.
+        // Also checks what a transfer that failed on its way has left in the buffer.
         const auto odd = odd_one(std::span(at, words), round.word);
         expect(odd.empty(),
                "round " + std::to_string(round.number) + ", read through a handle: " + odd);
         return e;
     }
 
-    // Writes all the same; and tells what was there.
+    // An addition of 0 is a write, too, and returns the old value.
     Errno add_nothing(const Round& round, std::uint64_t lh) {
         auto args = fetch_add_args(lh, random_() % (round.length / 8) * 8, 0);
         const auto e = dev_(args);
@@ -320,7 +321,7 @@ void attack(const Options& options) {
     for (unsigned i = 0; i < options.processes; ++i)
         children.push_back(
             std::make_unique<Child>([&, i] { attack_in_process(options, i, *tally); }));
-    // However long it takes: the caller limits it.
+    // Without a time-out: the calling test limits the time.
     Board board(options, options.index);
     board.open();
     while (board.get(kVolley) != kOver) {
@@ -339,7 +340,7 @@ void attack(const Options& options) {
 
 using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // from, to
 
-// Which memory has been given back, from the trace of a kernel probe.
+// The memory that has been unmapped, from the trace of a kernel probe.
 class Trace {
   public:
     explicit Trace(const std::string& path) {
@@ -355,7 +356,7 @@ class Trace {
 
     explicit operator bool() const { return fd_ >= 0; }
 
-    // Since the last call.
+    // The ranges since the last call.
     Ranges take() {
         Ranges ranges;
         std::array<char, 4096> chunk;
@@ -426,7 +427,7 @@ class Home {
     }
 
   private:
-    // Once a minute: a hundred thousand rounds take an hour.
+    // Once a minute, as a hundred thousand rounds take an hour.
     void say_how_far(std::uint64_t volleys) {
         const auto now = std::chrono::steady_clock::now();
         if (now - said_ < std::chrono::minutes(1))
@@ -457,7 +458,7 @@ class Home {
             ::usleep(delay);
         for (auto& region : regions)
             replace(region);
-        // While there may be somebody who does not know yet, and once more after that.
+        // While some attackers may not have noticed yet, and once more after that.
         std::size_t next = 0;
         wait_for(kNoticed, all, "all attackers have noticed",
                  [&] { check_canaries(regions[next++ % regions.size()]); });
@@ -485,7 +486,7 @@ class Home {
         (void)trace_.take();
         dev_.free(region.lh);
         region.freed = trace_.take();
-        // Anonymous: of no interest to anybody else.
+        // Anonymous, so that no other process finds it.
         region.other = dev_.alloc(round.length, nodes_of(round));
         if (round.look_first)
             check(round, region.other, 0, "fresh memory");
@@ -532,7 +533,7 @@ class Home {
     }
 
     void account(const Ranges& freed, const Ranges& other) {
-        // It sees this machine only.
+        // The trace is of this machine only.
         if (freed.empty())
             return;
         const auto bytes = overlap(freed, other);

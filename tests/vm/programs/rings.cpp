@@ -4,8 +4,8 @@
 //   rings serve --index I --first F --count N --ring-size B
 //                        serves functions F..F+N-1 by echoes, says "serving", until its input ends
 //   rings call --index I --node ID --first F --count N
-//                        calls each of them once; prints a line of what came of each: "ok", or the
-//                        errno's name, and one of how long the longest took, in ms
+//                        calls each of them once; prints a line with the result of each call, "ok"
+//                        or the errno's name, and a line with the longest time of a call, in ms
 #include <lite/lite.h>
 
 #include <CLI/CLI.hpp>
@@ -54,7 +54,7 @@ Context open_node(int index) {
     return Context(ctx);
 }
 
-// As many open files as that takes.
+// As many open files as this number of functions needs.
 std::vector<Context> enroll(const Options& options) {
     std::vector<Context> contexts;
     for (std::uint32_t i = 0; i < options.count; ++i) {
@@ -77,7 +77,7 @@ void echo_all(lite_ctx* ctx) {
     int err = 0;
     while ((err = lite_rpc_recv(ctx, 0, buffer.data(), buffer.size(), 0, &request)) == 0) {
         err = lite_rpc_reply(ctx, request.token, 0, buffer.data(), request.length);
-        // The caller may have gone.
+        // The caller may be gone.
         if (err != -ENOENT)
             check(err, "answer");
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One of several users of an LMR, on whichever machine (see common/slots.hpp): uses it until there
-// is a line on standard input, then verifies what is its own and prints how often it has counted.
-// An operation that fails ends it, and its errno is the last word.
+// One of several users of an LMR, on any machine (see common/slots.hpp): uses the LMR until a line
+// comes on standard input, then verifies its part and prints how often it has counted. If an
+// operation fails, prints its errno as the last word, and ends.
 #include "common/slots.hpp"
 #include "common/process.hpp"
 
@@ -54,7 +54,7 @@ void use(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("One of several users of an LMR, who know what must be in it.");
+    CLI::App app("A user of an LMR, one of several that know what must be in it.");
     Options options;
     app.add_option("--index", options.index, "the N of /dev/liteN");
     app.add_option("name", options.name, "the LMR, zero in the beginning")->required();

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Threads that get a processor when others let them, in the middle of the work of others:
+// Threads that get a processor only when others let them, in the middle of the work of others:
 //
-//   starved receive HERE THERE NODE   an ordinary thread calls from /dev/liteHERE, and so does one
-//                                     of a real-time policy, whose replies the first may take from
-//                                     the device; another one of such a policy keeps the processor
-//                                     of both until the calls of the second have gone on. NODE is
-//                                     that of /dev/liteTHERE.
-//   starved occupy CPU                keeps a processor from all other threads, those of the kernel
-//                                     too, but one that does the work that interrupts leave
-//   starved write INDEX NAME BYTES WRITERS [CGROUP]
+//   starved receive HERE THERE NODE   an ordinary thread calls from /dev/liteHERE, and so does a
+//                                     real-time thread. The ordinary thread may take the other's
+//                                     replies from the device. Another real-time thread keeps
+//                                     their processor until the real-time caller has gone on. NODE
+//                                     is the node of /dev/liteTHERE.
+//   starved occupy CPU                keeps a processor from all other threads, also from those of
+//                                     the kernel, except for the one that does the work that
+//                                     interrupts leave
+//   starved write INDEX NAME BYTES WRITERS COUNT [CGROUP]
 //                                     many threads write to an LMR without a pause, one computes,
 //                                     and one of the policy SCHED_IDLE, or in a threaded cgroup,
-//                                     writes as well, a few times
+//                                     writes as well, COUNT times
 //   starved call INDEX NAME BYTES WRITERS NODE
 //                                     many threads write to an LMR, and one has its kernel call
-//                                     that of the node; prints how many bytes of the others were
-//                                     written meanwhile, at least
+//                                     the kernel of the node; prints a lower bound of the bytes
+//                                     that the others have written meanwhile
 #include <lite/lite.hpp>
 #include <lite/rpc.hpp>
 
@@ -45,7 +46,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of time that is otherwise left to ordinary threads.
+// The limit for real-time threads; by default, it leaves some time to ordinary threads.
 constexpr auto kShare = "/proc/sys/kernel/sched_rt_runtime_us";
 
 void set_policy(int policy, int priority) {
@@ -62,8 +63,8 @@ void stay_on(unsigned cpu) {
         throw std::runtime_error("cannot choose the processor");
 }
 
-// The thread of a processor that does what interrupts leave, RCU's work among it: without it no
-// kernel goes on for long, with LITE or without.
+// The thread of a processor that does the work that interrupts leave, also that of RCU. Without it
+// no kernel goes on for long, with or without LITE.
 pid_t ksoftirqd(unsigned cpu) {
     const auto name = "ksoftirqd/" + std::to_string(cpu);
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -85,7 +86,7 @@ void let_interrupts_work(unsigned cpu) {
 
 constexpr std::uint32_t kFunction = 2100;
 constexpr int kRounds = 100;
-// What the urgent caller gets done while the ordinary one has no processor.
+// Calls that the real-time caller makes while the ordinary one has no processor.
 constexpr int kCalls = 3;
 constexpr auto kPatience = std::chrono::seconds(15);
 
@@ -134,7 +135,7 @@ void call_urgently(Shared& shared) {
     }
 }
 
-// Whether the urgent caller has gone on each time.
+// Whether the real-time caller has gone on each time.
 bool occupy(Shared& shared) {
     stay_on(0);
     set_policy(SCHED_FIFO, 40);
@@ -169,7 +170,7 @@ int receive(unsigned here, unsigned there, std::uint32_t node) {
     ordinary.join();
     urgent.join();
     shared.served = true;
-    // It waits for a request.
+    // Waits for a request.
     lite::context context(static_cast<int>(here));
     call_once(context, shared);
     server.join();
@@ -192,10 +193,9 @@ int receive(unsigned here, unsigned there, std::uint32_t node) {
 // ---- write, and call
 // -----------------------------------------------------------------------------
 
-constexpr int kIdleWrites = 3;
 constexpr int kKernelCalls = 5;
 
-// Threads that write to an LMR, each to a place of its own.
+// Threads that write to an LMR, each to its own part.
 class Writers {
   public:
     Writers(lite::context& context, const std::string& name, std::size_t bytes, int count)
@@ -243,7 +243,8 @@ class Writers {
     std::vector<std::thread> m_threads;
 };
 
-// Computes for longer than the cgroup gives it at a time, too: it has none left when it writes.
+// Also computes for longer than the cgroup's quota for a period, so that the quota is used up when
+// the thread writes.
 void enter_cgroup(const std::string& path) {
     std::ofstream threads(path + "/cgroup.threads");
     threads << ::gettid() << std::flush;
@@ -253,11 +254,11 @@ void enter_cgroup(const std::string& path) {
     }
 }
 
-int write(unsigned index, const std::string& name, std::size_t bytes, int count,
+int write(unsigned index, const std::string& name, std::size_t bytes, int threads, int count,
           const std::string& cgroup) {
     lite::context context(static_cast<int>(index));
     auto lmr = context.map(name);
-    Writers writers(context, name, bytes, count);
+    Writers writers(context, name, bytes, threads);
     std::atomic<bool> end = false;
     std::thread computing([&end] {
         while (!end) {
@@ -271,7 +272,7 @@ int write(unsigned index, const std::string& name, std::size_t bytes, int count,
                 set_policy(SCHED_IDLE, 0);
             else
                 enter_cgroup(cgroup);
-            for (int i = 0; i < kIdleWrites; i++) {
+            for (int i = 0; i < count; i++) {
                 const auto before = writers.bytes();
                 lmr.write(writers.place_behind(), data);
                 std::printf("%llu writes of others\n",
@@ -321,10 +322,10 @@ int main(int argc, char** argv) {
                            static_cast<std::uint32_t>(std::stoul(words[3])));
         if (words.size() == 2 && words[0] == "occupy")
             occupy_for_good(static_cast<unsigned>(std::stoul(words[1])));
-        if ((words.size() == 5 || words.size() == 6) && words[0] == "write")
+        if ((words.size() == 6 || words.size() == 7) && words[0] == "write")
             return write(static_cast<unsigned>(std::stoul(words[1])), words[2],
-                         std::stoul(words[3]), std::stoi(words[4]),
-                         words.size() == 6 ? words[5] : std::string());
+                         std::stoul(words[3]), std::stoi(words[4]), std::stoi(words[5]),
+                         words.size() == 7 ? words[6] : std::string());
         if (words.size() == 6 && words[0] == "call")
             return call(static_cast<unsigned>(std::stoul(words[1])), words[2], std::stoul(words[3]),
                         std::stoi(words[4]), static_cast<std::uint32_t>(std::stoul(words[5])));

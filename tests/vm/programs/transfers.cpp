@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Parts of a test that several machines have a share in: one carries out a plan of random
-// transfers, another works out from the same numbers what must be there now, and checks.
+// Parts of a test that several machines carry out: one carries out a plan of random transfers,
+// another computes the resulting contents from the same numbers, and checks them.
 //
-//   run NAME --seed S --count N     do the plan, compare what is read with the model on the way
+//   run NAME --seed S --count N     carry out the plan; compare each read with the model
 //   check NAME --seed S --count N   compare all of the LMR with what the plan leaves behind
 //   fill NAME --seed S              write the pattern S over all of the LMR
 //   verify NAME --seed S            read all of the LMR and compare it with the pattern S
-//   tally NAME --count N            fetch-add 1 so often, print the old values
+//   tally NAME --count N            fetch-add 1, N times; print the old values
 //   loop NAME                       write and read until an operation fails; print its errno
-//   interrupted NAME --seed S       read what was filled until that fails; what is said to have
-//                                   been read must have been; print the errno
-//   hold NAME                       open it; after a line on standard input try everything with the
-//                                   handle: read, write, fetch-add, stat, free; print each errno
+//   interrupted NAME --seed S       read what was filled until that fails; bytes that are reported
+//                                   as read must have been read; print the errno
+//   hold NAME                       open it; after a line on standard input try the handle: read,
+//                                   write, fetch-add, stat, free; print each errno
 #include "common/transfers.hpp"
 #include "common/env.hpp"
 #include "common/memory.hpp"
@@ -67,7 +67,7 @@ class Session {
                         static_cast<unsigned long long>(region_.fetch_add(options_.offset, 1)));
     }
 
-    // Ends with success whatever the error is: which one is right is for the caller to say.
+    // Ends with success whatever the error is: the calling test checks it.
     void loop() {
         std::vector<std::byte> back(options_.length);
         try {
@@ -83,8 +83,8 @@ class Session {
         }
     }
 
-    // Reads what "fill" has written until somebody ends it in the middle. What the kernel says to
-    // have been read must have been, and that is most of what arrived.
+    // Reads what "fill" has written until an event ends the read in the middle. Bytes that the
+    // kernel reports as read must have been read, and that must be most of what has arrived.
     void interrupted() {
         constexpr std::size_t in_flight = 1U << 20;
         const lite_test::Device device(static_cast<unsigned>(options_.index));
@@ -110,7 +110,7 @@ class Session {
         announce(said == lite_test::ok ? "success" : strerrorname_np(said.value));
     }
 
-    // What a handle is good for after something has happened to its LMR.
+    // Tries the handle after something has happened to its LMR.
     void hold() {
         announce("running");
         (void)std::getchar();

@@ -2,17 +2,20 @@
 // Many operations in one call.
 //
 //   churn NAME... --offset O --length L --count N --seed S
-//                           vectors of all operations at random, good and bad, N times and until
-//                           standard input ends, on L bytes at O of each LMR, which nobody else
-//                           touches, against a model of these bytes; print the CRC-32C of each
-//   until NAME KEPT         operate on both in each vector until all fails on NAME; nothing may
-//                           fail on KEPT, and nothing on NAME succeed after that; print the errno
+//                           random vectors of all operations, good and bad, N times and until
+//                           standard input ends, on L bytes at O of each LMR, which no other
+//                           process touches, against a model of these bytes; print the CRC-32C of
+//                           each
+//   until NAME KEPT         operate on both in each vector until all operations on NAME fail; none
+//                           may fail on KEPT, and none on NAME may succeed after that; print the
+//                           errno
 //   count NAME... --count N vectors of additions of 1 to the first word of each LMR and of writes
 //                           behind it, N times and until standard input ends; print how many
-//                           additions were done for sure, and of how many that is unknown
+//                           additions were certainly carried out, and for how many it is unknown
 //   stamp NAME...           vectors that write the number of the round to some words of each LMR,
-//                           until standard input ends; what was written with success stays, though
-//                           others before it have failed; print how many rounds did, and did not
+//                           until standard input ends; data of a successful write stays, even if
+//                           writes before it have failed; print how many rounds succeeded, and how
+//                           many did not
 #include "common/crc32c.hpp"
 #include "common/pattern.hpp"
 #include "common/shadow.hpp"
@@ -54,7 +57,7 @@ struct Options {
 constexpr auto kAll = lite::rights::read | lite::rights::write | lite::rights::atomic;
 
 bool input_has_ended() {
-    // Nobody writes any.
+    // The input has no data, so it is readable only when it ends.
     pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
     return ::poll(&input, 1, 0) > 0;
 }
@@ -69,7 +72,7 @@ void require(bool good, const std::string& what) {
         throw std::runtime_error(what);
 }
 
-// What is ours of an LMR, and what must be there.
+// This process's part of an LMR, and its expected contents.
 struct Part {
     Part(lite::context& node, const std::string& name, const Options& options, u64 seed)
         : region(node.map(name, kAll)),
@@ -88,11 +91,11 @@ struct Part {
     lite::region region;
     u64 offset;
     std::vector<std::byte> model;
-    std::vector<bool> taken;  // by an operation of the vector at hand
+    std::vector<bool> taken;  // by an operation of the current vector
 };
 
-// One vector: its operations have no byte in common, for they are in no order. Every other one has
-// small reads and writes only: those may go in messages.
+// One vector. Its operations have no byte in common, as their order is undefined. Every second
+// vector has only small reads and writes, which may go in messages.
 class Vector {
   public:
     Vector(std::deque<Part>& parts, std::mt19937_64& random) : parts_(parts), random_(random) {
@@ -126,13 +129,13 @@ class Vector {
 
     u64 some_length(u64 most) {
         static constexpr std::array<u64, 8> kUsual{64, 256, 256, 1024, 1500, 4096, 6000, 20000};
-        // One in a hundred may be too long for that.
+        // One in a hundred may be too long for a message.
         if (small_)
             return 1 + below(std::min<u64>(most, below(100) ? 256 : 300));
         return 1 + below(std::min(most, kUsual[below(kUsual.size())]));
     }
 
-    // @n bytes that nothing else in this vector is about.
+    // @n bytes that no other operation of this vector uses.
     bool take(Part& part, u64 n, u64 align, u64& at) {
         for (int tries = 0; tries < 4; ++tries) {
             at = below(part.model.size() - n + 1) / align * align;
@@ -147,7 +150,7 @@ class Vector {
     }
 
     Expected& push(lite_op op) {
-        op.error = static_cast<__s32>(below(100));  // of no account
+        op.error = static_cast<__s32>(below(100));  // an old value, which does not matter
         ops_.push_back(op);
         return expected_.emplace_back();
     }
@@ -275,7 +278,7 @@ class Vector {
                 error = EBADF;
                 break;
             case 1:
-                op.offset = LITE_LMR_SIZE_MAX;  // however long it is by now
+                op.offset = LITE_LMR_SIZE_MAX;  // beyond the end of any LMR
                 error = ERANGE;
                 break;
             case 2:
@@ -289,7 +292,7 @@ class Vector {
                 op.opcode = LITE_OP_CHECKSUM + 2;
                 break;
             default:
-                op.buf = 8;  // of a page that is never there
+                op.buf = 8;  // in a page that is never mapped
                 error = EFAULT;
                 break;
         }
@@ -400,7 +403,8 @@ void count(lite::context& node, const Options& options) {
                 static_cast<unsigned long long>(unknown));
 }
 
-// What a vector whose links may break has done, besides which of its operations have failed.
+// Submits a vector on connections that may break. Returns whether all operations succeeded; only
+// the errors of a broken connection are allowed.
 bool submit_despite(lite::context& node, std::vector<lite_op>& ops) {
     lite::submit(node, ops);
     bool good = true;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """KVM, if it works here, or else emulation.
 
-/dev/kvm may exist, be ours to open, and yet hang every stock kernel (nested virtualisation that is only half there). So
-we start one machine, once per boot of the host, and use KVM only if its agent answers quickly.
+/dev/kvm may exist, be accessible, and yet hang every stock kernel (with incomplete nested virtualisation). So the harness
+starts one machine, once per boot of the host, and uses KVM only if the machine's agent answers quickly.
 """
 
 import functools
@@ -14,7 +14,7 @@ from .kernel import cache_dir, write_atomically
 
 TCG = ("-accel", "tcg,thread=multi", "-cpu", "max")
 ICOUNT = ("-accel", "tcg,thread=single", "-cpu", "max", "-icount", "shift=0,sleep=off")
-# An instruction is a nanosecond, and that a tick of the time stamp counter.
+# With icount, an instruction takes a nanosecond, and the time stamp counter ticks once per instruction.
 ICOUNT_KHZ = 1_000_000
 KVM = ("-accel", "kvm", "-cpu", "host")
 

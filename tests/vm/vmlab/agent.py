@@ -26,7 +26,7 @@ _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclasses.dataclass
 class Result:
-    """What became of a command: exit status (negative: the signal that ended it) and output as text."""
+    """The result of a command: exit status (negative: the signal that ended it) and output as text."""
     rc: int
     out: str
     err: str
@@ -51,7 +51,7 @@ class Process:
         self._out, self._err = bytearray(), bytearray()
         self._credit = _WINDOW
         self._status = None
-        self._problem = None  # an exception: why there will be no status
+        self._problem = None  # an exception that explains why there will be no status
         self.on_output = None  # called with each piece of output, from the channel's thread
 
     # -- what a test uses --
@@ -70,25 +70,25 @@ class Process:
 
     @property
     def out_bytes(self):
-        """Standard output so far, as it is."""
+        """Standard output so far, as bytes."""
         with self._changed:
             return bytes(self._out)
 
     @property
     def rc(self):
-        """Exit status, negative signal, or None while it runs."""
+        """Exit status, negative signal, or None while the command runs."""
         with self._changed:
             return self._rc()
 
     @property
     def running(self):
-        """Whether it has not ended yet."""
+        """Whether the command still runs."""
         with self._changed:
             return self._status is None and self._problem is None
 
     def wait(self, timeout=30, check=False):
-        """Waits for the end; returns a Result. Raises CommandTimeout without killing it, NodeDied, and with `check`
-        CommandFailed unless it succeeded."""
+        """Waits for the command to end; returns a Result. Raises CommandTimeout without killing the command, NodeDied, and,
+        with `check`, CommandFailed unless the command succeeded."""
         node = self._channel.node
         with self._changed:
             done = self._changed.wait_for(lambda: self._status is not None or self._problem, timeout * node.patience)
@@ -102,7 +102,7 @@ class Process:
         return result
 
     def wait_output(self, text, timeout=30):
-        """Waits until `text` has appeared on standard output or error: how to know that a server is ready."""
+        """Waits until `text` has appeared on standard output or error, for instance to know that a server is ready."""
         node = self._channel.node
         wanted = text.encode()
         with self._changed:
@@ -119,11 +119,11 @@ class Process:
         raise CommandFailed(node, self.command, result, why)
 
     def kill(self, sig=signal.SIGKILL):
-        """Sends a signal to the command and all it started, unless it has ended."""
+        """Sends a signal to the command and its process group, unless it has ended."""
         self._channel.send(self._number, _KILL, struct.pack("<I", sig))
 
     def write(self, data, timeout=30):
-        """Writes to its standard input; waits while it does not read."""
+        """Writes to the command's standard input; blocks while the command does not read."""
         data = data.encode() if isinstance(data, str) else data
         deadline = time.monotonic() + timeout * self._channel.node.patience
         view = memoryview(data)
@@ -140,11 +140,11 @@ class Process:
             view = view[take:]
 
     def close_stdin(self):
-        """End of file for its standard input."""
+        """Closes the command's standard input."""
         self._channel.send(self._number, _STDIN, b"")
 
     def resize(self, rows, columns):
-        """Sets the size of its terminal."""
+        """Sets the size of the command's terminal."""
         self._channel.send(self._number, _RESIZE, struct.pack("<HH", rows, columns))
 
     # -- what the channel uses --
@@ -198,7 +198,7 @@ class Channel:
         self._thread.start()
 
     def wait_ready(self, timeout):
-        """True when the agent has said hello, False if it has not (yet)."""
+        """True if the agent has said hello, False if it has not done so yet."""
         return self._greeted.wait(timeout)
 
     def spawn(self, command, env, user, group, cwd, terminal=False, on_output=None):
@@ -224,7 +224,7 @@ class Channel:
             return list(self._processes.values())
 
     def send(self, number, kind, data):
-        """One frame. If the node is dead its processes know; here it is not an error."""
+        """Sends one frame. Sending to a dead node is no error here: the node's processes report that it died."""
         try:
             with self._lock:
                 self._sock.sendall(_FRAME.pack(len(data), number, kind) + data)
@@ -232,7 +232,7 @@ class Channel:
             pass
 
     def close(self):
-        """Ends the thread. Whatever still runs is lost."""
+        """Ends the thread. Commands that still run are lost."""
         try:
             self._sock.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -247,7 +247,7 @@ class Channel:
                     length, number, kind = _FRAME.unpack(head)
                     self._dispatch(number, kind, stream.read(length))
             except (OSError, struct.error):
-                pass  # it died in the middle of a frame
+                pass  # the node died in the middle of a frame
         with self._lock:
             self._closed = True
             lost = list(self._processes.values())

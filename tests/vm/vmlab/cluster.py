@@ -15,13 +15,13 @@ from .initramfs import base_image, extra_archive
 from .network import Network
 from .node import BOOT_SECONDS, Node
 
-# Enough for a test program and a few LMRs. KASAN takes an eighth for its shadow, and more for what it quarantines.
+# Enough for a test program and a few LMRs. KASAN takes an eighth for its shadow memory, and more for its quarantine.
 _MEMORY = {"debug": 1024, "debug2": 1024}
 _MEMORY_DEFAULT = 512
 
 
 def default_memory(kernel):
-    """MB of a node with a kernel of this name, if nothing else is said."""
+    """MB of a node with a kernel of this name, unless the test says otherwise."""
     return _MEMORY.get(kernel, _MEMORY_DEFAULT)
 
 
@@ -42,7 +42,7 @@ class Cluster:
     log_dir         where consoles, command logs and scratch directories go (default: a new directory below /tmp, removed
                     after success)
     files           {path in the guest: path on the host}: additional files for the initramfs; programs bring their
-                    libraries. For what is hot: everything in the project is already there, below /lite
+                    libraries. For files that are read often: the whole project is in the guest already, below /lite
     kernel_args     additional kernel parameters
     icount          count instructions instead of time: one instruction is one nanosecond for the guests. For figures that
                     noise cannot touch, from one node that talks to itself (nodes do not run in step with each other)
@@ -67,13 +67,13 @@ class Cluster:
 
     @property
     def time_scale(self):
-        """How much slower than a stock kernel this one is: for loop counts; time-outs know it already."""
+        """How much slower than a stock kernel this one is: for loop counts. Time-outs are scaled already."""
         return self.kernel.time_scale
 
     # --- life ----------------------------------------------------------------------------------------------------
 
     def start(self):
-        """Boots all nodes and waits for them. `with` does it for you."""
+        """Boots all nodes and waits for them. `with` calls this."""
         initrd = self._initrd()
         begun = time.monotonic()
         self._network = Network(self._count)
@@ -92,7 +92,7 @@ class Cluster:
         return self
 
     def stop(self):
-        """Ends all machines, whatever they do. Logs stay."""
+        """Ends all machines, whatever state they are in. Logs stay."""
         for node in self.nodes:
             node.close()
         if self._network:
@@ -105,7 +105,7 @@ class Cluster:
     def __exit__(self, kind, error, trace):
         complaints = self.complaints()
         self.stop()
-        # Perhaps one more was printed in the last moment.
+        # A kernel may have printed one more complaint at the last moment.
         complaints = self.complaints() or complaints
         if complaints:
             if error is None or isinstance(error, Exception):
@@ -114,25 +114,25 @@ class Cluster:
             self.remove_logs()
 
     def remove_logs(self):
-        """Removes the log directory with all that the nodes have left in it."""
+        """Removes the log directory with all files of the nodes."""
         shutil.rmtree(self.log_dir, ignore_errors=True)
 
     # --- all nodes -----------------------------------------------------------------------------------------------
 
     def each(self, function, nodes=None):
-        """Calls function(node) for all nodes side by side; returns the results in their order."""
+        """Calls function(node) for all nodes in parallel; returns the results in the order of the nodes."""
         nodes = self.nodes if nodes is None else nodes
         with concurrent.futures.ThreadPoolExecutor(max_workers=len(nodes) or 1) as pool:
             return list(pool.map(function, nodes))
 
     def run(self, command, **options):
-        """Runs a command on all nodes side by side; see Node.run()."""
+        """Runs a command on all nodes in parallel; see Node.run()."""
         return self.each(lambda node: node.run(command, **options))
 
     # --- complaints ----------------------------------------------------------------------------------------------
 
     def complaints(self, forget=False):
-        """What the kernels have complained about so far, as a list; with `forget`, the next call does not repeat it."""
+        """The complaints of the kernels so far, as a list; with `forget`, the next call does not repeat them."""
         return [complaint for node in self.nodes for complaint in node.console.complaints(forget)]
 
     def check(self):
@@ -142,13 +142,13 @@ class Cluster:
             raise ComplaintError(complaints)
 
     def expect(self, pattern):
-        """Complaints that match the regular expression are wanted, from now on, on all nodes."""
+        """From now on, complaints of any node that match the regular expression are allowed."""
         for node in self.nodes:
             node.console.expect(pattern)
 
     @contextlib.contextmanager
     def expecting(self, pattern):
-        """Within this context, complaints that match the regular expression are wanted, and at least one must come."""
+        """Within this context, complaints that match the regular expression are allowed, and at least one must come."""
         handles = [(node.console, node.console.expect(pattern), len(node.console.text())) for node in self.nodes]
         deadline = time.monotonic() + 5 * self.time_scale
         try:
@@ -156,7 +156,7 @@ class Cluster:
             while not any(console.wait_for(pattern, 0, begin) for console, _, begin in handles):
                 if time.monotonic() > deadline:
                     raise LabError(f"no kernel has complained about {pattern!r}, as was expected")
-                time.sleep(0.05)  # it may be another task that prints
+                time.sleep(0.05)  # another task may be about to print it
         finally:
             for console, handle, _ in handles:
                 console.unexpect(handle)

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What can go wrong, as seen by a test."""
+"""The errors that a test may see."""
 
 
 class LabError(Exception):
-    """The harness itself could not do what it was asked to."""
+    """The harness itself could not do what the test asked for."""
 
 
 class NodeDied(LabError):
-    """The virtual machine ended (crash, panic, power off) although something was expected of it."""
+    """The virtual machine ended (crash, panic, power off) although the test still needed it."""
 
 
 class CommandFailed(LabError):
-    """A command in a guest failed, or did not end in time. `result` is what there is of it."""
+    """A command in a guest failed, or did not end in time. `result` is what is known of it."""
 
     def __init__(self, node, command, result, why):
         self.node, self.command, self.result = node, command, result
@@ -19,7 +19,7 @@ class CommandFailed(LabError):
 
 
 class CommandTimeout(CommandFailed):
-    """It did not end in time and was killed. The console has the kernel's list of blocked tasks."""
+    """A command did not end in time and was killed. The console has the kernel's list of blocked tasks."""
 
 
 class ComplaintError(LabError):

@@ -21,23 +21,23 @@ from .kernel import cache_dir, write_atomically
 
 GUEST = pathlib.Path(__file__).parent / "guest"
 
-# Real programs. Busybox has applets called ip and tc that do not know half of it, and it runs its applets, whatever PATH
-# says, from its shell and from all that start other programs: so these are real, too.
+# The real programs. Busybox has incomplete applets called ip and tc, and it prefers its applets, whatever PATH says, in its
+# shell and in all applets that start other programs: so these are the real programs, too.
 _TOOLS = ("dash", "env", "timeout", "nohup", "nice", "stdbuf", "find", "xargs", "setsid",
           "ip", "tc", "rdma", "ss", "bridge", "ethtool", "ibv_devices", "ibv_devinfo", "ibv_rc_pingpong",
-          "ib_read_lat", "ib_write_lat", "ib_send_lat", "ib_atomic_lat", "ib_read_bw", "ib_write_bw", "ib_send_bw")
-_TOOLS_IF_PRESENT = ("bash", "strace", "rping", "taskset", "setpriv", "prlimit")
+          "mke2fs", "ib_read_lat", "ib_write_lat", "ib_send_lat", "ib_atomic_lat", "ib_read_bw", "ib_write_bw", "ib_send_bw")
+_TOOLS_IF_PRESENT = ("mkfs.xfs", "bash", "strace", "rping", "taskset", "setpriv", "prlimit")
 
 # What C and C++ test programs are usually linked to; they live on the host and come through 9p.
 _LIBRARIES = ("libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libatomic.so.1", "libfmt.so.9",
               "libnl-3.so.200", "libnl-genl-3.so.200", "libibverbs.so.1", "librdmacm.so.1")
 
-# Loaded by init. Then those that tests ask for, and that the kernel asks modprobe for.
+# Loaded by init. _MODULES are those that tests load, or that the kernel asks modprobe for.
 _MODULES_AT_BOOT = ("virtio_pci", "virtio_net", "virtio_console", "9p", "9pnet_virtio", "crc32_generic", "rdma_rxe",
                     "ib_uverbs", "rdma_ucm")
 _MODULES = ("crc32_pclmul", "hmac", "sha256_generic", "sha512_generic", "algif_hash", "veth", "dummy", "ifb",
-            "sch_netem", "sch_ingress", "sch_prio", "sch_tbf", "cls_u32", "cls_matchall", "cls_flower", "act_gact",
-            "act_mirred", "virtio_blk", "loop", "zram", "psample")
+            "sch_netem", "sch_ingress", "sch_prio", "sch_tbf", "sch_fq", "cls_u32", "cls_matchall", "cls_flower", "act_gact",
+            "act_mirred", "virtio_blk", "loop", "zram", "psample", "ext4", "xfs", "overlay", "crc32c_generic")
 
 _PASSWD = "root:x:0:0:root:/root:/bin/sh\n" + "".join(
     f"{name}:x:{uid}:{uid}:{name}:/tmp:/bin/sh\n" for name, uid in
@@ -46,7 +46,7 @@ _PASSWD = "root:x:0:0:root:/root:/bin/sh\n" + "".join(
 USERS = {line.split(":")[0]: int(line.split(":")[2]) for line in _PASSWD.splitlines()}
 
 
-# These are links into /usr, as on the host: else a library found as /lib/x and as /usr/lib/x would be there twice.
+# These are links into /usr, as on the host: otherwise the archive would have a library twice, as /lib/x and as /usr/lib/x.
 _MERGED = ("bin", "sbin", "lib", "lib64")
 
 
@@ -81,7 +81,7 @@ class Archive:
         self._add(path, stat.S_IFDIR | mode)
 
     def data(self, path, data, mode=0o644):
-        """Adds a file. The first one of a name counts."""
+        """Adds a file. If a path is added twice, the first file stays."""
         self._add(path, stat.S_IFREG | mode, data.encode() if isinstance(data, str) else data)
 
     def file(self, path, source):
@@ -94,7 +94,7 @@ class Archive:
         self._add(path, stat.S_IFLNK | 0o777, str(target).encode())
 
     def bytes(self):
-        """The archive so far, complete. Several may be concatenated."""
+        """The archive so far, complete. Several archives may be concatenated."""
         self._write("TRAILER!!!", 0, b"", 0)
         joined = b"".join(self._parts)
         del self._parts[-4:]
@@ -120,7 +120,7 @@ def _shared_libraries(path):
 
 
 def _add_dynamic(archive, path, source):
-    """Adds a program or library with its closure."""
+    """Adds a program or library with all libraries that it needs."""
     archive.file(path, source)
     for library in _shared_libraries(source):
         archive.file(library, library)
@@ -171,13 +171,13 @@ def _module_name(path):
 
 
 def _read_module(path):
-    """A module, unpacked and without its signature, which would take the guest longer to verify than to load it."""
+    """A module, unpacked and without its signature, which the guest would take longer to verify than to load the module."""
     data = path.read_bytes()
     if path.suffix == ".xz":
         data = lzma.decompress(data)
     magic = b"~Module signature appended~\n"
     if data.endswith(magic):
-        # struct module_signature precedes the magic; its last field is the length of what precedes itself.
+        # struct module_signature precedes the magic; its last field is the length of the signature before the struct.
         end = len(data) - len(magic)
         data = data[:end - 12 - int.from_bytes(data[end - 4:end], "big")]
     return data

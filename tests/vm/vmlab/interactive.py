@@ -31,14 +31,14 @@ _FOREVER = 10 ** 7
 
 
 class Prompt:
-    """Reads commands and has them done."""
+    """Reads commands and executes them."""
 
     def __init__(self, cluster):
         self.cluster = cluster
         self.current = cluster.nodes[0]
 
     def loop(self):
-        """Until the person has had enough."""
+        """Until the user quits."""
         while True:
             try:
                 text = input(f"node {self.current.number}> ").strip()
@@ -90,7 +90,8 @@ class Prompt:
 
     @staticmethod
     def _run(nodes, command):
-        """Side by side, output as it comes, each line with its node if there are several. Ctrl-C goes to the commands."""
+        """Runs the command on the nodes in parallel, prints output as it comes, each line with its node if there are
+        several. Ctrl-C goes to the commands."""
         processes = []
         for node in nodes:
             prefix = f"{node}: ".encode() if len(nodes) > 1 else b""
@@ -112,7 +113,7 @@ class Prompt:
 
     @staticmethod
     def _shell(node):
-        """A terminal: our keys to the guest, its output to us, as they are."""
+        """A terminal: keys go to the guest, its output comes back, both unchanged."""
         if not sys.stdin.isatty():
             raise LabError("a shell needs a terminal")
         print(f"--- shell on {node}; exit or Ctrl-] leaves it")
@@ -166,7 +167,7 @@ _POWER = {
 
 
 def _load_module(cluster):
-    """Loads what the person has built, if so."""
+    """Loads the user's build of the module, if there is one."""
     module = kernels.ROOT / "build" / f"kernel-{cluster.kernel.release}" / "lite.ko"
     if module.exists():
         secret = secrets.token_hex(32)

@@ -14,20 +14,21 @@ from .errors import LabError
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 KNOWN = ("6.1", "6.12", "debug", "debug2")
 
-# How much longer things take than on a stock kernel under emulation. Every time-out is multiplied by it.
+# How much longer everything takes than on a stock kernel under emulation. Every time-out is multiplied by this.
 _SCALE = {"debug": 6, "debug2": 4}
 
-# Time-outs of tests are written for an idle host, and end only what hangs. On a busy host everything takes longer.
+# Time-outs of tests are written for an idle host; they are only there to end what hangs. On a busy host everything takes
+# longer.
 PATIENCE = 3
 
 
 def time_scale(name):
-    """How much longer things take with that kernel."""
+    """How much longer everything takes with that kernel."""
     return _SCALE.get(name, 1)
 
 
 def cache_dir():
-    """Where everything lives that can be had again; the same directory as in scripts/common.sh."""
+    """The directory for files that can be made again; the same directory as in scripts/common.sh."""
     base = os.environ.get("LITE_CACHE")
     if not base:
         base = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "lite")
@@ -37,7 +38,7 @@ def cache_dir():
 
 
 class Kernel:
-    """One bootable kernel. `name` is what the tests call it, `release` what it calls itself."""
+    """One bootable kernel. `name` is the tests' name for it, `release` its own."""
 
     def __init__(self, name, answer):
         self.name = name
@@ -72,8 +73,8 @@ class Kernel:
         """The kernel as a plain ELF file.
 
         QEMU can start that directly (PVH). A bzImage would first unpack itself inside the emulated machine, which
-        takes longer than the whole rest of booting. As a side effect the kernel runs where it was linked to. With KASAN
-        it dies, since it uses the shadow memory before there is one.
+        takes longer than the rest of booting. As a side effect the kernel runs at the address that it was linked to. A
+        kernel with KASAN dies if started this way, as it uses the shadow memory before that is set up.
         """
         if not self.has("PVH") or self.has("KASAN"):
             return self.bzimage
@@ -95,7 +96,7 @@ def _unpack_bzimage(data):
         return lzma.LZMADecompressor(format=lzma.FORMAT_XZ).decompress(payload)
     for magic, program in ((b"\x28\xb5\x2f\xfd", "zstd"), (b"\x1f\x8b", "gzip")):
         if payload.startswith(magic):
-            # The payload ends with its unpacked size, which the programs take for garbage after the end.
+            # The payload ends with its unpacked size, which the programs report as garbage after the end.
             done = subprocess.run([program, "-dc"], input=payload, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                   check=False)
             if done.stdout[:4] == b"\x7fELF":
@@ -104,7 +105,7 @@ def _unpack_bzimage(data):
 
 
 def write_atomically(target, data):
-    """Writes a cache entry so that nobody ever sees a part of it."""
+    """Writes a cache entry so that no other process ever sees a part of it."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".", delete=False) as f:
         f.write(data)
@@ -114,7 +115,7 @@ def write_atomically(target, data):
 
 @functools.cache
 def get_kernel(name):
-    """The kernel of that name. Downloads or builds it if need be, which for a debug kernel takes ten minutes."""
+    """The kernel of that name. Downloads or builds it if necessary, which takes ten minutes for a debug kernel."""
     done = subprocess.run([ROOT / "scripts/kernel", name], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise LabError(f"scripts/kernel {name} failed (its messages are above)")

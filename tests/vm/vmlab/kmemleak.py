@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Asking kmemleak for leaks, and knowing which ones are none."""
+"""Asks kmemleak for leaks, and filters out known false reports."""
 
 import re
 
 from .errors import LabError
 
-# Reports whose back trace matches one of these patterns are not ours: for allocations of the stock kernel, at boot or in
-# rxe, that kmemleak takes for leaks. Each entry needs a reason; nothing belongs here that a test of ours can cause. There
-# are none: the kernels that we build are clean.
+# Reports with a back trace that matches one of these patterns are ignored: allocations of the stock kernel, at boot or in
+# rxe, that kmemleak takes for leaks. Each entry needs a reason; nothing belongs here that a test of the project can cause.
+# The list is empty: the project's own kernels are clean.
 _KNOWN = ()
 
 _REPORT = re.compile(r"^unreferenced object", re.MULTILINE)
@@ -16,12 +16,12 @@ _REPORT = re.compile(r"^unreferenced object", re.MULTILINE)
 def scan(node):
     """Raises LabError with all reports that are not known.
 
-    Two scans: an object is only reported if it had no reference in one and was not touched since, and is younger than
-    five seconds at first; what is freed by RCU in the meantime disappears by itself.
+    Two scans: kmemleak reports an object only if one scan found no reference to it and it was not changed since. An object
+    that RCU frees in the meantime disappears by itself.
     """
     for _ in range(2):
         node.run("echo scan >/sys/kernel/debug/kmemleak", timeout=60)
-    # Objects younger than five seconds are never reported: let them age, then look once more.
+    # Objects younger than five seconds are never reported: let them age, then scan once more.
     node.run("sleep 5; echo scan >/sys/kernel/debug/kmemleak", timeout=60)
     reports = [f"unreferenced object{text}" for text in _REPORT.split(node.read("/sys/kernel/debug/kmemleak"))[1:]]
     leaks = [report for report in reports if not any(re.search(pattern, report) for pattern in _KNOWN)]

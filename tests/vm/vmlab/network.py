@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The network between the nodes: socket pairs, and a switch where there are more than two.
+"""The network between the nodes: socket pairs, and a switch if there are more than two nodes.
 
-Every node's network card is one end of a socket pair of type SOCK_SEQPACKET: one message is one frame, no framing to
-lose, and no root. With two nodes the pair joins them directly. The harness keeps both ends open, which is what makes the
-rest simple: a node that dies leaves its end to its successor, and the others never see a closed connection, only
-silence. But silence must not become a blocked sender, as a real network would go on taking packets: whoever sends to a
-machine that is off or stopped sends to the Drain.
+Every node's network card is one end of a socket pair of type SOCK_SEQPACKET: one message is one frame, so there is no
+framing to lose, and no root is needed. With two nodes the pair joins them directly. The harness keeps both ends open, which
+makes the rest simple: a node that dies leaves its end to its successor, and the other nodes never see a closed connection,
+only silence. But a sender must not block, as a real network would go on taking packets: frames for a machine that is off
+or stopped go to the Drain.
 """
 
 import os
@@ -30,7 +30,7 @@ def _switch_binary():
 
 
 class Network:
-    """Joins `count` nodes. `sockets[i]` is what QEMU number i gets."""
+    """Joins `count` nodes. `sockets[i]` is the end for QEMU number i."""
 
     def __init__(self, count):
         self._all, self.sockets = [], []
@@ -48,13 +48,13 @@ class Network:
         pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._all += pair
         for end in pair:
-            # Room for bursts: a sender that must wait does so in QEMU's main loop.
+            # Room for bursts: if the buffer is full, the sender waits in QEMU's main loop.
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
             end.setblocking(False)
         return pair
 
     def close(self):
-        """Ends it all. The nodes are gone by now."""
+        """Ends the switch and the drain. The nodes must be gone already."""
         self.drain.close()
         if self._switch:
             process.stop(self._switch)
@@ -74,7 +74,7 @@ class Drain:
         self._thread = None
 
     def start(self, end):
-        """From now on, what arrives here is lost."""
+        """From now on, the drain discards all frames that arrive here."""
         with self._lock:
             if self._closed or end in self._selector.get_map():
                 return
@@ -85,13 +85,13 @@ class Drain:
         os.write(self._wake_in, b"x")
 
     def stop(self, end):
-        """The node is about to listen again. A frame of the past may still be there, as on a real wire."""
+        """The node is about to listen again. An old frame may still be in the socket, as on a real wire."""
         with self._lock:
             if not self._closed and end in self._selector.get_map():
                 self._selector.unregister(end)
 
     def close(self):
-        """Ends the thread."""
+        """Ends the drain's thread."""
         with self._lock:
             if self._closed:
                 return
@@ -110,7 +110,7 @@ class Drain:
                     os.read(self._wake_out, 64)
                     continue
                 with self._lock:
-                    # Unregistered since, perhaps: then the frames are the node's.
+                    # If the end was unregistered meanwhile, the frames are for the node.
                     if key.fileobj not in self._selector.get_map():
                         continue
                     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""One node: a QEMU process, what it boots, and the commands one can run in it."""
+"""One node: a QEMU process, what it boots, and the commands that run in it."""
 
 import contextlib
 import os
@@ -22,14 +22,14 @@ from .qmp import Monitor
 
 BOOT_SECONDS = 30
 
-# Quiet, since a serial port is slow, but for warnings; init raises the level. A panic reboots, which ends QEMU, which is
-# how we learn of it. No IPv6: nothing here uses it, and its chatter would be in every packet count.
+# Only warnings are printed, since a serial port is slow; init raises the level. A panic reboots, which ends QEMU, and so
+# the harness learns of it. No IPv6: nothing here uses it, and its packets would be in every count.
 _KERNEL_PARAMETERS = ("console=ttyS0", "loglevel=5", "panic=-1", "reboot=t", "mitigations=off", "tsc=reliable",
                       "no_timer_check", "random.trust_cpu=1", "ipv6.disable=1", "apparmor=0", "audit=0",
                       "rcupdate.rcu_expedited=1", "cryptomgr.notests=1", "rdinit=/init")
 
-# Without the PIT, the kernel measures with the HPET. On a busy host it sees too little of the PIT, and believes it ("PIT
-# calibration deviates from HPET"): a machine was seen whose time ran 26 times too fast.
+# Without the PIT, the kernel measures the time stamp counter with the HPET. On a busy host it sees too few ticks of the
+# PIT, and believes them ("PIT calibration deviates from HPET"): in one machine, time ran 26 times too fast.
 _MACHINE = "q35,i8042=off,sata=off,smbus=off,vmport=off,pit=off"
 
 
@@ -52,7 +52,7 @@ class Node:
         self._kernel_args = kernel_args
         self._accelerator = accelerator
         self._end, self._drain = end, drain
-        self.console.path.write_bytes(b"")  # somebody else's complaints, if the directory is not new
+        self.console.path.write_bytes(b"")  # complaints of an earlier run, if the directory is not new
         self._journal = open(pathlib.Path(log_dir) / f"commands-{self.name}.log", "w", encoding="utf-8")
         self._journal_lock = threading.Lock()
         self._qemu = self._channel = self._monitor = None
@@ -66,7 +66,7 @@ class Node:
     # --- power ---------------------------------------------------------------------------------------------------
 
     def start(self):
-        """Starts to boot; returns at once. wait_ready() waits for the end of it."""
+        """Starts to boot; returns at once. wait_ready() waits until the node has booted."""
         if self._qemu:
             raise LabError(f"{self.name} runs already")
         self._drain.stop(self._end)
@@ -104,7 +104,7 @@ class Node:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def crash(self):
-        """Power loss: nothing in the guest gets a chance to say good-bye. Harmless if it is off already."""
+        """Power loss: the guest gets no chance to shut down. Harmless if the machine is off already."""
         if not self._qemu:
             return
         self._note("--- power off")
@@ -115,13 +115,13 @@ class Node:
         self._qemu = self._channel = self._monitor = None
 
     def reboot(self, timeout=BOOT_SECONDS):
-        """Power loss, then a fresh boot with the same address. What was in its memory is gone."""
+        """Power loss, then a fresh boot with the same address. The contents of memory are lost."""
         self.crash()
         self.start()
         self.wait_ready(timeout)
 
     def wait_dead(self, timeout=30):
-        """Waits until the guest has ended by itself (panic, power off)."""
+        """Waits until the guest ends by itself (panic, power off)."""
         try:
             self._qemu.wait(timeout * self.patience)
         except subprocess.TimeoutExpired:
@@ -129,7 +129,8 @@ class Node:
         self.crash()
 
     def pause(self):
-        """Stops the machine between two instructions, clock included: it will not know. Its packets are lost meanwhile."""
+        """Stops the machine between two instructions, clock included, so that the guest does not notice. Its packets are
+        lost meanwhile."""
         self._note("--- pause")
         self._qmp("stop")
         self.paused = True
@@ -143,48 +144,49 @@ class Node:
         self.paused = False
 
     def freeze(self):
-        """The host has no time for the machine, until thaw(): its clock goes on, and it will see that it was away."""
+        """Gives the machine no processor time until thaw(). Its clock goes on, so the guest sees afterwards that time has
+        passed."""
         self._note("--- freeze")
         self._qemu.send_signal(signal.SIGSTOP)
 
     def thaw(self):
-        """Ends that."""
+        """Ends a freeze()."""
         self._note("--- thaw")
         self._qemu.send_signal(signal.SIGCONT)
 
     def monitor(self, command):
-        """Has QEMU's monitor for people execute a line; returns what it says."""
+        """Executes a line in QEMU's human monitor; returns what it prints."""
         return self._qmp("human-monitor-command", **{"command-line": command}).strip()
 
     # --- network -------------------------------------------------------------------------------------------------
 
     def link(self, up):
-        """Pulls or plugs the network cable. The guest sees it: carrier, port state of rxe0."""
+        """Pulls or plugs the network cable. The guest sees the carrier and the port state of rxe0 change."""
         self._note(f"--- link {'up' if up else 'down'}")
         self._qmp("set_link", name="nic0", up=up)
 
     def cut(self, on=True):
         """Loses every packet in both directions, unseen by the guest, like a broken switch; on=False ends it."""
-        # In QEMU, between the card and the wire: the guest's own means change its code, in which an emulated processor can
-        # get stuck, and some of them tell the sender.
+        # QEMU drops the packets, between the card and the wire. The guest's own means would change its code, in which an
+        # emulated processor can get stuck, and some of them report the loss to the sender.
         try:
             self._qmp("object-del", id="cut")
         except LabError:
-            pass  # it was not
+            pass  # it was not cut
         self._note(f"--- cut {'on' if on else 'off'}")
         if on:
             self._qmp("object-add", **{"qom-type": "filter-redirector", "id": "cut", "netdev": "net0", "queue": "all",
                                        "outdev": "nowhere"})
 
     def netem(self, rules):
-        """Disturbs what the node sends: tc-netem(8) rules ("loss 1% delay 2ms"), None for no more of it."""
+        """Disturbs what the node sends: tc-netem(8) rules ("loss 1% delay 2ms"); None ends the disturbance."""
         self.run("tc qdisc del dev eth0 root 2>/dev/null; " + (
             f"modprobe -q sch_netem; tc qdisc add dev eth0 root netem limit 10000 {rules}" if rules else "true"))
 
     def add_addresses(self, count, subnet="10.0.1"):
         """Lets this one machine act as several nodes: a veth with `count` addresses, and the rxe device "rxe1" on it.
 
-        Returns the addresses, 10.0.1.1 and so on. They reach each other through rxe1, and nobody else.
+        Returns the addresses, 10.0.1.1 and so on. They reach each other through rxe1, and no other machine.
         """
         addresses = [f"{subnet}.{i}" for i in range(1, count + 1)]
         self.run("modprobe -q veth; ip link add veth0 type veth peer name veth1 && ip link set veth1 up && "
@@ -198,7 +200,7 @@ class Node:
         """Runs a command (a shell line, or a list of arguments) and waits for it; returns a Result (rc, out, err).
 
         Raises CommandFailed unless it succeeds (with check=False: does not), CommandTimeout after killing it, and
-        NodeDied. `user` is a name (root, alice, bob, carol, nobody), a uid, or (uid, gid). The time-out is multiplied by
+        NodeDied. `user` is a name (see initramfs.USERS), a uid, or (uid, gid). The time-out is multiplied by
         the node's time scale.
         """
         p = self.spawn(command, env=env, user=user, cwd=cwd)
@@ -243,7 +245,7 @@ class Node:
         pathlib.Path(local).write_bytes(self.read_bytes(remote))
 
     def write(self, remote, data, mode=0o644):
-        """Makes a file in the guest with these contents."""
+        """Creates or replaces a file in the guest with these contents."""
         path = shlex.quote(remote)
         self.run(f'mkdir -p "$(dirname {path})" && cat >{path} && chmod {mode:o} {path}', stdin=data)
 
@@ -266,11 +268,11 @@ class Node:
         self.run(["rmmod", name], timeout=timeout)
 
     def log(self, message):
-        """Writes a line into the kernel's log, to find one's way in the console later."""
+        """Writes a line into the kernel's log, as a landmark in the console log."""
         self.run("cat >/dev/kmsg", stdin=f"<6>lab: {message}\n")
 
     def dump_blocked(self):
-        """Has the kernel list its blocked tasks and its running ones on the console."""
+        """Makes the kernel list its blocked and its running tasks on the console."""
         self.run("echo w >/proc/sysrq-trigger; echo l >/proc/sysrq-trigger", check=False, timeout=10)
 
     # --- checkers of the debug kernels ---------------------------------------------------------------------------
@@ -281,7 +283,7 @@ class Node:
         return self.kernel.has("DEBUG_KMEMLEAK")
 
     def kmemleak_clear(self):
-        """Leaks so far do not count."""
+        """Makes kmemleak ignore all leaks so far."""
         if self.has_kmemleak:
             self.run("echo clear >/sys/kernel/debug/kmemleak")
 
@@ -297,8 +299,8 @@ class Node:
         words = [
             "qemu-system-x86_64", "-name", f"lite-{self.name}", "-nodefaults", "-no-user-config", "-display", "none",
             "-M", _MACHINE, "-bios", "qboot.rom", *self._accelerator, "-m", self._mem_mb, "-no-reboot",
-            # QEMU leaves out the guest's memory barriers if there can be only one CPU, although its own I/O threads
-            # are others: virtio then stalls for good now and then.
+            # With only one possible CPU, QEMU leaves out the guest's memory barriers, although QEMU's I/O threads run on
+            # other processors. Then virtio stalls for good now and then.
             "-smp", f"{self._cpus},maxcpus={max(self._cpus, 2)}",
             "-kernel", self.kernel.image, "-initrd", self._initrd, "-append", self._append(),
             "-chardev", f"file,id=console,path={_qemu_escape(self.console.path)},append=on", "-serial", "chardev:console",
@@ -308,11 +310,11 @@ class Node:
             "-netdev", f"dgram,id=net0,local.type=fd,local.str={self._end.fileno()}",
             "-chardev", "null,id=nowhere",
             "-device", f"virtio-net-pci,id=nic0,netdev=net0,mac=52:54:00:00:00:{self.number:02x},"
-            # Without a speed, rxe asks for it over and over, and complains.
+            # Without a speed, rxe queries it again and again, and complains.
             "speed=10000,duplex=full,romfile=",
             *_share("lite", ROOT, readonly=True), *_share("scratch", self.scratch)]
         if self._swap_mb:
-            # Sparse, and nobody's business after a crash.
+            # Sparse, and not needed after a crash.
             words += ["-drive", f"file={_qemu_escape(self._swap_file())},format=raw,if=none,id=swap,cache=unsafe",
                       "-device", "virtio-blk-pci,drive=swap"]
         return words
@@ -321,7 +323,7 @@ class Node:
         own = [f"VM_IP={self.ip}", f"VM_MTU={self._mtu}", f"VM_HUNG={60 if self.kernel.is_debug else 30}"]
         if self._swap_mb:
             own.append("VM_SWAP=1")
-        # It is not to measure it, see there. With KVM it is told.
+        # The guest must not measure the frequency itself, see tsc.py. KVM tells the guest.
         if self._accelerator == accel.TCG and tsc.khz():
             own.append(f"tsc_early_khz={tsc.khz()}")
         if self._accelerator == accel.ICOUNT:
@@ -340,7 +342,8 @@ class Node:
         return self._monitor.command(command, **arguments)
 
     def _give_up(self, p, problem):
-        """Kills a command that is late, and makes the guest tell what it hangs in; returns the exception to raise."""
+        """Kills a command that is late, and makes the guest print where its tasks are blocked; returns the exception to
+        raise."""
         with contextlib.suppress(LabError):
             self.dump_blocked()
         p.kill()
@@ -363,7 +366,7 @@ class Node:
             self._journal.flush()
 
     def close(self):
-        """Ends it for good."""
+        """Ends the node for good."""
         self.crash()
         self._journal.close()
 

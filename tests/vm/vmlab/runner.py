@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Finds the tests in tests/vm, runs them, and says how they went."""
+"""Finds the tests in tests/vm, runs them, and reports the results."""
 
 import argparse
 import contextlib
@@ -23,10 +23,11 @@ from .testing import Lab, cluster_options, tests_of, wish_of
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 
 
-# In a row; then the reason is clear, and every further test would only take its time to say the same.
+# Consecutive failures to boot, after which the run ends: the reason is clear then, and each further test would only repeat
+# it.
 MAX_BOOT_FAILURES = 2
 
-# Clusters at a time, unless told otherwise: each has up to five machines of up to 1 GB.
+# Default number of clusters at a time: each has up to five machines of up to 1 GB.
 MAX_JOBS = 4
 
 
@@ -43,17 +44,17 @@ class Case:
 
     @property
     def name(self):
-        """Its name without the kernel: "harness.ping"."""
+        """The test's name without the kernel: "harness.ping"."""
         return f"{self.module.__name__.removeprefix('test_')}.{self.function.__name__.removeprefix('test_')}"
 
     @property
     def wish(self):
-        """What it asks for."""
+        """The cluster and limits that it asks for."""
         return wish_of(self.function)
 
     @property
     def setup(self):
-        """What prepares a cluster for it, or None."""
+        """The function that prepares a cluster for the test, or None."""
         return getattr(self.module, "setup", None)
 
     def cluster_key(self):
@@ -80,9 +81,9 @@ class Session:
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
         self._memory = {}
         self._cluster = None
-        self._module = None  # whose tests it is used for
+        self._module = None  # of the tests that use the cluster
         self._key = None
-        self._cpu = 0        # seconds of the current test
+        self._cpu = 0        # seconds that the current test has used
         self._serial = 0
         self._boot_failures = {}
 
@@ -108,12 +109,12 @@ class Session:
         if self.options.verbose:
             line += f"  [{max(self._cpu, 0):.1f} s of processors]"
         line += f"  ({detail})" if verdict == "skipped" else f"\n{_indent(detail)}" if verdict == "failed" else ""
-        # In one go: other processes print, too.
+        # One call of write(), as other processes print, too.
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
     def close(self):
-        """Ends what still runs."""
+        """Ends the current cluster."""
         self._drop_cluster(failed=False)
 
     # --- one case --------------------------------------------------------------------------------------------------
@@ -202,8 +203,8 @@ class Session:
             cluster.remove_logs()
 
     def _look_for_leaks(self, cluster):
-        """On a kernel with kmemleak, what all the tests on this cluster together have leaked. A scan takes too long to
-        do one after each test."""
+        """On a kernel with kmemleak, reports what all the tests on this cluster together have leaked. A scan after each
+        test would take too long."""
         try:
             for node in cluster.nodes:
                 if node.running and not node.paused:
@@ -215,7 +216,7 @@ class Session:
 
 
 def _state(cluster):
-    """Commands that run on each node. The keys change when a node is not the one any more that setup() has prepared."""
+    """The commands that run on each node. The keys change if a node is no longer in the state that setup() has prepared."""
     return {(node, node.boots, node.running, node.paused): set(node.processes()) for node in cluster.nodes}
 
 
@@ -224,7 +225,7 @@ def _cpu_seconds(cluster):
 
 
 def _kill_left_over(cluster, before):
-    """What a test has started and left running ends with it; what setup() has started stays."""
+    """Kills what a test has started and left running; what setup() has started stays."""
     mine = set().union(*_state(cluster).values()) - set().union(*before.values())
     for p in mine:
         p.kill()
@@ -247,7 +248,7 @@ def _time_limit(seconds):
 
 
 def _where(error):
-    """The lines of the test itself on the way to an error of the harness: the rest of the trace is our business."""
+    """The test's own lines on the way to an error of the harness; the frames of the harness are left out."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if pathlib.Path(f.filename).name.startswith("test_")]
     return traceback.format_list(frames)
 
@@ -263,7 +264,7 @@ def _parse(arguments):
     parser.add_argument("files", nargs="*", type=pathlib.Path, help="test files (default: all tests/vm/test_*.py)")
     parser.add_argument("--kernel", default="6.1", help=f"kernels, separated by commas, of {', '.join(kernels.KNOWN)}")
     parser.add_argument("-k", metavar="PATTERN", action="append", default=[],
-                        help="only tests whose name (file.test) contains this, or matches it if it has a * in it")
+                        help="only tests with this in their name (file.test), or with a name that matches it if it has a * in it")
     parser.add_argument("-j", "--jobs", type=int, metavar="N",
                         help="so many clusters at a time (default: a processor each; 1 with kernels that are slow)")
     parser.add_argument("--slow", action="store_true", help="also those that are marked as slow")
@@ -308,8 +309,8 @@ def _terminate(*_):
 
 
 def _plan(cases):
-    """The cases in groups, each of which shares a cluster: those that run beside others, the longest first, and those that
-    run alone."""
+    """The cases in groups, each of which shares a cluster: the groups that run in parallel with others, the longest first,
+    and those that run alone."""
     groups = {}
     for case in cases:
         groups.setdefault((case.cluster_key(), case.wish.fresh and case.name), []).append(case)
@@ -319,7 +320,7 @@ def _plan(cases):
 
 
 def _run_group(options, cases):
-    """Returns what a Session counts."""
+    """Runs the cases of a group; returns the counts of the session."""
     session = Session(options)
     try:
         session.run_all(cases)
@@ -336,11 +337,11 @@ def _run_in_child(index):
 
 
 def _run_groups(options, cases):
-    """Runs all, and yields what is counted of each group."""
+    """Runs all groups, and yields the counts of each."""
     beside, alone = _plan(cases)
     jobs = min(options.jobs, len(beside))
     if jobs > 1:
-        # What a module is cannot be sent to another process, but is known to those that are forked from this one.
+        # Modules cannot be pickled and sent to another process, but forked processes inherit them.
         _run_in_child.options, _run_in_child.groups = options, beside
         pool = multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1)
         try:
@@ -369,7 +370,7 @@ def main(arguments=None):
     total = dict.fromkeys(("passed", "failed", "skipped"), 0)
     status = 0
     try:
-        # Get what must be downloaded or built before the clock of any test runs.
+        # Downloads and builds must be done before the clock of any test runs.
         for name in options.kernels:
             kernels.get_kernel(name)
         with contextlib.closing(_run_groups(options, cases)) as counted:

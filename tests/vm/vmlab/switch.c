@@ -3,9 +3,9 @@
  * switch.c - the Ethernet switch between three and more nodes: switch FD...
  *
  * Each argument is one end of a socket pair of type SOCK_SEQPACKET; QEMU has the other one, and one message is one frame.
- * It learns which address is behind which port, floods what it does not know, and queues up to QUEUE frames for a port
- * that is slow; beyond that it drops, as a real one does, so that a machine that is stopped stops nobody else. In C, as it
- * is in the path of every packet.
+ * The switch learns which address is behind which port, floods frames for unknown addresses, and queues up to QUEUE frames
+ * for a slow port; beyond that it drops, as a real switch does, so that a stopped machine blocks no other machine. It is
+ * written in C, as it is in the path of every packet.
  *
  * Ends when its standard input does, which is a pipe from the harness.
  */

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a test file needs: the decorator @vmtest and the object that a test gets.
 
-A test file is tests/vm/test_*.py; its tests are the functions test_*(lab), in the order of the file. An undecorated one
-is @vmtest(). If the file has a function setup(cluster), it is called after each boot, and
-when a cluster is taken over from the tests of another file that have the same one.
+A test file is tests/vm/test_*.py; its tests are the functions test_*(lab), in the order of the file. An undecorated
+function counts as decorated with @vmtest(). If the file has a function setup(cluster), it is called after each boot, and
+when the file takes over a cluster from the tests of another file.
 """
 
 import dataclasses
@@ -13,14 +13,14 @@ import random
 from .cluster import Cluster
 from .errors import Skip
 
-# Of the repetitions that a test asks for, so many are made unless thoroughness is asked for: what is broken mostly shows
-# in the first ones, and everybody waits for these tests.
+# The part of the requested repetitions that are made without --thorough: a fault mostly shows in the first ones, and people
+# wait for these tests.
 _QUICK = 1 / 3
 
 
 @dataclasses.dataclass(frozen=True)
 class Wish:
-    """What a test wants to run on."""
+    """The cluster and limits that a test asks for."""
     nodes: int = 2
     kernels: tuple = ()  # empty: any
     slow: bool = False
@@ -41,8 +41,8 @@ def vmtest(nodes=2, kernels=(), slow=False, fresh=False, alone=False, timeout=12
     nodes      how many machines it wants
     kernels    names of the kernels that it makes sense on; on others it counts as skipped (default: all)
     slow       only run with --slow
-    fresh      a cluster of its own; else those tests share one that want the same nodes and options, in whatever file
-               they are, if their setup() is the same. After a failure the next test gets a new one in any case
+    fresh      a cluster of its own. Otherwise tests that want the same nodes and options share one, in whatever file they
+               are, if their setup() is the same. After a failure the next test gets a new one in any case
     alone      no other cluster runs meanwhile: for what measures time
     timeout    seconds, without booting, on an idle host; multiplied as all time-outs are
     mem_mb     of each node, at least: of tests that share a cluster the most counts. With fresh, exactly
@@ -60,8 +60,8 @@ class Lab:
 
     cluster    the Cluster        nodes   its nodes, also as n1, n2, ...
     kernel     its Kernel         rng     a random.Random, the same for the same --seed
-    part       of the repetitions that a test asks for, how many are made: 1 if it shall be thorough, and on kernels that
-               are slow, where there are few anyway
+    part       the part of the requested repetitions that is made: 1 with --thorough, and on slow kernels, which get few
+               repetitions anyway
     """
 
     def __init__(self, cluster: Cluster, seed, name, thorough=True):
@@ -82,8 +82,8 @@ class Lab:
         raise AttributeError(name)
 
     def scale(self, count, least=1, always=False):
-        """A number of repetitions, fewer on a kernel that is slow, and if it shall be quick; but not for the latter's sake
-        with always: for tests that show nothing with fewer, or promise so many."""
+        """The number of repetitions to make: fewer than `count` on a slow kernel, and without --thorough. With `always`,
+        only a slow kernel makes it fewer: for tests that show nothing with fewer repetitions, or promise this number."""
         return max(least, (count if always else int(count * self.part)) // self.kernel.time_scale)
 
     def skip(self, reason):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every instruction that a node executes, as long as somebody wants to know them: QEMU's log of what it translates, one
-instruction at a time. With Cluster's icount that changes nothing for the guest, whose clock counts instructions.
+"""Every instruction that a node executes while it is recorded: QEMU's log of what it translates, one instruction at a time.
+With Cluster's icount this changes nothing for the guest, as the guest's clock counts instructions.
 """
 
 import bisect
@@ -10,19 +10,19 @@ import time
 from .errors import LabError
 
 _SECONDS = 60
-_BYTES = 80  # a line has that many, or more
+_BYTES = 80  # a line of the log has at least that many
 
 # "Trace 0: 0x7f... [cs base/pc/flags/flags] symbol"
 _EXECUTED = re.compile(r"Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/")
-# The one before was not, after all: an interrupt came first.
+# The instruction logged just before was not executed after all: an interrupt came first.
 _NOT_EXECUTED = "Stopped execution of TB chain before"
 
 
 def record(node, instructions):
-    """Addresses of (at least) so many instructions that a node of one CPU executes next, in their order."""
+    """Addresses of the next instructions that a node of one CPU executes, at least this many, in order."""
     path = node.console.path.with_name(f"trace-{node.name}.log")
     path.unlink(missing_ok=True)
-    # QEMU 8.1 has given it another name.
+    # QEMU 8.1 renamed this option.
     one_by_one = "singlestep" if "unknown" in node.monitor("help one-insn-per-tb") else "one-insn-per-tb"
     node.pause()
     try:

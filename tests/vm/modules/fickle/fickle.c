@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A kernel client that changes its operations while LITE carries them out, for
- * tests: when they are about to go in messages, after their lengths were checked.
+ * tests: just before they go in messages, after LITE has checked their lengths.
  * Loading it is the test.
  */
 #include <linux/kprobes.h>
@@ -9,7 +9,7 @@
 
 #include <lite/kapi.h>
 
-#define N 16 /* so many of a kind go in messages */
+#define N 16 /* this many operations of a kind go in messages */
 #define BYTES 64
 #define TOO_LONG 60000
 
@@ -40,7 +40,7 @@ static void fill(u64 lh)
 	}
 }
 
-/* int lite_pack_run(...): nobody else uses the node. */
+/* int lite_pack_run(...): this module is the only user of the node. */
 static int change(struct kprobe *probe, struct pt_regs *regs)
 {
 	int i;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Has the nodes of this machine do what no peer may, for tests. As guests, which
- * know the cluster secret, they ask for something else than to join; and they
- * connect under a false name.
+ * Makes the nodes of this machine do what no peer may do, for tests. As guests,
+ * which know the cluster secret, they ask for something else than to join; and
+ * they connect under a false name.
  */
 #include <linux/kernel.h>
 #include <linux/kprobes.h>

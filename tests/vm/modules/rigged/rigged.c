@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Makes an RDMA device behave as bad ones do, for tests: it does not destroy queue
- * pairs, or takes its time, or breaks them; its memory is mapped through the DMA API,
- * with copies of what is mapped (as with swiotlb), or only up to some size at a time.
+ * Makes an RDMA device behave as bad ones do, for tests: it keeps queue pairs
+ * instead of destroying them, is slow at that, or breaks them; its memory is
+ * mapped through the DMA API, with bounce copies (as with swiotlb), or only up
+ * to some size at a time.
  *
- * For Soft-RoCE, which takes the kernel's addresses for those of the bus: mapping
- * gives these, but for copies.
+ * For Soft-RoCE, which takes the kernel's addresses for bus addresses: mapping
+ * returns kernel addresses, too, unless it makes copies.
  */
 #include <linux/delay.h>
 #include <linux/dma-map-ops.h>
@@ -114,7 +115,7 @@ static dma_addr_t copy_make(void *of, size_t size)
 	return (dma_addr_t)(uintptr_t)c->mem;
 }
 
-/* From the copy, and maybe the end of it. */
+/* Copies back; with @end, also ends the copy. */
 static void copy_back(dma_addr_t addr, bool end)
 {
 	struct copy *c, *next;
@@ -144,7 +145,7 @@ static dma_addr_t rigged_map_page(struct device *dev, struct page *page,
 		atomic_inc(&map_refused);
 		return DMA_MAPPING_ERROR;
 	}
-	/* Less is the connection manager's. */
+	/* Smaller mappings belong to the connection manager. */
 	if (bounce && size >= PAGE_SIZE)
 		return copy_make(mem, size);
 	return (dma_addr_t)(uintptr_t)mem;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of the ABI share: an open file, and an LMR for those to whom it does not matter
-// where it is.
+// Shared by the tests of the ABI: an open file, and an LMR for tests that work in any place.
 #pragma once
 
 #include "../common/catch.hpp"
@@ -28,7 +27,7 @@ struct AbiWithLmr : Abi {
     std::array<std::byte, 64> buf{};
 };
 
-// The LMR in each of the places that the cluster has: for checks that differ between local and
+// The LMR in each of the places that the cluster has, for checks that differ between local and
 // remote memory.
 struct AbiEverywhere : Abi {
     Placement where = GENERATE(from_range(env().placements()));

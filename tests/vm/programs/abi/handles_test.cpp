@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Handles: whose they are, and what becomes of them.
+// Handles: the files that they belong to, and their lifetime.
 #include "fixture.hpp"
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@ using namespace lite_test;
 
 namespace {
 
-// Every call that takes a handle answers @e to @lh.
+// Every call that takes a handle fails with @e for @lh.
 void check_all_calls(const Device& dev, std::uint64_t lh, Errno e) {
     std::array<std::byte, 8> buf{};
     CHECK(dev(read_args(lh, 0, buf.data(), buf.size())) == e);
@@ -19,7 +19,7 @@ void check_all_calls(const Device& dev, std::uint64_t lh, Errno e) {
     CHECK(dev(fetch_add_args(lh, 0, 1)) == e);
     CHECK(dev(cmp_swap_args(lh, 0, 0, 1)) == e);
     if (lh != 0) {
-        // To STAT and FREE a handle of 0 means "by name".
+        // STAT and FREE take a handle of 0 as "by name".
         CHECK(dev(stat_args(lh)) == e);
         CHECK(dev(free_args(lh)) == e);
     }
@@ -32,25 +32,25 @@ void check_bad(const Device& dev, std::uint64_t lh) {
 
 }  // namespace
 
-TEST_CASE_METHOD(Abi, "handles: one that never was is EBADF", "[handles]") {
+TEST_CASE_METHOD(Abi, "handles: a handle that never existed is EBADF", "[handles]") {
     const auto lh = GENERATE(as<std::uint64_t>{}, 0, 1, 2, 4096, 0x7fffffff, 0xffffffff, 1ULL << 32,
                              1ULL << 63, ~0ULL);
     check_bad(dev, lh);
 }
 
-TEST_CASE_METHOD(AbiWithLmr, "handles: neighbours of a valid one are EBADF", "[handles]") {
-    // Kernels have looked handles up by their low half only.
+TEST_CASE_METHOD(AbiWithLmr, "handles: neighbours of a valid handle are EBADF", "[handles]") {
+    // Kernels have been seen to look handles up by their low half only.
     for (const auto wrong : std::array{lh + 1, lh - 1, lh + (1UL << 32), lh ^ (1UL << 63), ~lh})
         check_bad(dev, wrong);
     CHECK(dev(read_args(lh, 0, buf.data(), 8)) == ok);
 }
 
-TEST_CASE_METHOD(AbiWithLmr, "handles: an unmapped one is EBADF", "[handles]") {
+TEST_CASE_METHOD(AbiWithLmr, "handles: an unmapped handle is EBADF", "[handles]") {
     dev.unmap(lh);
     check_bad(dev, lh);
 }
 
-TEST_CASE_METHOD(Abi, "handles: of several of one LMR only the unmapped one is gone", "[handles]") {
+TEST_CASE_METHOD(Abi, "handles: unmapping one handle of an LMR leaves the others", "[handles]") {
     NamedLmr lmr(dev, kLength);
     const auto second = dev.map(lmr.name());
     REQUIRE(second != lmr.lh());
@@ -59,13 +59,13 @@ TEST_CASE_METHOD(Abi, "handles: of several of one LMR only the unmapped one is g
     CHECK(dev.fetch_add(lmr.lh(), 0, 1) == 0);
 }
 
-TEST_CASE_METHOD(AbiWithLmr, "handles: one of another open file is EBADF", "[handles]") {
+TEST_CASE_METHOD(AbiWithLmr, "handles: a handle of another open file is EBADF", "[handles]") {
     const Device other(env().indexes.front());
     check_bad(other, lh);
     CHECK(dev.fetch_add(lh, 0, 1) == 0);
 }
 
-TEST_CASE_METHOD(AbiWithLmr, "handles: one of another process is EBADF", "[handles]") {
+TEST_CASE_METHOD(AbiWithLmr, "handles: a handle of another process is EBADF", "[handles]") {
     in_child([&] {
         std::array<std::byte, 8> mine{};
         const Device own(env().indexes.front());
@@ -82,7 +82,8 @@ TEST_CASE_METHOD(AbiWithLmr, "handles: a file inherited through fork is the same
     CHECK(dev.fetch_add(lh, 0, 1) == 5);
 }
 
-TEST_CASE_METHOD(Abi, "handles: a new one is never 0 and differs from the live ones", "[handles]") {
+TEST_CASE_METHOD(Abi, "handles: a new handle is never 0 and differs from the live ones",
+                 "[handles]") {
     std::vector<std::uint64_t> live;
     for (int i = 0; i < 64; ++i) {
         const auto lh = dev.alloc(1);
@@ -92,7 +93,7 @@ TEST_CASE_METHOD(Abi, "handles: a new one is never 0 and differs from the live o
     }
 }
 
-TEST_CASE_METHOD(AbiEverywhere, "handles: of a freed LMR they are EIDRM", "[handles]") {
+TEST_CASE_METHOD(AbiEverywhere, "handles: handles of a freed LMR are EIDRM", "[handles]") {
     INFO(where.label);
     NamedLmr lmr(dev, kLength, where.nodes);
     const auto second = dev.map(lmr.name(), LITE_RIGHTS_ALL);
@@ -104,13 +105,13 @@ TEST_CASE_METHOD(AbiEverywhere, "handles: of a freed LMR they are EIDRM", "[hand
     check_bad(dev, lmr.lh());  // closed by the free
     check_all_calls(dev, second, err(EIDRM));
     check_all_calls(other, elsewhere, err(EIDRM));
-    // Closing them is still in order, once.
+    // Closing such handles still works, once.
     CHECK(dev(unmap_args(second)) == ok);
     CHECK(dev(unmap_args(second)) == err(EBADF));
     CHECK(other(unmap_args(elsewhere)) == ok);
 }
 
-TEST_CASE_METHOD(AbiEverywhere, "handles: of an LMR freed by name they are EIDRM", "[handles]") {
+TEST_CASE_METHOD(AbiEverywhere, "handles: handles of an LMR freed by name are EIDRM", "[handles]") {
     INFO(where.label);
     NamedLmr lmr(dev, kLength, where.nodes);
     dev.free(lmr.name());

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Limits of memory and handles. For nodes that were started with small ones (hidden tag: only run
-// when asked for):
+// Limits of memory and handles, for nodes that were started with small ones. The tag is hidden: the
+// tests only run on request.
 //
-//   LITE_TEST_UID_LIMIT   what LITE_A_UID_LIMIT was, in bytes; below the node's memory limit
+// LITE_TEST_UID_LIMIT is the value of LITE_A_UID_LIMIT in bytes; it is below the node's memory
+// limit.
 #include "fixture.hpp"
 
 #include <cstdlib>
@@ -21,7 +22,7 @@ std::uint64_t uid_limit() {
     return std::strtoull(text, nullptr, 0);
 }
 
-// More than what describes one of these LMRs takes, as the limits count that, too.
+// More than the description of one of these LMRs takes, as the limits count that, too.
 constexpr std::uint64_t kDescribed = 256 * 1024;
 
 }  // namespace
@@ -41,7 +42,7 @@ TEST_CASE_METHOD(Abi, "limits: one uid has no more than its share: EDQUOT", "[.]
     dev.free(more);
 }
 
-TEST_CASE_METHOD(Abi, "limits: the share is of the uid, not of the process", "[.][limits]") {
+TEST_CASE_METHOD(Abi, "limits: the share is per uid, not per process", "[.][limits]") {
     const auto name = unique_name("share");
     CHECK_NOTHROW(as_user({2001, 2001}, [&] {
         expect_equal(dev(alloc_args(name, uid_limit() - kDescribed, 0600, LITE_ALLOC_NO_HANDLE)),
@@ -59,10 +60,10 @@ TEST_CASE_METHOD(Abi, "limits: the share is of the uid, not of the process", "[.
 
 TEST_CASE_METHOD(Abi, "limits: all uids together have no more than the node: ENOSPC",
                  "[.][limits]") {
-    // A sixteenth is root's.
+    // A sixteenth is reserved for root.
     const auto limit = dev.query().mem_limit / 16 * 15;
     std::vector<std::string> names;
-    // As many uids as it takes, each within its share.
+    // As many uids as are needed, each within its share.
     for (uid_t uid = 3000; (names.size() + 1) * uid_limit() <= limit; ++uid) {
         names.push_back(unique_name("full"));
         CHECK_NOTHROW(as_user({uid, uid}, [&] {
@@ -92,7 +93,7 @@ TEST_CASE_METHOD(Abi, "limits: no more handles in one file than allowed: EMFILE"
     CHECK(dev(alloc_args("", kPage)) == err(EMFILE));
     CHECK(dev.query().mem_used == used);
 
-    // The limit is the file's.
+    // The limit is per file.
     const Device other(env().indexes.front());
     CHECK(other(map_args(lmr.name(), LITE_RIGHT_READ)) == ok);
 
@@ -100,8 +101,8 @@ TEST_CASE_METHOD(Abi, "limits: no more handles in one file than allowed: EMFILE"
     CHECK(dev(map_args(lmr.name(), LITE_RIGHT_READ)) == ok);
 }
 
-TEST_CASE_METHOD(Abi, "limits: of the smallest LMRs there are no more than memory", "[.][fill]") {
-    // What describes an LMR is counted with its page: no less than this, whatever the kernel.
+TEST_CASE_METHOD(Abi, "limits: the smallest LMRs take no more than the limit", "[.][fill]") {
+    // The description of an LMR is counted with its page: no less than this on any kernel.
     constexpr std::uint64_t described = 1024;
     const auto most = uid_limit() / (kPage + described);
     const auto name = [](std::uint64_t i) { return "fill-" + std::to_string(i); };
@@ -117,10 +118,10 @@ TEST_CASE_METHOD(Abi, "limits: of the smallest LMRs there are no more than memor
     }));
     std::cout << *made << " LMRs\n";
     CHECK(*made <= most);
-    // Half of the limit are pages, at least: what describes them is no more than that.
+    // At least half of the limit is pages: the descriptions take no more than the pages.
     CHECK(dev.query().mem_used == *made * kPage);
     CHECK(dev.query().mem_used >= uid_limit() / 2);
-    // Who waits for the test with an empty input may look at the machine now.
+    // A test that keeps the input open may look at the machine now.
     std::cout << "filled" << std::endl;
     std::cin.get();
     for (std::uint64_t i = 0; i < *made; ++i)

@@ -15,7 +15,7 @@ using namespace lite_test;
 
 namespace {
 
-// LMRs of one test, all over the cluster.
+// The LMRs of one test, at all nodes of the cluster.
 struct AbiList : Abi {
     std::vector<std::unique_ptr<NamedLmr>> lmrs;
 
@@ -210,7 +210,7 @@ TEST_CASE_METHOD(AbiList, "list: an array that is not mapped is EFAULT", "[list]
 
 TEST_CASE_METHOD(AbiList, "list: never writes more entries than there are", "[list]") {
     make(1);
-    // Room is claimed for far more than the buffer holds, which is more than there are LMRs.
+    // The call claims more room than the buffer has; the buffer has more room than there are LMRs.
     const auto live = dev.list().size();
     GuardedBuffer guarded((live + 1) * sizeof(lite_lmr_info));
     auto args = list_args({reinterpret_cast<lite_lmr_info*>(guarded.data()), live + 1});
@@ -221,7 +221,7 @@ TEST_CASE_METHOD(AbiList, "list: never writes more entries than there are", "[li
         CHECK(args.n_infos <= live);
 }
 
-TEST_CASE_METHOD(AbiList, "list: a cursor that never was does no harm", "[list]") {
+TEST_CASE_METHOD(AbiList, "list: an invalid cursor does no harm", "[list]") {
     make(2);
     std::array<lite_lmr_info, 4> infos{};
     auto args =

@@ -11,7 +11,7 @@ namespace {
 
 const std::string kLongest(LITE_NAME_MAX, 'n');
 
-// Not a member of any test's cluster: tests number nodes from 1.
+// A node id that no test's cluster has: tests number nodes from 1.
 constexpr std::uint32_t kNobody = 54321;
 
 Errno alloc_on(const Device& dev, std::vector<std::uint32_t> nodes,
@@ -23,7 +23,7 @@ Errno alloc_on(const Device& dev, std::vector<std::uint32_t> nodes,
 
 }  // namespace
 
-TEST_CASE_METHOD(Abi, "names: longer than the longest is ENAMETOOLONG", "[names]") {
+TEST_CASE_METHOD(Abi, "names: a name that is too long is ENAMETOOLONG", "[names]") {
     const std::string filled(LITE_NAME_SIZE, 'x');  // not terminated within the field
     CHECK(dev(alloc_args(filled, kLength)) == err(ENAMETOOLONG));
     CHECK(dev(map_args(filled, LITE_RIGHT_READ)) == err(ENAMETOOLONG));
@@ -31,7 +31,7 @@ TEST_CASE_METHOD(Abi, "names: longer than the longest is ENAMETOOLONG", "[names]
     CHECK(dev(stat_args(filled)) == err(ENAMETOOLONG));
 }
 
-TEST_CASE_METHOD(Abi, "names: the longest works", "[names]") {
+TEST_CASE_METHOD(Abi, "names: the longest name works", "[names]") {
     const auto lh = dev.alloc(kLength, {}, kLongest);
     CHECK(dev.stat(kLongest).name == kLongest);
     const auto second = dev.map(kLongest);
@@ -40,7 +40,7 @@ TEST_CASE_METHOD(Abi, "names: the longest works", "[names]") {
     CHECK(dev(stat_args(kLongest)) == err(ENOENT));
 }
 
-TEST_CASE_METHOD(Abi, "names: empty where one is needed is EINVAL", "[names]") {
+TEST_CASE_METHOD(Abi, "names: an empty name where one is needed is EINVAL", "[names]") {
     CHECK(dev(map_args("", LITE_RIGHT_READ)) == err(EINVAL));
     CHECK(dev(free_args("")) == err(EINVAL));
     CHECK(dev(stat_args("")) == err(EINVAL));
@@ -76,11 +76,11 @@ TEST_CASE_METHOD(Abi, "names: what follows the terminator does not matter", "[na
     dev.free(name);
 }
 
-TEST_CASE_METHOD(AbiEverywhere, "names: a taken one is EEXIST", "[names]") {
+TEST_CASE_METHOD(AbiEverywhere, "names: a taken name is EEXIST", "[names]") {
     INFO(where.label);
     NamedLmr lmr(dev, kLength, where.nodes);
     CHECK(dev(alloc_args(lmr.name(), kLength)) == err(EEXIST));
-    // Wherever the second one would have been.
+    // Wherever the second LMR would have been.
     for (const auto& other : env().placements()) {
         auto args = alloc_args(lmr.name(), 1);
         set_nodes(args, other.nodes);
@@ -89,7 +89,7 @@ TEST_CASE_METHOD(AbiEverywhere, "names: a taken one is EEXIST", "[names]") {
     CHECK(dev.stat(lmr.name()).length == kLength);
 }
 
-TEST_CASE_METHOD(AbiEverywhere, "names: free again after the LMR was freed", "[names]") {
+TEST_CASE_METHOD(AbiEverywhere, "names: a name is free again after its LMR was freed", "[names]") {
     INFO(where.label);
     const auto name = unique_name("again");
     for (int round = 0; round < 8; ++round) {
@@ -103,7 +103,7 @@ TEST_CASE_METHOD(AbiEverywhere, "names: free again after the LMR was freed", "[n
     CHECK(dev(map_args(name, LITE_RIGHT_READ)) == err(ENOENT));
 }
 
-TEST_CASE_METHOD(Abi, "names: an unknown one is ENOENT", "[names]") {
+TEST_CASE_METHOD(Abi, "names: an unknown name is ENOENT", "[names]") {
     const auto name = unique_name("unknown");
     CHECK(dev(map_args(name, LITE_RIGHT_READ)) == err(ENOENT));
     CHECK(dev(free_args(name)) == err(ENOENT));
@@ -118,7 +118,7 @@ TEST_CASE_METHOD(Abi, "names: a failed ALLOC leaves its name free", "[names]") {
     dev.free(dev.alloc(1, {}, name));
 }
 
-TEST_CASE_METHOD(Abi, "names: of two that race for one exactly one wins", "[names]") {
+TEST_CASE_METHOD(Abi, "names: exactly one of two rivals for a name wins", "[names]") {
     const auto name = unique_name("race");
     for (int round = 0; round < 20; ++round) {
         std::array<Errno, 4> results{};
@@ -135,7 +135,7 @@ TEST_CASE_METHOD(Abi, "names: of two that race for one exactly one wins", "[name
     }
 }
 
-TEST_CASE_METHOD(Abi, "nodes: one that the cluster does not know is EHOSTUNREACH", "[nodes]") {
+TEST_CASE_METHOD(Abi, "nodes: a node that the cluster does not know is EHOSTUNREACH", "[nodes]") {
     CHECK(alloc_on(dev, {kNobody}) == err(EHOSTUNREACH));
     CHECK(alloc_on(dev, {env().self, kNobody}) == err(EHOSTUNREACH));
     CHECK(alloc_on(dev, {kNobody, env().self}) == err(EHOSTUNREACH));
@@ -148,10 +148,10 @@ TEST_CASE_METHOD(Abi, "nodes: an id beyond the largest is EINVAL", "[nodes]") {
     CHECK(alloc_on(dev, {env().self, id}) == err(EINVAL));
 }
 
-TEST_CASE_METHOD(Abi, "nodes: one named twice is EINVAL", "[nodes]") {
+TEST_CASE_METHOD(Abi, "nodes: a node named twice is EINVAL", "[nodes]") {
     CHECK(alloc_on(dev, {env().self, env().self}) == err(EINVAL));
     CHECK(alloc_on(dev, {env().peer(), env().self, env().peer()}) == err(EINVAL));
-    // 0 is another word for this node.
+    // 0 also means this node.
     CHECK(alloc_on(dev, {0, env().self}) == err(EINVAL));
 }
 
@@ -165,7 +165,7 @@ TEST_CASE_METHOD(Abi, "nodes: 0 means this node", "[nodes]") {
     dev.free(name);
 }
 
-TEST_CASE_METHOD(Abi, "nodes: more than the most is EINVAL", "[nodes]") {
+TEST_CASE_METHOD(Abi, "nodes: too many nodes are EINVAL", "[nodes]") {
     std::vector<std::uint32_t> many(LITE_SPREAD_MAX + 1);
     for (std::size_t i = 0; i < many.size(); ++i)
         many[i] = static_cast<std::uint32_t>(1000 + i);
@@ -177,7 +177,7 @@ TEST_CASE_METHOD(Abi, "nodes: more than the most is EINVAL", "[nodes]") {
     CHECK(dev(args) == err(EINVAL));
 }
 
-TEST_CASE_METHOD(Abi, "nodes: as many as the most get as far as being looked up", "[nodes]") {
+TEST_CASE_METHOD(Abi, "nodes: the maximum number of nodes is looked up", "[nodes]") {
     std::vector<std::uint32_t> many(LITE_SPREAD_MAX);
     for (std::size_t i = 0; i < many.size(); ++i)
         many[i] = static_cast<std::uint32_t>(kNobody + i);
@@ -197,7 +197,7 @@ TEST_CASE_METHOD(Abi, "nodes: an array that is not mapped is EFAULT", "[nodes]")
     }
 }
 
-TEST_CASE_METHOD(Abi, "nodes: without any the array is not looked at", "[nodes]") {
+TEST_CASE_METHOD(Abi, "nodes: without nodes the array is not read", "[nodes]") {
     auto args = alloc_args("", kLength);
     args.nodes = 8;
     CHECK(dev(args) == ok);
@@ -207,19 +207,19 @@ TEST_CASE_METHOD(AbiEverywhere, "sizes: 0 is EINVAL", "[sizes]") {
     CHECK(alloc_on(dev, where.nodes, 0) == err(EINVAL));
 }
 
-TEST_CASE_METHOD(AbiEverywhere, "sizes: beyond the largest is EFBIG", "[sizes]") {
+TEST_CASE_METHOD(AbiEverywhere, "sizes: a size beyond the maximum is EFBIG", "[sizes]") {
     const auto length = GENERATE(as<std::uint64_t>{}, LITE_LMR_SIZE_MAX + 1, 1ULL << 62, 1ULL << 63,
                                  (1ULL << 63) + 1, ~0ULL - 4095, ~0ULL);
     INFO(where.label << ", length " << length);
     CHECK(alloc_on(dev, where.nodes, length) == err(EFBIG));
 }
 
-TEST_CASE_METHOD(AbiEverywhere, "sizes: beyond what the node gives is ENOSPC", "[sizes]") {
+TEST_CASE_METHOD(AbiEverywhere, "sizes: a size beyond the node's limit is ENOSPC", "[sizes]") {
     INFO(where.label);
     dev.free(lh);
     REQUIRE_NOTHROW(wait_until_unused(dev));
     CHECK(alloc_on(dev, where.nodes, LITE_LMR_SIZE_MAX) == err(ENOSPC));
-    // More than any of the machines has, less than an arithmetic overflow.
+    // More than any of the machines has, but too little for an arithmetic overflow.
     CHECK(alloc_on(dev, where.nodes, 1ULL << 42) == err(ENOSPC));
     CHECK(dev.query().mem_used == 0);
 }
@@ -233,7 +233,7 @@ TEST_CASE_METHOD(AbiEverywhere, "sizes: from one byte up", "[sizes]") {
     set_nodes(args, where.nodes);
     const auto e = dev(args);
     if (length < where.nodes.size()) {
-        // A share of nothing: either is reasonable, and a success must work.
+        // One node would have an empty share: either result is acceptable, but a success must work.
         CHECK((e == ok || e == err(EINVAL)));
         if (e != ok)
             return;
@@ -249,7 +249,7 @@ TEST_CASE_METHOD(AbiEverywhere, "sizes: from one byte up", "[sizes]") {
     dev.free(name);
 }
 
-TEST_CASE_METHOD(Abi, "sizes: memory that is given back can be had again", "[sizes]") {
+TEST_CASE_METHOD(Abi, "sizes: freed memory can be allocated again", "[sizes]") {
     REQUIRE_NOTHROW(wait_until_unused(dev));
     const auto lh = dev.alloc(8 << 20);
     CHECK(dev.query().mem_used == 8 << 20);

@@ -29,7 +29,7 @@ TEST_CASE_METHOD(AbiEverywhere, "ops: ranges beyond the end are ERANGE", "[ops]"
     CHECK(dev(write_args(lh, range.offset, big.data(), range.length)) == err(ERANGE));
 }
 
-TEST_CASE_METHOD(AbiEverywhere, "ops: ranges whose end wraps around are ERANGE", "[ops]") {
+TEST_CASE_METHOD(AbiEverywhere, "ops: ranges that wrap around are ERANGE", "[ops]") {
     INFO(where.label);
     const Range range =
         GENERATE(Range{kMax, 1}, Range{kMax, 2}, Range{kMax - 7, 16}, Range{kMax - 7, kLength},
@@ -39,7 +39,7 @@ TEST_CASE_METHOD(AbiEverywhere, "ops: ranges whose end wraps around are ERANGE",
     CHECK(dev(write_args(lh, range.offset, buf.data(), range.length)) == err(ERANGE));
 }
 
-TEST_CASE_METHOD(AbiEverywhere, "ops: lengths as large as a number can be are ERANGE", "[ops]") {
+TEST_CASE_METHOD(AbiEverywhere, "ops: the largest lengths are ERANGE", "[ops]") {
     INFO(where.label);
     const auto length = GENERATE(as<std::uint64_t>{}, 1ULL << 32, (1ULL << 32) + 8, 1ULL << 47,
                                  kHuge, kHuge + 8, kMax);
@@ -76,7 +76,7 @@ TEST_CASE_METHOD(AbiEverywhere, "ops: a refused operation changes nothing", "[op
     CHECK(std::all_of(now.data(), now.data() + kLength,
                       [](std::byte b) { return b == std::byte{}; }));
 
-    // And a refused read leaves the buffer alone.
+    // A refused read leaves the buffer unchanged.
     REQUIRE(dev(read_args(lh, 8, ones.data(), kLength)) == err(ERANGE));
     CHECK(std::all_of(ones.data(), ones.data() + ones.size(),
                       [](std::byte b) { return b == std::byte{0xff}; }));
@@ -109,8 +109,7 @@ TEST_CASE_METHOD(AbiEverywhere, "ops: atomics beyond the end are ERANGE", "[ops]
     CHECK(dev(cmp_swap_args(lh, offset, 0, 1)) == err(ERANGE));
 }
 
-TEST_CASE_METHOD(AbiEverywhere, "ops: atomics in a last word that is not whole are ERANGE",
-                 "[ops]") {
+TEST_CASE_METHOD(AbiEverywhere, "ops: atomics in an incomplete last word are ERANGE", "[ops]") {
     INFO(where.label);
     const auto odd = dev.alloc(20, std::span(where.nodes).first(1));
     CHECK(dev.fetch_add(odd, 8, 1) == 0);
@@ -118,7 +117,7 @@ TEST_CASE_METHOD(AbiEverywhere, "ops: atomics in a last word that is not whole a
     CHECK(dev(cmp_swap_args(odd, 16, 0, 1)) == err(ERANGE));
 }
 
-TEST_CASE_METHOD(AbiEverywhere, "ops: atomics return the old value and do what they say", "[ops]") {
+TEST_CASE_METHOD(AbiEverywhere, "ops: atomics return the old value and change the word", "[ops]") {
     INFO(where.label);
     const auto offset = GENERATE(as<std::uint64_t>{}, 0, 8, kPage - 8, kPage, kLength - 8);
     INFO("offset " << offset);
@@ -137,7 +136,7 @@ TEST_CASE_METHOD(AbiEverywhere, "ops: atomics return the old value and do what t
 
 TEST_CASE_METHOD(AbiEverywhere, "ops: a fresh LMR is all zeroes", "[ops]") {
     INFO(where.label);
-    // Dirty some memory and give it back, so that the next LMR has a chance to get it.
+    // Dirty some memory and free it, so that the next LMR has a chance to get it.
     Mapping image(kLength);
     std::memset(image.data(), 0xa5, image.size());
     dev.write(lh, 0, image.bytes());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a program can do that has opened the device for reading only; and time-outs that are none.
+// What a program can do with a read-only descriptor of the device; and invalid time-outs.
 #include "fixture.hpp"
 
 #include <lite/lite.h>
@@ -21,7 +21,7 @@ std::unique_ptr<lite_ctx, Closer> reader() {
 
 }  // namespace
 
-TEST_CASE_METHOD(Abi, "read-only: it looks, and changes nothing", "[readonly]") {
+TEST_CASE_METHOD(Abi, "read-only: the descriptor allows queries, and no changes", "[readonly]") {
     const NamedLmr lmr(dev, kLength, {}, 0666, "looked-at");
     const auto& name = lmr.name();
     const std::array<std::byte, 8> bytes{std::byte{1}, std::byte{2}};
@@ -45,7 +45,7 @@ TEST_CASE_METHOD(Abi, "read-only: it looks, and changes nothing", "[readonly]") 
     CHECK(lite_grants(look, lh, nullptr, &n_grants) == 0);
     CHECK(lite_rpc_find(look, 0, "none", &found) == -ECONNREFUSED);
 
-    // It is its owner's, and root's; but not through this descriptor.
+    // This user owns the LMR and is root, but this descriptor gives no access.
     lite_lh_t more = 0;
     for (const std::uint32_t right :
          {LITE_RIGHT_WRITE, LITE_RIGHT_ATOMIC, LITE_RIGHT_SHARE, LITE_RIGHT_MASTER})
@@ -77,7 +77,7 @@ TEST_CASE_METHOD(Abi, "read-only: it looks, and changes nothing", "[readonly]") 
     CHECK(lite_unmap(look, lh) == 0);
 }
 
-TEST_CASE_METHOD(AbiWithLmr, "time-outs: what is none is EINVAL, not to wait is at once",
+TEST_CASE_METHOD(AbiWithLmr, "time-outs: invalid ones are EINVAL, LITE_NOWAIT does not wait",
                  "[readonly]") {
     lite_ctx* opened = nullptr;
     REQUIRE(lite_open(static_cast<int>(env().indexes.front()), &opened) == 0);

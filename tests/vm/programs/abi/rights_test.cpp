@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Rights: what a handle was opened with, and what mode bits give whom. Children become other users
-// for it; the file is opened before, so that these tests are about the LMR and not about who may
-// open /dev/liteN.
+// Rights: those that a handle was opened with, and those that the mode bits give to each user.
+// Children become other users; the file is opened before, so that these tests are about the LMR and
+// not about access to /dev/liteN.
 #include "fixture.hpp"
 
 #include <sys/stat.h>
@@ -22,7 +22,7 @@ constexpr std::uint32_t kM = LITE_RIGHT_MASTER;
 constexpr Identity kAlice{1000, 1000};
 constexpr gid_t kStaff = 500;
 
-// The operations answer as @rights say.
+// Operations succeed or fail as @rights say.
 void expect_rights(const Device& dev, std::uint64_t lh, std::uint32_t rights) {
     std::array<std::byte, 8> buf{};
     const auto wanted = [&](std::uint32_t right) { return rights & right ? ok : err(EACCES); };
@@ -57,7 +57,7 @@ struct AbiRights : Abi {
                                       from_range(env().placements())));
 };
 
-// Exactly the bits that POSIX would give: of the class that applies, not of the best one.
+// Exactly the bits that POSIX would give: those of the class that applies, not of the best one.
 std::uint32_t granted(const Identity& who, std::uint32_t mode, gid_t group) {
     const bool in_group = who.gid == group || std::find(who.groups.begin(), who.groups.end(),
                                                         group) != who.groups.end();
@@ -68,7 +68,7 @@ std::uint32_t granted(const Identity& who, std::uint32_t mode, gid_t group) {
 
 }  // namespace
 
-TEST_CASE_METHOD(AbiRights, "rights: a handle has only what it was opened with", "[rights]") {
+TEST_CASE_METHOD(AbiRights, "rights: a handle has only the rights it was opened with", "[rights]") {
     INFO(where.label);
     NamedLmr lmr(dev, kLength, where.nodes, 0666);
     for (const std::uint32_t rights :
@@ -90,12 +90,12 @@ TEST_CASE_METHOD(AbiRights, "rights: freeing through a handle needs MASTER", "[r
     CHECK(dev(free_args(master)) == ok);
 }
 
-TEST_CASE_METHOD(AbiRights, "rights: opening with none is EINVAL", "[rights]") {
+TEST_CASE_METHOD(AbiRights, "rights: opening without rights is EINVAL", "[rights]") {
     NamedLmr lmr(dev, kLength, where.nodes);
     CHECK(dev(map_args(lmr.name(), 0)) == err(EINVAL));
 }
 
-TEST_CASE_METHOD(AbiRights, "rights: unknown ones are EOPNOTSUPP", "[rights]") {
+TEST_CASE_METHOD(AbiRights, "rights: unknown rights are EOPNOTSUPP", "[rights]") {
     NamedLmr lmr(dev, kLength, where.nodes);
     for (unsigned bit = 0; bit < 32; ++bit) {
         if (LITE_RIGHTS_ALL & (1U << bit))
@@ -126,8 +126,8 @@ TEST_CASE_METHOD(AbiRights, "rights: modes against users, groups and supplementa
         {1001, 1000},                // of the group
         {1001, 77, {5, 1000, 9}},    // of the group by a supplementary one
         {1001, 77, {1001, kStaff}},  // of other groups
-        {1001, 1001},                // anybody
-        {65534, 65534},              // nobody
+        {1001, 1001},                // another user
+        {65534, 65534},              // the user "nobody"
     };
     const auto mode = GENERATE(as<std::uint32_t>{}, 0600, 0400, 0200, 0060, 0040, 0006, 0004, 0002,
                                0640, 0604, 0066, 0606, 0660, 0664, 0666, 0000);
@@ -151,7 +151,7 @@ TEST_CASE_METHOD(AbiRights, "rights: modes against users, groups and supplementa
     }
 }
 
-TEST_CASE_METHOD(AbiRights, "rights: root may open what nobody else may", "[rights]") {
+TEST_CASE_METHOD(AbiRights, "rights: root may open what other users may not", "[rights]") {
     INFO(where.label);
     const AlicesLmr lmr(dev, 0000, where.nodes);
     const auto lh = dev.map(lmr.name(), LITE_RIGHTS_ALL);
@@ -178,7 +178,7 @@ TEST_CASE_METHOD(AbiRights, "rights: the effective ids count, not the real ones"
     INFO(where.label);
     const AlicesLmr lmr(dev, 0600, where.nodes);
     CHECK_NOTHROW(in_child([&] {
-        // Real uid root, effective uid a stranger.
+        // Real uid root, effective uid another user.
         expect(setresgid(0, 1001, 0) == 0 && setresuid(0, 1001, 0) == 0, "setresuid");
         expect_equal(dev(map_args(lmr.name(), kR)), err(EACCES), "as a stranger");
         expect_equal(dev(free_args(lmr.name())), err(EPERM), "free as a stranger");
@@ -192,8 +192,8 @@ TEST_CASE_METHOD(AbiRights, "rights: a handle keeps its rights when the process 
     INFO(where.label);
     const AlicesLmr lmr(dev, 0600, where.nodes);
     CHECK_NOTHROW(as_user(kAlice, [&] {
-        // Like a file: checked at opening. That also holds for a handle that another user's process
-        // inherits.
+        // Rights are checked at opening, as for a file. So they also hold for a handle that another
+        // user's process inherits.
         const auto lh = dev.map(lmr.name(), kR | kW | kA);
         expect_rights(dev, lh, kR | kW | kA);
     }));
@@ -223,7 +223,7 @@ TEST_CASE_METHOD(AbiRights, "rights: a mode with other bits than 0666 is EINVAL"
     CHECK(dev(args) == err(EINVAL));
 }
 
-TEST_CASE_METHOD(Abi, "rights: everybody may open the device, nobody may by mmap or exec",
+TEST_CASE_METHOD(Abi, "rights: all users may open the device, which is not executable",
                  "[rights]") {
     struct stat status {};
     REQUIRE(::fstat(dev.fd(), &status) == 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What calls say on a node that left its cluster or was stopped. These tests do that to the first
-// node (hidden tags: only run when asked for, one at a time, on a node that is of no further use).
+// What calls return on a node that has left its cluster or was stopped. These tests do that to the
+// first node. Their tags are hidden: they only run on request, one at a time, on a node that is not
+// used afterwards.
 #include "fixture.hpp"
 
 #include <string>
@@ -13,7 +14,7 @@ void litectl(const std::string& verb) {
     run_program({"litectl", verb, "--index", std::to_string(env().indexes.front())});
 }
 
-// All calls but QUERY answer @e.
+// All calls but QUERY fail with @e.
 void check_all_calls(const Device& dev, std::uint64_t lh, Errno e) {
     std::array<std::byte, 8> buf{};
     std::array<lite_lmr_info, 1> infos{};
@@ -46,7 +47,7 @@ TEST_CASE_METHOD(Abi, "states: after leaving the cluster calls are ENOTCONN", "[
     CHECK(q.nodes_up == 0);
     CHECK(q.mem_used == 0);
     check_all_calls(dev, 0, err(ENOTCONN));
-    // Handles from before are of LMRs that are gone or out of reach; in any case they do not work.
+    // Earlier handles refer to LMRs that are gone or out of reach; in any case they do not work.
     for (const auto lh : {own, far.lh()}) {
         const auto e = dev(read_args(lh, 0, buf.data(), buf.size()));
         INFO("read after leave: " << e);

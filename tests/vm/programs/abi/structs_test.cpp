@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rules that all calls share: size, flags, reserved fields, the argument's own memory, unknown
-// calls.
+// The rules that all calls share: size, flags, reserved fields, the memory of the argument itself,
+// unknown calls.
 #include "fixture.hpp"
 
 #include <uapi/lite_rpc.h>
@@ -16,9 +16,8 @@ using namespace lite_test;
 
 namespace {
 
-// Each call as bytes that would succeed, so that the one thing a test spoils is what the kernel
-// complains of. Calls that use something up get it from a fixture that lives as long as one test
-// case.
+// Each call as bytes that would succeed, so that the kernel can only complain of the one thing that
+// a test spoils. Some calls use something up: the fixture provides it anew for each test case.
 struct Call {
     const char* label;
     unsigned long request;
@@ -34,7 +33,7 @@ std::vector<std::byte> bytes_of(const Args& args) {
     return bytes;
 }
 
-// One page of it.
+// Maps one page.
 lite_ioc_mmap mmap_args(std::uint64_t lh) {
     lite_ioc_mmap args{};
     args.size = sizeof(args);
@@ -70,7 +69,7 @@ lite_ioc_unlock unlock_args(std::uint64_t lh, std::uint64_t offset) {
     return args;
 }
 
-// For one, which does not wait.
+// A barrier for one participant, so it does not wait.
 lite_ioc_barrier barrier_args(std::uint64_t lh, std::uint64_t offset) {
     lite_ioc_barrier args{};
     args.size = sizeof(args);
@@ -81,7 +80,24 @@ lite_ioc_barrier barrier_args(std::uint64_t lh, std::uint64_t offset) {
     return args;
 }
 
-// Of one operation.
+lite_ioc_priority priority_args(std::uint32_t priority) {
+    lite_ioc_priority args{};
+    args.size = sizeof(args);
+    args.priority = priority;
+    return args;
+}
+
+// Moves one page between a file and an LMR.
+lite_ioc_file file_args(std::uint64_t lh, int fd) {
+    lite_ioc_file args{};
+    args.size = sizeof(args);
+    args.lh = lh;
+    args.length = kPage;
+    args.fd = fd;
+    return args;
+}
+
+// A vector of one operation.
 lite_ioc_vector vector_args(lite_op& op) {
     lite_ioc_vector args{};
     args.size = sizeof(args);
@@ -113,7 +129,7 @@ lite_ioc_rpc_find find_args(std::uint32_t function) {
     return args;
 }
 
-// To a function of this node, without data.
+// A call of a function of this node, without data.
 lite_ioc_rpc_call call_args(std::uint32_t function, std::uint32_t flags) {
     lite_ioc_rpc_call args{};
     args.size = sizeof(args);
@@ -152,6 +168,7 @@ struct AbiCalls : Abi {
     std::uint32_t to_drop = enroll();
     std::uint32_t silent = enroll();
     lite_op op = read_args(lmr.lh(), 0, buf.data(), buf.size());
+    int file = ::memfd_create("structs", MFD_CLOEXEC);
 
     std::vector<Call> calls{
         {"QUERY", LITE_IOC_QUERY, bytes_of(query_args()), true, offsetof(lite_ioc_query, reserved)},
@@ -180,6 +197,12 @@ struct AbiCalls : Abi {
         {"REGISTER", LITE_IOC_REGISTER, bytes_of(register_args(memory)), true,
          offsetof(lite_ioc_register, reserved)},
         {"VECTOR", LITE_IOC_VECTOR, bytes_of(vector_args(op))},
+        {"PRIORITY", LITE_IOC_PRIORITY, bytes_of(priority_args(LITE_PRIORITY_DEFAULT)), true,
+         offsetof(lite_ioc_priority, reserved)},
+        {"SENDFILE", LITE_IOC_SENDFILE, bytes_of(file_args(lmr.lh(), file)), true,
+         offsetof(lite_ioc_file, reserved)},
+        {"RECVFILE", LITE_IOC_RECVFILE, bytes_of(file_args(lmr.lh(), file)), true,
+         offsetof(lite_ioc_file, reserved)},
         {"LOCK", LITE_IOC_LOCK, bytes_of(lock_args(lmr.lh(), 8)), true,
          offsetof(lite_ioc_lock, reserved)},
         {"UNLOCK", LITE_IOC_UNLOCK, bytes_of(unlock_args(lmr.lh(), 16))},
@@ -196,8 +219,8 @@ struct AbiCalls : Abi {
         {"RPC_RECV", LITE_IOC_RPC_RECV, bytes_of(recv_args(served))},
     };
 
-    // What is to be given back, what has come from a file that was closed; what is to be taken,
-    // and collected: a call that nobody answers.
+    // What the calls use up: a lock to release, a lock of a dead owner (its file was closed), a
+    // message to take, and a call without an answer to collect.
     AbiCalls() {
         auto args = lock_args(lmr.lh(), 16);
         REQUIRE(dev.call(LITE_IOC_LOCK, &args) == ok);
@@ -214,7 +237,10 @@ struct AbiCalls : Abi {
         REQUIRE(dev.call(LITE_IOC_RPC_CALL, &call) == ok);
     }
 
-    ~AbiCalls() { (void)dev(free_args(renamed)); }
+    ~AbiCalls() {
+        (void)dev(free_args(renamed));
+        ::close(file);
+    }
 
     Errno issue(const Call& call, std::span<std::byte> bytes) {
         return dev.call(call.request, bytes.data());
@@ -237,9 +263,10 @@ struct AbiCalls : Abi {
 constexpr std::size_t kFlagsAt = 4;  // in all of them but lite_op
 
 bool has_results(const Call& call) {
-    for (const auto request : {LITE_IOC_UNMAP, LITE_IOC_FREE, LITE_IOC_GRANT, LITE_IOC_SETATTR,
-                               LITE_IOC_RENAME, LITE_IOC_RESIZE, LITE_IOC_LOCK, LITE_IOC_UNLOCK,
-                               LITE_IOC_CONSISTENT, LITE_IOC_BARRIER, LITE_IOC_RPC_UNREGISTER}) {
+    for (const auto request :
+         {LITE_IOC_UNMAP, LITE_IOC_FREE, LITE_IOC_GRANT, LITE_IOC_SETATTR, LITE_IOC_RENAME,
+          LITE_IOC_RESIZE, LITE_IOC_LOCK, LITE_IOC_UNLOCK, LITE_IOC_CONSISTENT, LITE_IOC_BARRIER,
+          LITE_IOC_RPC_UNREGISTER, LITE_IOC_PRIORITY}) {
         if (call.request == request)
             return false;
     }
@@ -252,6 +279,9 @@ std::uint32_t known_flags(const Call& call) {
             return LITE_ALLOC_NO_HANDLE;
         case LITE_IOC_MMAP:
             return LITE_MMAP_POPULATE;
+        case LITE_IOC_SENDFILE:
+        case LITE_IOC_RECVFILE:
+            return LITE_FILE_POSITION;
         case LITE_IOC_LOCK:
             return LITE_LOCK_SHARED | LITE_LOCK_TRY;
         case LITE_IOC_RPC_REGISTER:
@@ -307,7 +337,7 @@ TEST_CASE_METHOD(AbiCalls, "structs: a longer structure with a zero tail is take
     }
 }
 
-TEST_CASE_METHOD(AbiCalls, "structs: a longer structure with something in the tail is E2BIG",
+TEST_CASE_METHOD(AbiCalls, "structs: a longer structure with a non-zero tail is E2BIG",
                  "[structs]") {
     for (auto& call : calls) {
         for (const std::size_t at : {std::size_t{0}, std::size_t{7}, std::size_t{23}}) {
@@ -321,11 +351,11 @@ TEST_CASE_METHOD(AbiCalls, "structs: a longer structure with something in the ta
     }
 }
 
-TEST_CASE_METHOD(AbiCalls, "structs: a size beyond all reason is refused", "[structs]") {
+TEST_CASE_METHOD(AbiCalls, "structs: an absurd size is refused", "[structs]") {
     for (auto& call : calls) {
         INFO(call.label);
         put_size(call.bytes, 0xffffffff);
-        // The kernel may look at the tail (which is not mapped that far) or refuse at once.
+        // The kernel may look at the tail, which is not mapped that far, or refuse at once.
         const auto e = issue(call, call.bytes);
         CHECK((e == err(E2BIG) || e == err(EFAULT)));
     }
@@ -370,8 +400,10 @@ TEST_CASE_METHOD(AbiCalls, "structs: a reserved field that is not zero is EOPNOT
 TEST_CASE_METHOD(AbiWithLmr, "structs: priority and the small reserved field of an operation",
                  "[structs]") {
     auto op = read_args(lh, 0, buf.data(), 8);
-    op.priority = GENERATE(as<std::uint8_t>{}, 1, 255);
-    CHECK(dev(op) == err(EOPNOTSUPP));
+    op.priority = GENERATE(as<std::uint8_t>{}, LITE_PRIORITY_MAX + 1, 255);
+    CHECK(dev(op) == err(EINVAL));
+    op.priority = GENERATE(as<std::uint8_t>{}, LITE_PRIORITY(0), LITE_PRIORITY(7));
+    CHECK(dev(op) == ok);
     op.priority = 0;
     op.reserved0 = 1;
     CHECK(dev(op) == err(EOPNOTSUPP));
@@ -396,7 +428,7 @@ TEST_CASE_METHOD(AbiCalls, "structs: an argument that is not mapped is EFAULT", 
     }
 }
 
-TEST_CASE_METHOD(AbiCalls, "structs: an argument whose end is not mapped is EFAULT", "[structs]") {
+TEST_CASE_METHOD(AbiCalls, "structs: an argument with an unmapped end is EFAULT", "[structs]") {
     for (auto& call : calls) {
         INFO(call.label);
         GuardedBuffer guarded(call.bytes.size() - 8);
@@ -417,7 +449,7 @@ TEST_CASE_METHOD(AbiCalls, "structs: results that cannot be stored are EFAULT", 
     }
 }
 
-TEST_CASE_METHOD(AbiCalls, "structs: what could not be told of was not called, taken, collected",
+TEST_CASE_METHOD(AbiCalls, "structs: calls that cannot report their result have no effect",
                  "[structs]") {
     Mapping page(kPage);
     const auto in_vain = [&](unsigned long request, const auto& args) {
@@ -440,8 +472,7 @@ TEST_CASE_METHOD(AbiCalls, "structs: what could not be told of was not called, t
     CHECK(dev.call(LITE_IOC_RPC_COLLECT, &collect) == err(ENOENT));
 }
 
-TEST_CASE_METHOD(Abi, "structs: an LMR whose handle could not be returned does not stay",
-                 "[structs]") {
+TEST_CASE_METHOD(Abi, "structs: an LMR is freed if its handle cannot be returned", "[structs]") {
     REQUIRE_NOTHROW(wait_until_unused(dev));
     const auto name = unique_name("unreturned");
     Mapping page(kPage);
@@ -459,7 +490,7 @@ TEST_CASE_METHOD(Abi, "structs: an LMR whose handle could not be returned does n
 TEST_CASE_METHOD(Abi, "structs: unknown calls are ENOTTY", "[structs]") {
     std::array<std::byte, 4096> zeros{};
     const auto request =
-        // The first two have neighbours.
+        // The first two are next to known numbers.
         GENERATE(_IO(LITE_IOC_TYPE, 0x17), _IO(LITE_IOC_TYPE, 0x1f), _IO(LITE_IOC_TYPE, 0x3f),
                  _IO(LITE_IOC_TYPE, 0x40), _IO(LITE_IOC_TYPE, 0xff), _IO(LITE_IOC_TYPE - 1, 0x00),
                  _IO(LITE_IOC_TYPE + 1, 0x05), _IO('T', 0x7f));
@@ -475,7 +506,7 @@ TEST_CASE_METHOD(Abi, "structs: a known number with another direction or size is
     CHECK(dev.call(request, &query) == err(ENOTTY));
 }
 
-TEST_CASE_METHOD(Abi, "structs: QUERY tells of this node", "[structs]") {
+TEST_CASE_METHOD(Abi, "structs: QUERY describes this node", "[structs]") {
     const auto q = dev.query();
     CHECK(q.size == sizeof(q));
     CHECK(q.uapi_version == LITE_UAPI_VERSION);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Vectors: what is refused as a whole, and that each operation ends as it would alone.
+// Vectors: those that are refused as a whole; otherwise each operation ends as it would alone.
 #include "fixture.hpp"
 
 #include <lite/vector.h>
@@ -37,7 +37,8 @@ struct AbiVectorEverywhere : AbiEverywhere {
 
 }  // namespace
 
-TEST_CASE_METHOD(AbiVector, "vectors: of no operations, or too many, are EINVAL", "[vector]") {
+TEST_CASE_METHOD(AbiVector, "vectors: a vector of no operations, or too many, is EINVAL",
+                 "[vector]") {
     auto ops = reads(LITE_VECTOR_MAX + 1);
     auto args = vector_args(ops);
     args.n_ops = GENERATE(as<std::uint32_t>{}, 0, LITE_VECTOR_MAX + 1, 0x80000000, 0xffffffff);
@@ -61,7 +62,7 @@ TEST_CASE_METHOD(AbiVector, "vectors: the size of an entry", "[vector]") {
         CHECK(issue(args) == err(E2BIG));
     }
 
-    // A longer one than the kernel knows, as long as it asks for nothing new.
+    // An entry may be longer than the kernel's, as long as the unknown part asks for nothing.
     struct Longer {
         lite_op op;
         std::uint64_t more;
@@ -86,8 +87,7 @@ TEST_CASE_METHOD(AbiVector, "vectors: the size of an entry", "[vector]") {
     CHECK(args.n_done == 0);
 }
 
-TEST_CASE_METHOD(AbiVector, "vectors: an operation of another size is EINVAL for that one",
-                 "[vector]") {
+TEST_CASE_METHOD(AbiVector, "vectors: only the operation of a wrong size is EINVAL", "[vector]") {
     auto ops = reads(3);
     ops[1].size = GENERATE(as<std::uint32_t>{}, 0, 64, 71, 73, 80, 0xffffffff);
     auto args = vector_args(ops);
@@ -112,8 +112,7 @@ TEST_CASE_METHOD(AbiVector, "vectors: an array that is not mapped is EFAULT", "[
     CHECK(issue(args) == err(EFAULT));
 }
 
-TEST_CASE_METHOD(AbiVector, "vectors: nothing is done of an array that cannot be written",
-                 "[vector]") {
+TEST_CASE_METHOD(AbiVector, "vectors: no operation of a read-only array is done", "[vector]") {
     Mapping page(kPage);
     const auto op = fetch_add_args(lh, 0, 1);
     std::memcpy(page.data(), &op, sizeof(op));
@@ -124,7 +123,7 @@ TEST_CASE_METHOD(AbiVector, "vectors: nothing is done of an array that cannot be
     CHECK(dev.fetch_add(lh, 0, 0) == 0);
 }
 
-TEST_CASE_METHOD(AbiVector, "vectors: of an array that ends early the beginning is done",
+TEST_CASE_METHOD(AbiVector, "vectors: the beginning of an array that ends early is done",
                  "[vector]") {
     constexpr std::size_t kGood = 300;
     GuardedBuffer guarded(kGood * sizeof(lite_op));
@@ -133,7 +132,7 @@ TEST_CASE_METHOD(AbiVector, "vectors: of an array that ends early the beginning 
     auto args = vector_args(std::span(reinterpret_cast<lite_op*>(guarded.data()), kGood));
     args.n_ops = kGood + 1;
     CHECK(issue(args) == err(EFAULT));
-    // A whole number of some.
+    // Some operations were carried out, but not all.
     CHECK(args.n_done < kGood);
     CHECK(args.n_done > 0);
     CHECK(args.n_failed == 0);
@@ -150,7 +149,7 @@ TEST_CASE_METHOD(AbiVectorEverywhere, "vectors: each operation ends as it would 
     const auto gone = read_only().first;  // freed already
     NamedLmr lmr(dev, kLength, where.nodes, 0600, "vector");
     const auto reader = dev.map(lmr.name(), LITE_RIGHT_READ);
-    Mapping fresh(4 * kPage);  // not there before it is touched
+    Mapping fresh(4 * kPage);  // not present before it is touched
     Mapping large(kLength);
     Mapping sealed(kPage);
     sealed.protect(0, kPage, PROT_READ);
@@ -161,7 +160,7 @@ TEST_CASE_METHOD(AbiVectorEverywhere, "vectors: each operation ends as it would 
     flagged.flags = 1;
     auto urgent = flagged;
     urgent.flags = 0;
-    urgent.priority = 1;
+    urgent.priority = LITE_PRIORITY_MAX + 1;
     auto reserved = flagged;
     reserved.flags = 0;
     reserved.reserved0 = 1;
@@ -230,7 +229,7 @@ TEST_CASE_METHOD(AbiVectorEverywhere, "vectors: each operation ends as it would 
     }
     CHECK(static_cast<std::size_t>(std::ranges::count(alone, 0)) >= 15);
 
-    // What was there before is of no account; and once more, as a program would.
+    // Old values of the results do not matter; and a second run, as a program would do it.
     for (auto& op : ops)
         op.error = 1;
     for (int round = 0; round < 2; ++round) {
@@ -247,7 +246,7 @@ TEST_CASE_METHOD(AbiVectorEverywhere, "vectors: each operation ends as it would 
     }
 }
 
-TEST_CASE_METHOD(AbiVectorEverywhere, "vectors: what has failed is tried again as it is",
+TEST_CASE_METHOD(AbiVectorEverywhere, "vectors: a failed operation can be submitted again as it is",
                  "[vector]") {
     INFO(where.label);
     NamedLmr lmr(dev, kLength, where.nodes, 0600, "vector");
@@ -260,7 +259,7 @@ TEST_CASE_METHOD(AbiVectorEverywhere, "vectors: what has failed is tried again a
     std::array ops{read_args(own, kLength, buf.data(), 8), fetch_add_args(own, 0, 1)};
     CHECK(lite_vector(ctx, ops.data(), ops.size()) == 1);
     REQUIRE(ops[0].error == -ERANGE);
-    // The same again, alone and together; then what it should have been.
+    // The same again, alone and together; then in a correct form.
     CHECK(lite_op_submit(ctx, ops.data()) == -ERANGE);
     CHECK(lite_vector(ctx, ops.data(), ops.size()) == 1);
     REQUIRE(ops[0].error == -ERANGE);
@@ -287,7 +286,7 @@ TEST_CASE_METHOD(AbiVectorEverywhere, "vectors: in an array that crosses pages, 
     REQUIRE(issue(args) == ok);
     CHECK(args.n_failed == 0);
     CHECK(dev.fetch_add(lh, 8, 0) == kCount);
-    // Each saw another value.
+    // Each operation saw a different value.
     std::vector<bool> seen(kCount);
     for (std::size_t i = 0; i < kCount; ++i) {
         lite_op op;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Owner, group and mode: who may change them, to what.
+// Owner, group and mode: which users may change them, and to which values.
 #include "fixture.hpp"
 
 using namespace lite_test;
@@ -50,7 +50,7 @@ TEST_CASE_METHOD(Attributes, "attributes: a mode with other bits is EINVAL", "[a
     check(1000, 1000, 0640);
 }
 
-TEST_CASE_METHOD(Attributes, "attributes: what a master may, who is not root", "[attributes]") {
+TEST_CASE_METHOD(Attributes, "attributes: what a master other than root may do", "[attributes]") {
     INFO(where.label);
     const Identity alice{1000, 1000, {50, 60}};
     const auto change = [&](const Identity& who, std::uint32_t uid, std::uint32_t gid,
@@ -62,14 +62,14 @@ TEST_CASE_METHOD(Attributes, "attributes: what a master may, who is not root", "
     check(1000, 60, 0666);
     CHECK(change(alice, LITE_KEEP, 70, LITE_KEEP) == err(EPERM));
     CHECK(change(alice, 1001, LITE_KEEP, LITE_KEEP) == err(EPERM));
-    // All or nothing.
+    // All or nothing: a refused call changes nothing.
     CHECK(change(alice, 1001, LITE_KEEP, 0600) == err(EPERM));
     CHECK(change(alice, LITE_KEEP, 70, 0600) == err(EPERM));
     check(1000, 60, 0666);
     CHECK(change(kBob, LITE_KEEP, LITE_KEEP, 0600) == err(EPERM));
     CHECK(change(kBob, LITE_KEEP, 1001, LITE_KEEP) == err(EPERM));
     check(1000, 60, 0666);
-    // Through a handle it takes MASTER.
+    // Through a handle, the call needs MASTER.
     const auto lh = map_as(alice, dev, name, kRWA);
     CHECK(is_refusal(
         call_as(alice, [&] { return dev(setattr_args(lh, LITE_KEEP, LITE_KEEP, 0600)); })));
@@ -79,7 +79,7 @@ TEST_CASE_METHOD(Attributes, "attributes: what a master may, who is not root", "
     check(1000, 60, 0600);
 }
 
-TEST_CASE_METHOD(Attributes, "attributes: of what is not there", "[attributes]") {
+TEST_CASE_METHOD(Attributes, "attributes: of an LMR that does not exist", "[attributes]") {
     CHECK(dev(setattr_args(std::string_view("no-such-lmr"), 1, 1, 0)) == err(ENOENT));
     CHECK(dev(setattr_args(std::uint64_t{12345}, 1, 1, 0)) == err(EBADF));
     const auto lh = dev.map(name, kM);
@@ -88,7 +88,7 @@ TEST_CASE_METHOD(Attributes, "attributes: of what is not there", "[attributes]")
     CHECK(dev(setattr_args(name, 1, 1, 0)) == err(ENOENT));
 }
 
-TEST_CASE_METHOD(Attributes, "attributes: what is given can be used at once", "[attributes]") {
+TEST_CASE_METHOD(Attributes, "attributes: new rights can be used at once", "[attributes]") {
     INFO(where.label);
     CHECK(try_map_as(kBob, node(1), name, kR) == err(EACCES));
     dev.chmod(name, 0644);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of rights and of changes to LMRs in use share.
+// Shared by the tests of rights and of changes to LMRs in use.
 #pragma once
 
 #include "../common/catch.hpp"
@@ -34,8 +34,8 @@ inline const Identity kAlice{1000, 1000};
 inline const Identity kBob{1001, 1001};
 inline const Identity kCarol{1002, 1002};
 
-// The nodes of this machine, each with an open file. Children use them as other users: handles
-// stay in the file, for everybody to try.
+// The nodes of this machine, each with an open file. Children use the files as other users. Handles
+// stay in the file, so any process that has the file can try them.
 struct Change {
     std::vector<Device> nodes;
     const Device& dev;
@@ -52,7 +52,7 @@ struct Change {
     const Device& node(std::size_t i) const { return nodes[i % nodes.size()]; }
     std::uint32_t id(std::size_t i) const { return node(i).query().node_id; }
 
-    // All members are in this machine.
+    // Whether all members are in this machine.
     bool all_here() const { return env().indexes.size() == env().remote.size() + 1; }
 
     // Memory that the nodes of this machine give to LMRs.
@@ -64,13 +64,13 @@ struct Change {
     }
 };
 
-// With an LMR that is at home at one node, this or another one.
+// With an LMR at home at one node, this one or another.
 struct ChangeSingle : Change {
     Placement where = GENERATE(filter([](const Placement& p) { return p.nodes.size() == 1; },
                                       from_range(env().placements())));
 };
 
-// In every place that there is.
+// With an LMR in every kind of place.
 struct ChangeEverywhere : Change {
     Placement where = GENERATE(from_range(env().placements()));
 };
@@ -101,7 +101,7 @@ class SlotUsers {
         }
     }
 
-    // One more process, which calls begun(), and ends soon after over() is true.
+    // One more process. It must call begun(), and end soon after over() is true.
     void add(const std::function<void(SlotUsers&)>& body) {
         children_.emplace_back([this, body] { body(*this); });
     }
@@ -112,7 +112,7 @@ class SlotUsers {
             running_->wait("the users");
     }
 
-    // Throws Failure when one of them has failed; else how often they have counted.
+    // Throws Failure if one of them has failed; else returns how often they have counted.
     std::uint64_t stop() {
         *over_ = true;
         for (auto& child : children_)
@@ -131,7 +131,7 @@ constexpr std::uint64_t whole_pages(std::uint64_t bytes) {
     return (bytes + kPage - 1) / kPage * kPage;
 }
 
-// What @call says to @who.
+// The result of @call as the user @who.
 template <typename Call>
 Errno call_as(const Identity& who, Call call) {
     Shared<std::atomic<int>> result;
@@ -139,7 +139,7 @@ Errno call_as(const Identity& who, Call call) {
     return err(*result);
 }
 
-// A handle that @who opens; it belongs to the file, which is the parent's, too.
+// A handle that @who opens. It belongs to the file, which the parent has, too.
 inline std::uint64_t map_as(const Identity& who, const Device& dev, const std::string& name,
                             std::uint32_t rights) {
     Shared<std::atomic<std::uint64_t>> lh;
@@ -158,7 +158,7 @@ inline Errno try_map_as(const Identity& who, const Device& dev, const std::strin
     });
 }
 
-// The operations answer as @rights say.
+// Operations succeed or fail as @rights say.
 inline void expect_rights(const Device& dev, std::uint64_t lh, std::uint32_t rights) {
     std::array<std::byte, 8> buf{};
     const auto wanted = [&](std::uint32_t right) { return rights & right ? ok : err(EACCES); };
@@ -167,7 +167,7 @@ inline void expect_rights(const Device& dev, std::uint64_t lh, std::uint32_t rig
     expect_equal(dev(fetch_add_args(lh, 0, 0)), wanted(kA), "fetch-add");
 }
 
-// Refused to somebody who is no master: by name, or through a handle without MASTER.
+// The result for a user without MASTER: by name, or through a handle without MASTER.
 inline bool is_refusal(const Errno& e) { return e == err(EPERM) || e == err(EACCES); }
 
 }  // namespace lite_test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Grants: what they give, to whom, where; who may give them.
+// Grants: the rights that they give, to which users on which nodes; and the users that may give
+// them.
 #include "fixture.hpp"
 
 #include <tuple>
@@ -42,7 +43,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: give what the mode does not", "[grants]"
     }
 }
 
-TEST_CASE_METHOD(ChangeSingle, "grants: of one node are for that node", "[grants]") {
+TEST_CASE_METHOD(ChangeSingle, "grants: a grant for one node is for that node only", "[grants]") {
     INFO(where.label);
     NamedLmr lmr(dev, kLength, where.nodes, 0);
     for (std::size_t to = 0; to < nodes.size(); ++to) {
@@ -68,7 +69,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: of a node and of all nodes add up, and g
     dev.grant(lmr.name(), kBob.uid, 0, 0);
     CHECK(try_map_as(kBob, node(0), lmr.name(), kR) == err(EACCES));
     CHECK(try_map_as(kBob, node(0), lmr.name(), kW) == ok);
-    // Another grant to the same replaces.
+    // Another grant to the same user and node replaces the first one.
     dev.grant(lmr.name(), kBob.uid, id(0), kA);
     CHECK(try_map_as(kBob, node(0), lmr.name(), kW) == err(EACCES));
     CHECK(try_map_as(kBob, node(0), lmr.name(), kA) == ok);
@@ -84,7 +85,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: add to the class that applies", "[grants
     CHECK(try_map_as(kCarol, dev, lmr.name(), kA) == err(EACCES));
 }
 
-TEST_CASE_METHOD(ChangeSingle, "grants: are shown to everybody, from every node", "[grants]") {
+TEST_CASE_METHOD(ChangeSingle, "grants: are shown to all users, on every node", "[grants]") {
     INFO(where.label);
     NamedLmr lmr(dev, kLength, where.nodes, 0);
     CHECK(dev.grants(lmr.name()).empty());
@@ -114,7 +115,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: are shown to everybody, from every node"
     CHECK(dev(grants_args(std::uint64_t{12345}, few)) == err(EBADF));
 }
 
-TEST_CASE_METHOD(ChangeSingle, "grants: there can be so many and no more", "[grants]") {
+TEST_CASE_METHOD(ChangeSingle, "grants: their number is limited", "[grants]") {
     INFO(where.label);
     NamedLmr lmr(dev, kLength, where.nodes, 0);
     for (std::uint32_t i = 0; i < LITE_GRANTS_MAX; ++i)
@@ -128,7 +129,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: there can be so many and no more", "[gra
     CHECK(try_map_as(kBob, dev, lmr.name(), kR) == ok);
 }
 
-TEST_CASE_METHOD(ChangeSingle, "grants: what makes no sense", "[grants]") {
+TEST_CASE_METHOD(ChangeSingle, "grants: invalid ones are refused", "[grants]") {
     INFO(where.label);
     NamedLmr lmr(dev, kLength, where.nodes, 0);
     for (unsigned bit = 0; bit < 32; ++bit) {
@@ -161,7 +162,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: strangers give and take nothing", "[gran
     CHECK(dev.grants(lmr.name()).size() == 1);
 }
 
-TEST_CASE_METHOD(ChangeSingle, "grants: who has SHARE gives what he has", "[grants]") {
+TEST_CASE_METHOD(ChangeSingle, "grants: a user with SHARE may pass its own rights on", "[grants]") {
     INFO(where.label);
     NamedLmr lmr(dev, kLength, where.nodes, 0);
     dev.grant(lmr.name(), kBob.uid, 0, kS | kR);
@@ -176,21 +177,22 @@ TEST_CASE_METHOD(ChangeSingle, "grants: who has SHARE gives what he has", "[gran
     CHECK(give(kCarol, kR) == ok);
     CHECK(try_map_as(kCarol, node(1), lmr.name(), kR) == ok);
 
-    // He takes away nothing, neither all nor a part, nor from himself.
+    // With SHARE, Bob takes no right away: not all rights of a user, not some of them, nor any of
+    // Bob's.
     CHECK(give(kCarol, 0) == err(EACCES));
     dev.grant(lmr.name(), kCarol.uid, 0, kR | kW);
     CHECK(give(kCarol, kR) == err(EACCES));
     CHECK(give(kBob, kR) == err(EACCES));
     CHECK(try_map_as(kCarol, dev, lmr.name(), kR | kW) == ok);
 
-    // By handle it is the handle's SHARE, and its rights.
+    // By handle, the handle's SHARE and rights count.
     const auto lh = map_as(kBob, dev, lmr.name(), kS | kR);
     CHECK(call_as(kBob, [&] { return dev(grant_args(lh, kAlice.uid, 0, kR)); }) == ok);
     const auto plain = map_as(kBob, dev, lmr.name(), kR);
     CHECK(call_as(kBob, [&] { return dev(grant_args(plain, 77, 0, kR)); }) == err(EACCES));
     const auto bare = map_as(kBob, dev, lmr.name(), kS);
     CHECK(call_as(kBob, [&] { return dev(grant_args(bare, 77, 0, kR)); }) == err(EACCES));
-    // What was lost is not given.
+    // Rights that the granter has lost cannot be passed on.
     dev.grant(lmr.name(), kBob.uid, 0, kR);
     CHECK(call_as(kBob, [&] { return dev(grant_args(lh, 77, 0, kR)); }) == err(EACCES));
     CHECK(give(kAlice, kR) == err(EACCES));
@@ -203,7 +205,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: there may be several masters", "[grants]
     for (const auto& who : {kBob, kCarol})
         dev.grant(name, who.uid, 0, kM);
     const auto by = [&](const Identity& who, auto call) { return call_as(who, call); };
-    // Each as good as the owner, on any node.
+    // Each master may do what the owner may do, on any node.
     CHECK(by(kBob, [&] { return node(1)(grant_args(name, 77, 0, LITE_RIGHTS_ALL)); }) == ok);
     CHECK(by(kCarol, [&] { return node(2)(grant_args(name, 77, 0, 0)); }) == ok);
     CHECK(by(kBob, [&] { return dev(setattr_args(name, LITE_KEEP, LITE_KEEP, 0604)); }) == ok);
@@ -211,7 +213,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: there may be several masters", "[grants]
     CHECK(by(kBob, [&] { return dev(move_args(name, id(1))); }) == ok);
     CHECK(by(kCarol, [&] { return dev(rename_args(name, name + "-new")); }) == ok);
     CHECK(by(kBob, [&] { return dev(rename_args(name + "-new", name)); }) == ok);
-    // One of them dismisses another, and even the owner stays one.
+    // A master dismisses another one; the owner always stays a master.
     CHECK(by(kBob, [&] { return dev(grant_args(name, kCarol.uid, 0, 0)); }) == ok);
     CHECK(by(kCarol, [&] { return dev(resize_args(name, kLength)); }) == err(EPERM));
     CHECK(by(kCarol, [&] { return dev(move_args(name, 0)); }) == err(EPERM));
@@ -220,7 +222,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: there may be several masters", "[grants]
           err(EPERM));
     CHECK(by(kCarol, [&] { return dev(free_args(name)); }) == err(EPERM));
     CHECK(by(kAlice, [&] { return dev(resize_args(name, kLength)); }) == ok);
-    // Through a handle, too.
+    // Also through a handle.
     const auto lh = map_as(kBob, node(1), name, kM);
     CHECK(by(kBob, [&] { return node(1)(free_args(lh)); }) == ok);
     CHECK(dev(stat_args(name)) == err(ENOENT));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A node remembers what it has opened by name: that means what it means now, and is what this user
-// may have now.
+// A node caches LMRs that it has opened by name: an open by name must find the LMR that has the
+// name now, with the rights that this user has now.
 #include "fixture.hpp"
 
 using namespace lite_test;
@@ -19,7 +19,7 @@ struct Known : Change {
               std::uint32_t mode = 0600) const {
         dev.unmap(dev.alloc(length, std::vector{id(home)}, as, mode));
     }
-    // Opens, and closes again, so that it is remembered everywhere.
+    // Opens the LMR and closes it again, so that every node caches it.
     std::uint64_t length_at(std::size_t i, const std::string& of) const {
         auto args = map_args(of, kR);
         expect_equal(node(i)(args), ok, "map");
@@ -30,7 +30,7 @@ struct Known : Change {
 
 }  // namespace
 
-TEST_CASE_METHOD(Known, "known: freed and made anew it is another one", "[rename]") {
+TEST_CASE_METHOD(Known, "known: an LMR that is freed and made anew is another one", "[rename]") {
     for (std::uint64_t round = 1; round <= env().scaled(20, 3); ++round) {
         INFO("round " << round);
         make(name, round * 1000, round);
@@ -44,7 +44,7 @@ TEST_CASE_METHOD(Known, "known: freed and made anew it is another one", "[rename
     }
 }
 
-TEST_CASE_METHOD(Known, "known: names that change places", "[rename]") {
+TEST_CASE_METHOD(Known, "known: two LMRs exchange their names", "[rename]") {
     make(name, 1000, 0);
     make(other, 2000, 1);
     const auto third = unique_name("third");
@@ -60,7 +60,7 @@ TEST_CASE_METHOD(Known, "known: names that change places", "[rename]") {
     }
 }
 
-TEST_CASE_METHOD(Known, "known: to one user is not to another, nor for ever", "[rename]") {
+TEST_CASE_METHOD(Known, "known: no user gets rights of another, or old rights", "[rename]") {
     make(name, 1000, 1);
     dev.grant(name, kAlice.uid, 0, kR);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -90,7 +90,7 @@ TEST_CASE_METHOD(Known, "known: opened and closed while it gets another name", "
     make(name, 1000, 0);
     std::atomic<bool> done{false};
     Threads threads;
-    // Under each name it is found or not; what is found can be read.
+    // Under each name the LMR is found or not; if it is found, it can be read.
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         threads.start([&, i] {
             std::array<std::byte, 8> buf{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory that moves between nodes under the hands of its users.
+// Memory that moves between nodes while it is in use.
 #include "fixture.hpp"
 
 #include <signal.h>
@@ -20,7 +20,7 @@ struct Move : ChangeEverywhere {
         return all;
     }
 
-    // Every node reads the pattern through a handle of before.
+    // Every node reads the pattern through a handle that was opened before.
     void check(const std::vector<std::uint64_t>& lhs, std::uint64_t seed) const {
         std::vector<std::byte> back(kLength);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -59,14 +59,14 @@ TEST_CASE_METHOD(Move, "move: all of it, to every node and back", "[move]") {
         CHECK(dev.places(lmr.name()) == std::vector{to});
         CHECK(dev.stat(lmr.name()).home == home);
         check(lhs, 3);
-        // It is there already.
+        // Moving to where the memory is already.
         args = move_args(lmr.lh(), to);
         CHECK(dev(args) == ok);
         CHECK(args.moved >= kLength);
         CHECK(dev.places(lmr.name()) == std::vector{to});
         check(lhs, 3);
     }
-    // 0 is the caller's own.
+    // 0 means the caller's own node.
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         node(i).move(lmr.name(), 0);
         CHECK(dev.places(lmr.name()) == std::vector{id(i)});
@@ -102,12 +102,12 @@ TEST_CASE_METHOD(Move, "move: parts of it, rounded to pages", "[move]") {
         CHECK(is_at(to));
         check(lhs, 4);
     }
-    // To the end.
+    // Without a length, to the end.
     dev.move(lmr.name(), all[0]);
     dev.move(lmr.name(), all.back(), 10 * kPage);
     CHECK(dev.places(lmr.name()).size() == (all.size() > 1 ? 2 : 1));
     check(lhs, 4);
-    // One byte takes its page along.
+    // Moving one byte moves its whole page.
     dev.move(lmr.name(), all[0]);
     dev.move(lmr.name(), all.back(), 5 * kPage + 17, 1);
     CHECK(is_at(all.back()));
@@ -116,13 +116,13 @@ TEST_CASE_METHOD(Move, "move: parts of it, rounded to pages", "[move]") {
     check(lhs, 4);
 }
 
-TEST_CASE_METHOD(Move, "move: what is refused, and changes nothing", "[move]") {
+TEST_CASE_METHOD(Move, "move: refused moves change nothing", "[move]") {
     INFO(where.label);
     const auto lhs = map_everywhere();
     const auto before = dev.places(lmr.name());
     dev.write(lmr.lh(), 0, make_pattern(kLength, 5));
     CHECK(dev(move_args(lmr.name(), 60000)) == err(EHOSTUNREACH));
-    // Pages count: the last one is not full.
+    // Moves are in pages, and the last page is not full.
     constexpr auto end = whole_pages(kLength);
     CHECK(dev(move_args(lmr.name(), env().self, end)) == err(ERANGE));
     CHECK(dev(move_args(lmr.name(), env().self, end, 1)) == err(ERANGE));
@@ -222,10 +222,10 @@ TEST_CASE_METHOD(ChangeEverywhere, "move: several moves and resizes at once", "[
         CHECK(used() == whole_pages(kLength));
 }
 
-TEST_CASE_METHOD(ChangeEverywhere, "move: what is cut off between its steps is not missed",
+TEST_CASE_METHOD(ChangeEverywhere, "move: parts that are cut off between its steps do no harm",
                  "[move]") {
     INFO(where.label);
-    // So long that it is of several parts, each of which is a step.
+    // Long enough for several parts, each of which is a step.
     constexpr std::uint64_t part = 4 << 20;
     NamedLmr lmr(dev, 3 * part, where.nodes, 0666);
     Threads threads;
@@ -240,7 +240,7 @@ TEST_CASE_METHOD(ChangeEverywhere, "move: what is cut off between its steps is n
     REQUIRE_NOTHROW(threads.join());
 }
 
-TEST_CASE_METHOD(ChangeEverywhere, "move: whoever moves may be killed", "[move]") {
+TEST_CASE_METHOD(ChangeEverywhere, "move: the mover may be killed", "[move]") {
     INFO(where.label);
     NamedLmr lmr(dev, 4 << 20, where.nodes, 0666);
     std::vector<std::byte> back(4 << 20);

@@ -51,7 +51,7 @@ TEST_CASE_METHOD(Names, "rename: the old name is free at once, handles stay", "[
         CHECK(std::string(stat.info.name) == to);
     }
     CHECK(all() == std::vector{to});
-    // Anybody may take it.
+    // Any LMR may take the old name.
     node(2).unmap(node(2).alloc(100, {}, from));
     CHECK(dev(rename_args(to, from)) == err(EEXIST));
     CHECK(dev.stat(to).length == kLength);
@@ -77,7 +77,7 @@ TEST_CASE_METHOD(Names, "rename: never replaces; to its own name is no change", 
     CHECK(dev.stat(to).length == 100);
 }
 
-TEST_CASE_METHOD(Names, "rename: takes a master", "[rename]") {
+TEST_CASE_METHOD(Names, "rename: needs a master", "[rename]") {
     INFO(where.label);
     make(0666);
     CHECK(call_as(kBob, [&] { return dev(rename_args(from, to)); }) == err(EPERM));
@@ -107,7 +107,7 @@ TEST_CASE_METHOD(Names, "rename: an anonymous LMR with a name outlives its maker
     CHECK(dev.stat(from).length == kLength);
 }
 
-TEST_CASE_METHOD(Names, "rename: names that cannot be", "[rename]") {
+TEST_CASE_METHOD(Names, "rename: invalid names", "[rename]") {
     make();
     CHECK(dev(rename_args(from, "")) == err(EINVAL));
     CHECK(dev(rename_args(from, "a\nb")) == err(EINVAL));
@@ -122,7 +122,7 @@ TEST_CASE_METHOD(Names, "rename: names that cannot be", "[rename]") {
     CHECK(dev(rename_args(lh, to)) == err(EIDRM));
 }
 
-TEST_CASE_METHOD(Names, "rename: of many who want a name one gets it", "[rename]") {
+TEST_CASE_METHOD(Names, "rename: of many rivals for a name one gets it", "[rename]") {
     INFO(where.label);
     for (std::size_t round = 0; round < env().scaled(15, 3); ++round) {
         constexpr std::size_t rivals = 4;
@@ -143,7 +143,7 @@ TEST_CASE_METHOD(Names, "rename: of many who want a name one gets it", "[rename]
     }
 }
 
-TEST_CASE_METHOD(Names, "rename: to and fro, while it is looked for", "[rename]") {
+TEST_CASE_METHOD(Names, "rename: back and forth, during look-ups", "[rename]") {
     INFO(where.label);
     make();
     Shared<std::atomic<bool>> over;

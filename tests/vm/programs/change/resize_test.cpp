@@ -8,10 +8,6 @@ namespace {
 
 constexpr std::uint64_t kLength = 300000;
 
-bool is_zero(std::span<const std::byte> bytes) {
-    return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
-}
-
 struct Resize : ChangeEverywhere {
     NamedLmr lmr{dev, kLength, where.nodes, 0666};
 
@@ -24,7 +20,7 @@ struct Resize : ChangeEverywhere {
 
     // Every node finds this length, through old and new handles.
     void check_length(const std::vector<std::uint64_t>& lhs, std::uint64_t length) const {
-        // Room for all that could come if the end were not respected.
+        // Room for all bytes that could come if the end were not respected.
         std::vector<std::byte> byte(length + kLength * 4);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             INFO("node " << i);
@@ -68,7 +64,7 @@ TEST_CASE_METHOD(Resize, "resize: longer and shorter, seen by all", "[resize]") 
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             CHECK(find_mismatch(read(i, lhs[i], 0, kept), 1) == std::nullopt);
             if (length > kept)
-                CHECK(is_zero(read(i, lhs[i], kept, length - kept)));
+                CHECK(all_are(read(i, lhs[i], kept, length - kept), std::byte{}));
         }
         if (all_here())
             CHECK(used() == whole_pages(length));
@@ -86,7 +82,7 @@ TEST_CASE_METHOD(Resize, "resize: what was cut off does not come back", "[resize
         dev.resize(lmr.lh(), kLength);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             CHECK(find_mismatch(read(i, lhs[i], 0, cut), cut) == std::nullopt);
-            CHECK(is_zero(read(i, lhs[i], cut, kLength - cut)));
+            CHECK(all_are(read(i, lhs[i], cut, kLength - cut), std::byte{}));
         }
     }
 }
@@ -106,7 +102,7 @@ TEST_CASE_METHOD(Resize, "resize: grown memory can be used at once, everywhere",
     }
 }
 
-TEST_CASE_METHOD(Resize, "resize: what is refused, and changes nothing", "[resize]") {
+TEST_CASE_METHOD(Resize, "resize: refused resizes change nothing", "[resize]") {
     INFO(where.label);
     const auto lhs = map_everywhere();
     dev.write(lmr.lh(), 0, make_pattern(kLength, 9));
@@ -130,7 +126,7 @@ TEST_CASE_METHOD(Resize, "resize: what is refused, and changes nothing", "[resiz
 
 TEST_CASE_METHOD(ChangeEverywhere, "resize: while it is used by all nodes", "[resize]") {
     INFO(where.label);
-    // They have what never goes away; one more on each node is at the edge.
+    // The users' slots never go away; one more process on each node works at the edge.
     const auto plan = slots_for(6, 40 * kPage);
     NamedLmr lmr(dev, plan.length, where.nodes, 0666);
     SlotUsers users(lmr.name(), plan);

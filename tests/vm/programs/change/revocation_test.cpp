@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rights that are taken away: from handles that are open, on every node, before the call returns.
+// Rights that are taken away: handles that are open lose them, on every node, before the call
+// returns.
 #include "fixture.hpp"
 
 #include <unistd.h>
@@ -31,10 +32,10 @@ struct Handles {
     std::vector<std::uint64_t> lhs_;
 };
 
-// Those who use an LMR as Bob without pause, on all nodes, until they are refused.
+// Processes that use an LMR as Bob without pause, on all nodes, until they are refused.
 class Fire {
   public:
-    // @gone is set once the right was taken away for sure.
+    // @gone is set when the right has certainly been taken away.
     struct State {
         std::atomic<bool> gone = false;
         Signal running;
@@ -140,13 +141,13 @@ TEST_CASE_METHOD(ChangeSingle, "revocation: by mode, group and owner", "[revocat
     CHECK_NOTHROW(others.expect_each(0));
     CHECK_NOTHROW(group.expect_each(kW | kA));
     CHECK_NOTHROW(owner.expect_each(kRWA));
-    // The fellow becomes one of the others.
+    // The group changes, so its former member is only one of the others.
     CHECK(dev(setattr_args(name, LITE_KEEP, 4711, LITE_KEEP)) == ok);
     CHECK_NOTHROW(group.expect_each(0));
     CHECK_NOTHROW(owner.expect_each(kRWA));
     dev.chmod(name, 0400);
     CHECK_NOTHROW(owner.expect_each(kR));
-    // And the owner, too, who then is no master any more.
+    // The owner changes, and the former owner is no master any more.
     const auto master = map_as(kAlice, dev, name, kR | kM);
     CHECK(dev(setattr_args(name, kBob.uid, LITE_KEEP, LITE_KEEP)) == ok);
     CHECK_NOTHROW(owner.expect_each(0));
@@ -164,7 +165,7 @@ TEST_CASE_METHOD(ChangeSingle, "revocation: a handle that lost everything can be
     dev.grant(lmr.name(), kBob.uid, 0, 0);
     CHECK(node(1)(stat_args(lh)) == ok);
     CHECK(node(1)(unmap_args(lh)) == ok);
-    // Anew it works, and the old one does not come back by it.
+    // The user can open the LMR anew after a new grant, but the old handle stays closed.
     dev.grant(lmr.name(), kBob.uid, 0, kR | kW);
     const auto again = map_as(kBob, node(1), lmr.name(), kR | kW);
     CHECK_NOTHROW(expect_rights(node(1), again, kR | kW));
@@ -181,7 +182,7 @@ TEST_CASE_METHOD(ChangeEverywhere, "revocation: under fire", "[revocation]") {
             node(round).grant(lmr.name(), kBob.uid, 0, kM | kS);
         else
             node(round).grant(lmr.name(), kBob.uid, 0, 0);
-        // From here on nobody writes but us.
+        // From here on only this process writes.
         std::vector<std::byte> back(kLength);
         const auto data = make_pattern(kLength, round);
         dev.write(lmr.lh(), 0, data);
@@ -212,7 +213,7 @@ TEST_CASE_METHOD(ChangeSingle, "revocation: grants and revocations of many at on
     INFO(where.label);
     NamedLmr lmr(dev, kLength, where.nodes, 0);
     std::vector<Child> people;
-    // Everybody gives to and takes from a user of their own, and finds exactly that.
+    // Each process grants to and revokes from a user of its own, and finds exactly that.
     for (std::size_t i = 0; i < 4; ++i) {
         people.emplace_back([&, i] {
             const Device own(env().indexes[i % env().indexes.size()]);

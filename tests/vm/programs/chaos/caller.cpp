@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Processes that call. Who is killed leaves its calls to nobody: those who come after it go on with
-// the numbers that are left.
+// Processes that make calls. The calls of a killed process are lost; the next process goes on with
+// the remaining numbers.
 #include "caller.hpp"
 
 #include "../common/process.hpp"
@@ -31,10 +31,10 @@ constexpr unsigned kProcesses = 3;
 constexpr unsigned kThreads = 3;
 constexpr std::size_t kPage = 4096;
 
-// What all processes of a node share.
+// Shared by all processes of a node.
 struct Common {
     std::atomic<u64> next{1};
-    // Of each thread: when its operation began, or 0.
+    // For each thread: when its operation began, or 0.
     std::array<std::atomic<Clock::rep>, std::size_t{kProcesses} * kThreads> begun{};
 };
 
@@ -94,7 +94,7 @@ class Caller {
     std::map<u64, Begun> begun_;  // by cookie
     u64 last_cookie_ = 0;
     std::size_t most_room_ = 0;
-    // Where replies may still come that must not be seen any more.
+    // Buffers of calls that have ended. A late reply must not be written to them.
     std::deque<Room> late_;
 };
 
@@ -173,7 +173,7 @@ void Caller::begin(Plan plan) {
         collect_all();
 }
 
-// In the order of their ends, until there is none.
+// Collects results in the order in which calls end, until no call is left.
 void Caller::collect_all() {
     while (collect_one()) {
     }
@@ -242,7 +242,7 @@ void Caller::many(const Plan& plan) {
                std::move(rooms[i]));
 }
 
-// Functions of a kernel module that comes and goes.
+// Calls functions of a kernel module that is loaded and unloaded meanwhile.
 void Caller::ask_kernel(u64 number) {
     std::mt19937_64 random(options_.seed ^ number);
     const auto node = options_.nodes[random() % options_.nodes.size()];

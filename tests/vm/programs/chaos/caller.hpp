@@ -10,12 +10,12 @@ namespace lite_chaos {
 
 struct CallerOptions {
     int index = 0;
-    std::vector<u32> nodes;  // whom to call
+    std::vector<u32> nodes;  // to call
     std::string books;       // directory
     u64 calls = 1000;
     u64 seed = 1;
     unsigned slowness = 1;  // of the machine
-    unsigned calm = 1;      // so many times as seldom something is killed, or is long
+    unsigned calm = 1;      // by this factor, kills and long calls are rarer
     bool kernel = false;    // the functions of kcalls, too
 };
 

@@ -24,7 +24,7 @@ Herd::~Herd() {
 }
 
 void Herd::start(Member& member) {
-    // It must not print what is not its own.
+    // The child must not print what the parent has buffered.
     std::fflush(nullptr);
     member.pid = ::fork();
     if (member.pid < 0)
@@ -47,7 +47,7 @@ void Herd::reap(Member& member) {
     if (::waitpid(member.pid, &status, WNOHANG) != member.pid)
         return;
     member.pid = 0;
-    // Not at once: for a moment nobody may be there.
+    // A pause before the next start: sometimes no process serves for a moment.
     constexpr unsigned kRestMost = 60;
     member.rests_until = Clock::now() + Milliseconds(random_() % kRestMost);
     if (WIFSIGNALED(status) && !(member.killed && WTERMSIG(status) == SIGKILL))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Processes that are killed at random, and started anew.
+// Processes that are killed at random, and started again.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +14,8 @@ namespace lite_chaos {
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 
-// The bodies run in children. One that returns ends well; one that throws has found a failure.
+// The bodies run in children. A body that returns ends well; a body that throws has found a
+// failure.
 class Herd {
   public:
     // Kills one of them every so often: from 1 ms to twice @pause.
@@ -24,8 +25,8 @@ class Herd {
 
     void add(const std::function<void()>& body) { members_.push_back({body}); }
 
-    // Starts those that are to run, unless @no_more, sees who has ended, kills one if it is
-    // time; throws Failure if one has failed.
+    // Starts the processes that are to run, unless @no_more; reaps those that have ended; kills one
+    // if it is time. Throws Failure if a process has failed.
     void tend(bool no_more = false);
     bool empty() const;
     unsigned kills() const { return kills_; }

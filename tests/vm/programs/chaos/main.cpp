@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Calls at random to servers that crash, hang, let go and come back, by callers that are killed.
+// Random calls to servers that crash, hang, unregister and come back, from callers that are killed.
 //
 //   calls_chaos serve --index I --books DIR --seed S
 //   calls_chaos call --index I --nodes 1,2,3 --books DIR --seed S --calls N
 //
-// Both for each node. What a server takes it writes into DIR/served, before it answers; how a call
-// has ended is in DIR/ended; both are lines of an id, a node (whose function it was) and what
-// (order.hpp). Whether they agree is for the test to see, when it has those of all nodes. What can
-// be seen of a single call is seen here: see Plan::judge().
+// Both run for each node. A server writes each request that it takes into DIR/served before it
+// answers; the end of each call is in DIR/ended. Both files hold lines of an id, the node that has
+// the function, and what happened (order.hpp). The test checks whether they agree, with the files
+// of all nodes. What a single call shows is checked here: see Plan::judge().
 //
-// A number and the seed say what call it is. Who is killed, and when, depends on time.
+// The number and the seed determine a call. Which process is killed, and when, depends on time.
 #include "caller.hpp"
 #include "server.hpp"
 
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
     };
     common(serve, server);
     common(call, caller);
-    call->add_option("--nodes", caller.nodes, "whom to call")->delimiter(',')->required();
+    call->add_option("--nodes", caller.nodes, "nodes to call")->delimiter(',')->required();
     call->add_option("--calls", caller.calls);
     call->add_flag("--kernel", caller.kernel, "functions of kcalls, too");
     app.require_subcommand(1);

@@ -13,7 +13,7 @@ namespace {
 constexpr u64 kOdd = 0x9e3779b97f4a7c15ULL;
 constexpr u64 kStep = 6364136223846793005ULL;
 
-// One line of a book.
+// One line of a log.
 struct Line {
     u64 id;
     u32 node;

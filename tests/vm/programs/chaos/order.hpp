@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What callers ask of servers, what the right answer is, and the books that both keep.
+// What callers ask of servers, what the right answer is, and the logs that both keep.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Failure : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// The functions of every node. Only the last one takes more than goes through a ring.
+// The functions of every node. Only the last one takes more than fits into a ring.
 enum Function : u32 {
     kAlone = 2001,   // one process
     kShared = 2002,  // several
@@ -39,7 +39,7 @@ enum class Wish : u32 {
     kDie,   // end the process
 };
 
-// The first bytes of a request that is long enough.
+// The beginning of a request, if it is long enough.
 struct Order {
     u64 id = 0;
     u32 reply_length = 0;
@@ -48,7 +48,8 @@ struct Order {
     u32 reserved = 0;
 };
 
-// Ids: the caller's node, whether it calls several nodes, a number. Too short for one: 0.
+// Ids: the caller's node, whether the call is to several nodes, and a number. Requests that are too
+// short for an id have 0.
 constexpr unsigned kNodeShift = 48;
 constexpr u64 kToKernel = 1;
 constexpr u64 kManyBit = u64{1} << 47;
@@ -62,7 +63,7 @@ void fill(std::span<std::byte> into, u64 seed);
 // The answer to a request.
 void answer(std::span<const std::byte> request, Bytes& reply);
 
-// A file to which many processes append; a line is there as a whole or not at all, whoever is
+// A file to which many processes append. Each line is complete or missing, whichever process is
 // killed.
 class Book {
   public:
@@ -71,7 +72,7 @@ class Book {
     Book(const Book&) = delete;
     Book& operator=(const Book&) = delete;
 
-    // @what: at servers the function, at callers the errno, positive, or kSent.
+    // @what: for servers the function, for callers the errno, positive, or kSent.
     void write(u64 id, u32 node, u32 what) const;
 
   private:

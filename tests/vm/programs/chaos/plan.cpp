@@ -10,10 +10,10 @@
 namespace lite_chaos {
 namespace {
 
-// One in so many.
+// True once in @n times.
 bool one_in(u64 n, std::mt19937_64& random) { return random() % n == 0; }
 
-// Mostly little.
+// Mostly small sizes.
 std::size_t some_bytes(u32 function, unsigned calm, std::mt19937_64& random) {
     constexpr std::size_t kLittle = 300;
     constexpr std::size_t kPage = 4096;
@@ -98,7 +98,7 @@ void Plan::choose_wish(const CallerOptions& options, std::mt19937_64& random) {
         order_.wish = Wish::kLate;
         order_.delay_ms = static_cast<u32>(random() % 20);
     } else if (which < 16) {
-        // Whoever serves it is not there for others meanwhile.
+        // The serving process is not available to other callers meanwhile.
         order_.wish = which < 14 ? Wish::kHang : Wish::kKeep;
         timeout_ms = unit * static_cast<int>(5 + random() % 100);
         order_.delay_ms = static_cast<u32>(timeout_ms) + static_cast<u32>(random() % 100);
@@ -116,7 +116,7 @@ void Plan::write_request(u64 number) {
     std::memcpy(request.data(), &order_, sizeof(order_));
 }
 
-// Neither before its time nor much later.
+// A time-out must not come early, and no call may end much too late.
 void Plan::judge_time(const End& end) const {
     const auto due = end.begun + Milliseconds(timeout_ms ? timeout_ms : LITE_RPC_TIMEOUT_DEFAULT);
     if (end.err == -ETIMEDOUT && end.ended < due)
@@ -125,7 +125,7 @@ void Plan::judge_time(const End& end) const {
         throw Failure("it took too long");
 }
 
-// Whether it can have come to that, as far as can be told from outside.
+// Whether this end is possible, as far as can be told from outside.
 bool Plan::may_be(const End& end) const {
     const bool served = kind != Kind::kMessage && !too_long_;
     const bool answered = served && order_.wish != Wish::kKeep && order_.wish != Wish::kDie;

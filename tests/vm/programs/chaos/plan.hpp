@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A call, as its number and the seed have it, and what may come of it.
+// A call, as derived from its number and the seed, and the results that it may have.
 #pragma once
 
 #include "caller.hpp"
@@ -9,17 +9,17 @@
 
 namespace lite_chaos {
 
-// A call is over when its time is, or a little later. Machines are busy.
+// A call must end when its time is up, or a little later, as machines are busy.
 constexpr Milliseconds kGrace{15000};
 
-// Room for a reply, and bytes behind it that are nobody's.
+// Room for a reply, and guard bytes behind it.
 class Room {
   public:
     explicit Room(std::size_t size) : bytes_(size + kBehind, kCanary), size_(size) {}
     std::byte* data() { return bytes_.data(); }
     std::size_t size() const { return size_; }
     std::span<const std::byte> first(std::size_t n) const { return std::span(bytes_).first(n); }
-    // Nothing was written but the first so many bytes.
+    // Whether nothing was written but the first @written bytes.
     bool intact(std::size_t written) const;
 
   private:
@@ -29,14 +29,14 @@ class Room {
     std::size_t size_;
 };
 
-// How a call has ended, or one of its legs.
+// How a call, or one of its legs, has ended.
 struct End {
     int err = 0;
     std::size_t length = 0;
     u32 status = 0;
     Clock::time_point begun;
     Clock::time_point ended;          // at the latest
-    Clock::time_point asked = begun;  // when somebody wanted to know
+    Clock::time_point asked = begun;  // when the caller asked for it
 };
 
 enum class Kind { kCall, kBegin, kMessage, kMany };
@@ -45,7 +45,7 @@ class Plan {
   public:
     Plan(const CallerOptions& options, u64 number);
 
-    // Throws Failure unless that is a right end of this call, or of its leg to @node.
+    // Throws Failure unless this is a correct end of the call, or of its leg to @node.
     void judge(const End& end, u32 node, const Room& room) const;
 
     Kind kind = Kind::kCall;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Processes that serve. One lives through several terms: in each it registers its function, and
-// unregisters it while requests come in.
+// Processes that serve. A process lives through several terms: in each it registers its function,
+// and unregisters it while requests come in.
 #include "server.hpp"
 
 #include "herd.hpp"
@@ -74,7 +74,7 @@ class Server {
     void take_part(u64 seed);
     void by_calls(std::mt19937_64& random);
     void count();
-    // What to do with a request but to answer it; whether it is to be answered.
+    // Does what the request asks for besides an answer; returns whether to answer it.
     bool consider(const lite_rpc_request& request, std::span<const std::byte> bytes);
 
     const ServerOptions& options_;
@@ -116,12 +116,12 @@ void Server::take_part(u64 seed) {
     } catch (...) {
         const std::lock_guard lock(mutex_);
         failure_ = std::current_exception();
-        // The others are to end, too, unless they have already.
+        // The other threads must end, too, unless they have ended already.
         lite_rpc_unregister(ctx_.get(), function_);
     }
 }
 
-// Ends the term, for all threads, if this was its last request.
+// Ends the term for all threads if this was its last request.
 void Server::count() {
     if (--left_ == 0)
         check(lite_rpc_unregister(ctx_.get(), function_), "unregister");
@@ -167,7 +167,7 @@ void Server::by_calls(std::mt19937_64& random) {
         }
         const int err = lite_rpc_reply_recv(ctx_.get(), &request, node_, reply.data(), reply.size(),
                                             function_, buffer.data(), buffer.size(), kTick);
-        // Others may have had the memory that is missing.
+        // Other calls may have taken the memory that is missing.
         if (err == -ETIMEDOUT || err == -ENOMEM)
             continue;
         if (err == -ENOENT)
@@ -194,7 +194,7 @@ int serve(const ServerOptions& options) {
     constexpr Milliseconds kPause{300};
     std::mt19937_64 random(options.seed);
     Herd herd(kPause * options.slowness * options.calm, random());
-    // The same processes, but not the same lives.
+    // Each start adds to the seed, so that a process does not repeat the life of its predecessor.
     unsigned life = 0;
     for (const u32 function : {kAlone, kShared, kShared, kLong, kLong})
         herd.add([&options, &life, function, seed = random()] {

@@ -12,7 +12,7 @@ struct ServerOptions {
     std::string books;  // directory
     u64 seed = 1;
     unsigned slowness = 1;  // of the machine
-    unsigned calm = 1;      // so many times as seldom something is killed
+    unsigned calm = 1;      // by this factor, kills are rarer
 };
 
 // Serves all functions, by processes that are killed now and then, until standard input ends.

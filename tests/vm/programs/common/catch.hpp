@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Catch2, whichever of its two living versions this distribution packs (Debian 12 has 2, newer ones
-// have 3).
+// Catch2, in the version that this distribution has (Debian 12 has 2, newer ones have 3).
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)

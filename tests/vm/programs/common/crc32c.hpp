@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CRC-32C by its definition, bit by bit: to check others against.
+// CRC-32C by its definition, bit by bit: a reference for other implementations.
 #pragma once
 
 #include <cstddef>

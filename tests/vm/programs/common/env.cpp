@@ -100,8 +100,8 @@ const Env& env() {
 }
 
 std::string unique_name(const std::string& stem) {
-    // Pids repeat between machines, hence the random part; it names things only and need not be
-    // reproducible.
+    // Pids repeat between machines, hence the random part. It only makes names unique and need not
+    // be reproducible.
     static const auto salt = std::random_device{}();
     static std::atomic<unsigned> counter = 0;
     return stem + "-" + std::to_string(getpid()) + "-" + std::to_string(salt) + "-" +

@@ -6,7 +6,7 @@
 //   LITE_TEST_REMOTE    ids of the members other than /dev/lite<first index>: "2,3"; default: those
 //                       of the other indexes
 //   LITE_TEST_SCALE     factor for counts and volumes; default 1
-//   LITE_TEST_SLOWNESS  factor for what may take its time, since debug kernels are slow; default 1
+//   LITE_TEST_SLOWNESS  factor for time limits, as debug kernels are slow; default 1
 //   LITE_TEST_SEED      seed of everything random; default: a fixed one. Programs print it.
 //   LITE_TEST_TIMEOUT   seconds that one test case may take; default 120
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace lite_test {
 
-// Where an LMR's memory is, as the array of node ids that LITE_IOC_ALLOC takes.
+// The places of an LMR's memory, as the array of node ids that LITE_IOC_ALLOC takes.
 struct Placement {
     std::string label;
     std::vector<std::uint32_t> nodes;
@@ -33,19 +33,19 @@ struct Env {
 
     std::uint32_t self = 0;  // id of the node behind the first index; 0 while it is in no cluster
 
-    // The first remote member. Fails the program, not skips: a test that needs one was started in
-    // the wrong place.
+    // The first remote member. Without one the program fails instead of skipping the test: the test
+    // was started in the wrong place.
     std::uint32_t peer() const;
 
-    // @count at full scale, at least @least at any.
+    // @count at full scale, and never less than @least.
     std::size_t scaled(std::size_t count, std::size_t least = 1) const;
 
-    // Local, remote, and spread over every subset size that the cluster has, starting here and
+    // Local, remote, and spread over each possible number of nodes, starting at this node and
     // starting elsewhere.
     std::vector<Placement> placements() const;
 };
 
-// Read once; throws std::runtime_error on nonsense.
+// Reads the environment once; throws std::runtime_error if it is invalid.
 const Env& env();
 
 // A name that no other test, process or node uses.

@@ -51,7 +51,7 @@ std::optional<std::span<const std::byte>> find_attribute(std::span<const std::by
     return std::nullopt;
 }
 
-// Of an error or acknowledgement: its text, if the kernel attached one.
+// The text of an error or acknowledgement, if the kernel attached one.
 std::string extended_text(std::span<const std::byte> message) {
     const auto head = take<nlmsghdr>(message);
     if (!(head.nlmsg_flags & NLM_F_ACK_TLVS))
@@ -135,7 +135,7 @@ GenlAnswer GenlSocket::exchange(std::uint16_t type, std::uint8_t version,
     append(bytes, std::as_bytes(std::span(&generic, 1)));
     append(bytes, request.attributes());
     if (::send(fd_, bytes.data(), bytes.size(), 0) < 0) {
-        // A fault that was injected, for one.
+        // For instance an injected fault.
         return {err(errno), "", {}};
     }
 
@@ -143,7 +143,7 @@ GenlAnswer GenlSocket::exchange(std::uint16_t type, std::uint8_t version,
     std::vector<std::byte> buffer(64 << 10);
     for (;;) {
         const auto got = ::recv(fd_, buffer.data(), buffer.size(), 0);
-        // The kernel could not make the answer, or not give it to us: what happened is unknown.
+        // The kernel could not make the answer, or could not deliver it: the result is unknown.
         if (got < 0 && (errno == ENOBUFS || errno == EFAULT))
             return {err(errno), "", {}};
         if (got < 0)
@@ -154,7 +154,7 @@ GenlAnswer GenlSocket::exchange(std::uint16_t type, std::uint8_t version,
             const auto message = rest.first(reply.nlmsg_len);
             rest = rest.subspan(std::min<std::size_t>(NLMSG_ALIGN(reply.nlmsg_len), rest.size()));
             if (reply.nlmsg_seq != sequence_)
-                continue;  // the end of an exchange that was given up
+                continue;  // the late answer to a request that was given up
             if (reply.nlmsg_type == NLMSG_ERROR || reply.nlmsg_type == NLMSG_DONE) {
                 answer.error = err(-take<std::int32_t>(message, NLMSG_HDRLEN));
                 if (reply.nlmsg_type == NLMSG_ERROR)

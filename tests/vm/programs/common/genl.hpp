@@ -17,7 +17,7 @@
 
 namespace lite_test {
 
-// A command and its attributes, to be filled by put().
+// A command and its attributes, which put() adds.
 class GenlRequest {
   public:
     explicit GenlRequest(std::uint8_t command, std::uint16_t flags = 0)
@@ -29,7 +29,7 @@ class GenlRequest {
     GenlRequest& put_value(std::uint16_t type, T value) {
         return put(type, std::as_bytes(std::span(&value, 1)));
     }
-    // An attribute whose header lies about its length.
+    // An attribute with a false length in its header.
     GenlRequest& put_raw(std::span<const std::byte> bytes);
 
     std::uint8_t command() const { return command_; }
@@ -47,7 +47,7 @@ struct GenlAnswer {
     std::string text;                              // of the extended ack
     std::vector<std::vector<std::byte>> messages;  // as they came, headers included
 
-    // Payload of the first attribute of that type in any of the messages.
+    // The payload of the first attribute of that type in any of the messages.
     std::optional<std::vector<std::byte>> find(std::uint16_t type) const;
     template <typename T>
     std::optional<T> value(std::uint16_t type) const;
@@ -55,16 +55,16 @@ struct GenlAnswer {
 
 class GenlSocket {
   public:
-    // Finds the family; throws std::system_error (ENOENT if there is none).
+    // Finds the family; throws std::system_error (ENOENT if it does not exist).
     explicit GenlSocket(const std::string& family = LITE_GENL_NAME);
     ~GenlSocket();
     GenlSocket(const GenlSocket&) = delete;
     GenlSocket& operator=(const GenlSocket&) = delete;
 
-    // Sends and collects all of the answer; throws Failure if none comes in time.
+    // Sends the request and collects the whole answer; throws Failure if none comes in time.
     GenlAnswer ask(const GenlRequest& request);
 
-    // The answer to the question for the family itself: everything user space learns of it.
+    // The answer to the query for the family itself: all that user space learns of it.
     const GenlAnswer& family() const { return family_; }
 
   private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// main() of the Catch2 programs: says what the run can be repeated with, and lets no test case run
-// for ever.
+// main() of the Catch2 programs: prints how to repeat the run, and ends test cases that take too
+// long.
 #define CATCH_CONFIG_EXTERNAL_INTERFACES
 #include "catch.hpp"
 #include "catch_session.hpp"
@@ -27,8 +27,8 @@ std::array<char, 256> current_test;
 
 void say(const char* text) { (void)!::write(STDERR_FILENO, text, std::strlen(text)); }
 
-// Async-signal-safe. Ends the process: a system call that does not return cannot be failed in any
-// gentler way.
+// Async-signal-safe. Ends the process: a system call that does not return leaves no gentler way to
+// fail.
 void on_alarm(int) {
     say("\nTIMEOUT in test case: ");
     say(current_test.data());

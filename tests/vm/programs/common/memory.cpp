@@ -52,14 +52,13 @@ GuardedBuffer::GuardedBuffer(std::size_t size)
     : size_(size),
       mapping_(whole_pages(size) + kPage),
       data_(mapping_.data() + whole_pages(size) - size) {
-    // Not unmapped but inaccessible: nothing else can come to lie there, and to the kernel it is
-    // the same fault.
+    // Inaccessible, not unmapped: nothing else can be mapped there, and for the kernel it is the
+    // same fault.
     mapping_.protect(whole_pages(size), kPage, PROT_NONE);
 }
 
 std::byte* unmapped_address(std::size_t size) {
-    // Free again at once, and nothing in a single-threaded test maps memory between this and its
-    // use.
+    // Unmapped again at once. A single-threaded test maps no memory between this and its use.
     return Mapping(size).data();
 }
 

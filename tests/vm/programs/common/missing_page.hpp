@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A page of a mapping that is missing until it is told to come (userfaultfd).
+// A page of a mapping that is missing until come() provides it (userfaultfd).
 #pragma once
 
 #include "memory.hpp"
@@ -19,7 +19,7 @@ namespace lite_test {
 
 class MissingPage {
   public:
-    // @page: never touched
+    // @page: never touched.
     explicit MissingPage(std::byte* page)
         : range_{reinterpret_cast<std::uintptr_t>(page), kPage},
           fd_(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC))) {
@@ -34,13 +34,13 @@ class MissingPage {
     MissingPage(const MissingPage&) = delete;
     MissingPage& operator=(const MissingPage&) = delete;
 
-    // Until somebody waits for it.
+    // Waits until a thread waits for the page.
     void await() const {
         uffd_msg message{};
         if (::read(fd_, &message, sizeof(message)) != sizeof(message))
             throw std::system_error(errno, std::generic_category(), "userfaultfd: read");
     }
-    // As a page of zeroes.
+    // Provides the page, filled with zeroes.
     void come() const {
         uffdio_zeropage arg{};
         arg.range = range_;

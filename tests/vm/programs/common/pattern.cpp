@@ -39,7 +39,12 @@ std::uint64_t mix(std::uint64_t x) {
 
 void fill_pattern(std::span<std::byte> into, std::uint64_t seed, std::uint64_t offset) {
     for_each_word(into.size(), seed, offset, [&](std::size_t at, std::span<const std::byte> bytes) {
-        std::memcpy(into.data() + at, bytes.data(), bytes.size());
+        std::byte* const to = into.data() + at;
+        // A constant length needs no call.
+        if (bytes.size() == sizeof(std::uint64_t))
+            std::memcpy(to, bytes.data(), sizeof(std::uint64_t));
+        else
+            std::memcpy(to, bytes.data(), bytes.size());
         return true;
     });
 }
@@ -55,13 +60,20 @@ std::optional<std::size_t> find_mismatch(std::span<const std::byte> bytes, std::
     std::optional<std::size_t> found;
     for_each_word(bytes.size(), seed, offset, [&](std::size_t at, std::span<const std::byte> word) {
         const auto part = bytes.subspan(at, word.size());
-        if (std::memcmp(part.data(), word.data(), word.size()) == 0)
+        if (word.size() == sizeof(std::uint64_t)
+                ? std::memcmp(part.data(), word.data(), sizeof(std::uint64_t)) == 0
+                : std::memcmp(part.data(), word.data(), word.size()) == 0)
             return true;
         const auto [here, there] = std::mismatch(part.begin(), part.end(), word.begin());
         found = at + static_cast<std::size_t>(here - part.begin());
         return false;
     });
     return found;
+}
+
+bool all_are(std::span<const std::byte> bytes, std::byte value) {
+    return bytes.empty() ||
+           (bytes[0] == value && !std::memcmp(&bytes[0], bytes.data() + 1, bytes.size() - 1));
 }
 
 }  // namespace lite_test

@@ -70,7 +70,7 @@ std::string describe(int status) {
 }
 
 [[noreturn]] void run_child(const std::function<void()>& body, int report) {
-    // Catch2 reports signals as failures of the test case, which is not the child's to do.
+    // Catch2 reports signals as failures of the test case, which must not happen in a child.
     for (const int signal : {SIGTERM, SIGINT, SIGABRT, SIGSEGV, SIGFPE, SIGILL, SIGALRM})
         ::signal(signal, SIG_DFL);
     ::signal(SIGPIPE, SIG_IGN);
@@ -81,7 +81,7 @@ std::string describe(int status) {
         write_all(report, e.what());
         status = 1;
     } catch (...) {
-        // Catch2's own assertion exceptions, which have no base class and no place here.
+        // Catch2's own assertion exceptions have no base class, and must not be thrown in a child.
         write_all(report, "an exception that is no std::exception: a Catch2 macro in a child?");
         status = 1;
     }
@@ -142,7 +142,7 @@ Child::Child(const std::function<void()>& body) {
         run_child(body, pipe_ends[1]);
     ::close(pipe_ends[1]);
     report_ = pipe_ends[0];
-    // Not pidfd_open(): the header of glibc 2.36 forgot that there is C++.
+    // Not pidfd_open(): glibc 2.36 declares it without extern "C".
     pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
     if (pidfd_ < 0)
         throw_errno("pidfd_open");
@@ -156,7 +156,7 @@ Child::Child(Child&& other) noexcept
 Child::~Child() {
     if (pid_ > 0) {
         kill(SIGKILL);
-        // One that the kernel does not let go of must not hang the test as well.
+        // A child that the kernel does not let end must not hang the test as well.
         if (readable_within(pidfd_, patience()))
             ::waitpid(pid_, nullptr, 0);
     }
@@ -220,7 +220,7 @@ std::string run_program(const std::vector<std::string>& command) {
         throw_errno(argv[0]);
     });
     ::close(pipe_ends[1]);
-    // The output of the programs that tests run fits the pipe, so they end without a reader.
+    // The output of these programs fits into the pipe, so they end without a reader.
     const auto problem = child.wait();
     const auto output = read_all(pipe_ends[0]);
     ::close(pipe_ends[0]);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Processes and threads of a test: they report failures to the test case, and nothing waits without
-// a limit.
+// Processes and threads of a test: they report failures to the test case, and no wait is unlimited.
 //
 // Catch2's macros belong to the thread and process that runs the test case. Code that runs
 // elsewhere uses expect().
@@ -29,7 +28,7 @@ struct Failure : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// How long a step may take that should take no noticeable time: a quarter of a test case's limit.
+// The limit for a step that should take no noticeable time: a quarter of a test case's limit.
 std::chrono::milliseconds patience();
 
 void expect(bool condition, std::string_view what,
@@ -65,11 +64,11 @@ class Signal {
     sem_t semaphore_;
 };
 
-// Spins, politely, until @condition holds; throws Failure after patience(). For conditions that
-// other processes or the kernel bring about and that nothing announces.
+// Polls, with short sleeps, until @condition holds; throws Failure after patience(). For conditions
+// that other processes or the kernel bring about without an event.
 void wait_until(std::string_view what, const std::function<bool()>& condition);
 
-// A forked child that runs @body. It ends with status 0, or with the text of the exception that
+// A forked child that runs @body. It ends with status 0, or reports the text of the exception that
 // @body threw.
 class Child {
   public:
@@ -80,7 +79,8 @@ class Child {
 
     pid_t pid() const { return pid_; }
     void kill(int signal) const;
-    // Waits for the end: "" after success, else what went wrong. Throws Failure after patience().
+    // Waits for the child to end: returns "" after success, else what went wrong. Throws Failure
+    // after patience().
     std::string wait();
     // The same, but throws Failure unless it succeeded.
     void join();
@@ -91,11 +91,11 @@ class Child {
     int report_ = -1;
 };
 
-// Runs @body in a child and throws Failure if it fails: for what cannot be undone, like
+// Runs @body in a child and throws Failure if it fails: for actions that cannot be undone, such as
 // setresuid(2).
 void in_child(const std::function<void()>& body);
 
-// The same as another user, with the group and supplementary groups of that user only.
+// The same as another user, with only that user's group and supplementary groups.
 struct Identity {
     uid_t uid;
     gid_t gid;
@@ -108,13 +108,13 @@ void as_user(const Identity& who, const std::function<void()>& body);
 // it fails.
 std::string run_program(const std::vector<std::string>& command);
 
-// Threads whose exceptions reach the test case.
+// Threads that pass their exceptions on to the test case.
 class Threads {
   public:
     ~Threads();
     void start(std::function<void()> body);
-    // Waits for all of them and rethrows the first exception. A thread that never ends is the
-    // watchdog's business.
+    // Waits for all threads and rethrows the first exception. The watchdog ends the program if a
+    // thread never ends.
     void join();
 
   private:

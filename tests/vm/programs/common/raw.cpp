@@ -344,7 +344,7 @@ NamedLmr::~NamedLmr() {
     try {
         Device(env().indexes.front())(free_args(name_));
     } catch (const std::system_error&) {
-        // The node was stopped by the test, and the LMR with it.
+        // The test has stopped the node, and the LMR is gone with it.
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// /dev/liteN without liblite in between, so that tests can say what no library would.
+// /dev/liteN without liblite in between, so that tests can make calls that the library never would.
 #pragma once
 
 #include "uapi/lite.h"
@@ -15,7 +15,7 @@
 
 namespace lite_test {
 
-// What a system call returned: 0 or a positive errno; prints as its name.
+// The result of a system call: 0 or a positive errno; prints as its name.
 struct Errno {
     int value = 0;
     friend bool operator==(const Errno&, const Errno&) = default;
@@ -25,7 +25,7 @@ std::ostream& operator<<(std::ostream& out, const Errno& e);
 inline constexpr Errno ok{};
 constexpr Errno err(int value) { return Errno{value}; }
 
-// Puts @name into a name field, NUL included when there is room for it.
+// Copies @name into a name field, with a NUL if there is room for it.
 void set_name(std::span<char, LITE_NAME_SIZE> field, std::string_view name);
 
 lite_ioc_query query_args();
@@ -45,7 +45,7 @@ lite_op fetch_add_args(std::uint64_t lh, std::uint64_t offset, std::uint64_t add
 lite_op cmp_swap_args(std::uint64_t lh, std::uint64_t offset, std::uint64_t expected,
                       std::uint64_t desired);
 
-// What a call is about: a handle, or a name.
+// The target of a call: a handle, or a name.
 struct Target {
     Target(std::uint64_t handle) : lh(handle) {}
     Target(std::string_view text) : name(text) {}
@@ -62,8 +62,8 @@ lite_ioc_resize resize_args(Target of, std::uint64_t length);
 lite_ioc_move move_args(Target of, std::uint32_t node, std::uint64_t offset = 0,
                         std::uint64_t length = 0);
 
-// An open file of /dev/liteN. The calls return what the kernel said, the conveniences below them
-// throw std::runtime_error if it is not 0.
+// An open file of /dev/liteN. The calls return the kernel's result; the helpers below them throw
+// std::runtime_error if it is not 0.
 class Device {
   public:
     explicit Device(unsigned index = 0);
@@ -121,19 +121,19 @@ class Device {
     void resize(Target of, std::uint64_t length) const;
     void move(Target of, std::uint32_t node, std::uint64_t offset = 0,
               std::uint64_t length = 0) const;
-    // The ids of the nodes that have its memory.
+    // The ids of the nodes with the memory of the LMR.
     std::vector<std::uint32_t> places(Target of) const;
 
   private:
     int fd_ = -1;
 };
 
-// Waits until the node gives no memory to LMRs; throws Failure. What an earlier test has left to
-// close(2) may go a little later: LMRs whose home is elsewhere.
+// Waits until the node gives no memory to LMRs; throws Failure. LMRs with their home at another
+// node may be freed a little after the close(2) of an earlier test.
 void wait_until_unused(const Device& dev);
 
-// A named LMR that is freed at the end of the scope, through a file of its own so that it works
-// whatever the test did to the first one. A test that freed it itself is fine.
+// A named LMR that is freed at the end of the scope, through a file of its own, whatever the test
+// did to the first file. The test may free it itself.
 class NamedLmr {
   public:
     NamedLmr(const Device& dev, std::uint64_t length, std::span<const std::uint32_t> nodes = {},

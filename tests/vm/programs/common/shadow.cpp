@@ -15,8 +15,8 @@ constexpr std::uint64_t kPageSize = 4096;
 }  // namespace
 
 TransferStream::TransferStream(const Plan& plan) : plan_(plan), random_(mix(plan.seed)) {
-    // Where one node's share ends and the next begins, and where the largest contiguous pieces can
-    // end.
+    // Boundaries between the shares of two nodes, and possible ends of the largest contiguous
+    // pieces.
     const auto share = (plan.lmr_length + plan.n_nodes - 1) / plan.n_nodes;
     const auto whole = (share + kPageSize - 1) / kPageSize * kPageSize;
     for (auto at = whole; at < plan.lmr_length && plan.n_nodes > 1; at += whole)
@@ -27,15 +27,15 @@ TransferStream::TransferStream(const Plan& plan) : plan_(plan), random_(mix(plan
     seams_.push_back(0);
 }
 
-// Not std::uniform_int_distribution: its results may differ between libraries, and these cross
-// machines.
+// Not std::uniform_int_distribution: its results may differ between libraries, and these numbers
+// are used on several machines.
 std::uint64_t TransferStream::below(std::uint64_t limit) { return random_() % limit; }
 
 std::uint64_t TransferStream::random_length() {
     const auto most = std::min(plan_.max_length, plan_.lmr_length);
     if (below(16) == 0)
         return most;
-    // Every order of magnitude is as likely as any other.
+    // Every order of magnitude is equally likely.
     const auto bits = below(static_cast<std::uint64_t>(std::bit_width(most)));
     return std::min(most, (std::uint64_t{1} << bits) + below(std::uint64_t{1} << bits));
 }
@@ -44,7 +44,7 @@ std::uint64_t TransferStream::random_offset(std::uint64_t length) {
     const auto last = plan_.lmr_length - length;
     if (below(2) == 0)
         return below(last + 1);
-    // Such that the transfer lies across a seam, or ends or begins at it.
+    // Chosen so that the transfer crosses a seam, or begins or ends at it.
     const auto seam = seams_[below(seams_.size())];
     const auto before = below(length + 1);
     return std::min(last, seam > before ? seam - before : 0);

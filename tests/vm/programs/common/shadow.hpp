@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A random sequence of transfers that can be told again from its seed, and the model of what an LMR
-// holds after it. One process carries the sequence out, any other, anywhere, works out what must be
-// there now.
+// A random sequence of transfers that can be derived again from its seed, and the model of an LMR's
+// contents after it. One process carries the sequence out; any other process, anywhere, computes
+// the contents.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@ struct Transfer {
     Kind kind;
     std::uint64_t offset;
     std::uint64_t length;
-    std::uint64_t pattern;  // seed of what a write writes
+    std::uint64_t pattern;  // seed of the data of a write
 };
 
-// What a sequence is made from; equal plans make equal sequences.
+// The parameters of a sequence; equal plans make equal sequences.
 struct Plan {
     std::uint64_t seed = 0;
     std::uint64_t lmr_length = 0;
     std::uint64_t max_length = 16 << 20;  // of a transfer
-    std::uint32_t n_nodes = 1;  // that the LMR is spread over: their seams are visited often
+    std::uint32_t n_nodes = 1;            // with parts of the LMR; transfers often cross the seams
     std::size_t count = 100;
 };
 
@@ -48,7 +48,7 @@ class TransferStream {
 class Shadow {
   public:
     explicit Shadow(std::uint64_t length) : bytes_(length) {}
-    // The state after all of a plan.
+    // The contents after the whole plan.
     explicit Shadow(const Plan& plan);
 
     void apply(const Transfer& transfer);
@@ -61,7 +61,7 @@ class Shadow {
     std::vector<std::byte> bytes_;
 };
 
-// "" if equal, else where they first differ and how.
+// "" if equal, else where the first difference is, and what it is.
 std::string compare(std::span<const std::byte> actual, std::span<const std::byte> wanted,
                     std::uint64_t offset);
 

@@ -13,11 +13,12 @@
 namespace lite_test {
 namespace {
 
-// Pages with slots; the counter is in the first.
+// Pages with slots; the counter is in the first one.
 constexpr std::size_t kRows = 8;
 constexpr std::uint64_t kCommon = kRows * kPage;
 
-// A number that is seen to be whole: who has written it, the how manieth it is, and a sum of both.
+// A number that shows whether it is complete: the user that has written it, a sequence number, and
+// a checksum of both.
 std::uint64_t encode(std::uint64_t user, std::uint64_t sequence) {
     const auto body = sequence << 8 | user;
     return body << 16 | (mix(body) & 0xffff);
@@ -40,7 +41,7 @@ SlotUser::SlotUser(const Device& dev, std::uint64_t lh, const SlotPlan& plan, st
       own_(kRows),
       seen_(kRows * plan.users) {
     expect(plan.length >= slots_least(plan.users) && plan.users <= 64, "room for the users");
-    // Not a multiple of a page: pages are shared, and may be moved under any two.
+    // Not a multiple of a page: users share pages, and a page may be moved while two users use it.
     const auto size = (plan.length - kCommon) / plan.users;
     area_ = kCommon + number * size;
     shadow_.resize(size);
@@ -88,7 +89,7 @@ void SlotUser::look_at_slots() {
     const auto user = below(plan_.users);
     const auto at = slot_at(row, user);
     auto value = load(at);
-    // A device may copy the 8 bytes in pieces; what its writer has finished is whole.
+    // A device may copy the 8 bytes in pieces, but a finished write is complete.
     for (int again = 0; !is_whole(value, user) && again < 1000; ++again) {
         std::this_thread::yield();
         value = load(at);

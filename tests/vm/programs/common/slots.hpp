@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Many who use one LMR at the same time, and know what must be in it.
+// Many users of one LMR that run at the same time, and know what it must contain.
 //
-// Every user owns 8-byte slots in the common part at its beginning, which all others read, and an
-// area behind that, of which nobody else knows anything. What it has written it reads again: one
-// write that was lost, or has come back, shows. In the slots of others numbers only ever grow. And
-// all of them count in one word.
+// Every user owns 8-byte slots in the common part at the beginning, which all others read, and an
+// area behind that, which no other user knows. It reads again what it has written, so a write that
+// was lost, or an old value that came back, shows. Numbers in the slots of others only grow. And
+// all users count in one word.
 #pragma once
 
 #include "raw.hpp"
@@ -17,7 +17,7 @@
 namespace lite_test {
 
 struct SlotPlan {
-    std::uint64_t length = 0;  // of what they share; a multiple of a page, at least slots_least()
+    std::uint64_t length = 0;  // of the LMR; a multiple of a page, at least slots_least()
     std::size_t users = 1;     // at most 64
     std::uint64_t seed = 0;
 };
@@ -26,16 +26,16 @@ std::uint64_t slots_least(std::size_t users);
 
 class SlotUser {
   public:
-    // @number: which of the plan's users this one is. The LMR is zero in the beginning.
+    // @number: the number of this user in the plan. The LMR must be zero in the beginning.
     SlotUser(const Device& dev, std::uint64_t lh, const SlotPlan& plan, std::size_t number);
 
-    // Something random. Throws Failure when it sees what cannot be, or an operation fails.
+    // A random operation. Throws Failure if the operation fails or its result is impossible.
     void step();
 
-    // Reads again all that is its own.
+    // Reads again all that the user owns.
     void verify();
 
-    // How often it has counted. Where: kCounterAt.
+    // How often the user has counted. The counter is at kCounterAt.
     std::uint64_t counted() const { return counted_; }
     static constexpr std::uint64_t kCounterAt = 4096 - 8;
 
@@ -55,7 +55,7 @@ class SlotUser {
     std::size_t number_;
     std::mt19937_64 random_;
     std::uint64_t area_;               // where its area begins
-    std::vector<std::byte> shadow_;    // what is in it
+    std::vector<std::byte> shadow_;    // its expected contents
     std::vector<std::uint64_t> own_;   // by row
     std::vector<std::uint64_t> seen_;  // by row and user
     std::vector<std::byte> buffer_;

@@ -39,7 +39,7 @@ void carry_out(lite::region& region, const Plan& plan) {
     std::vector<std::byte> buffer;
     for (std::size_t i = 0; i < plan.count; ++i) {
         const auto t = stream.next();
-        // Neither page- nor word-aligned, and another alignment each time.
+        // Neither page- nor word-aligned, and with another alignment each time.
         const auto skew = 1 + i % 67;
         buffer.assign(t.length + skew, std::byte{0xee});
         const auto data = std::span(buffer).subspan(skew);

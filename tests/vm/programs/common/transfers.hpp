@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Carries out plans of transfers through liblite, and checks what is there after them.
+// Carries out plans of transfers through liblite, and checks the contents afterwards.
 #pragma once
 
 #include "shadow.hpp"
@@ -18,7 +18,8 @@ void carry_out(lite::region& region, const Plan& plan);
 // Reads all of @region and compares it with what @plan leaves behind; throws Failure.
 void check_outcome(const lite::region& region, const Plan& plan);
 
-// All of @region in pieces, or every @every-th of them and the last, against the pattern @seed.
+// Write the pattern @seed to all of @region in pieces, or compare with it; with @every, only every
+// @every-th piece and the last one.
 void write_pattern(lite::region& region, std::uint64_t seed, std::size_t piece = 4 << 20,
                    std::size_t every = 1);
 void check_pattern(const lite::region& region, std::uint64_t seed, std::size_t piece = 4 << 20,

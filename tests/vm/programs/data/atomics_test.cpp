@@ -37,7 +37,7 @@ TEST_CASE_METHOD(DataEverywhere, "atomics: no fetch-add is lost, no old value co
     INFO(where.label);
     const std::size_t each = env().scaled(1500, 50);
     const std::uint64_t length = 3 * kPage;
-    // In the first and in the last word: of a spread LMR, on different nodes.
+    // In the first and in the last word, which are on different nodes if the LMR is spread.
     const std::uint64_t offset = GENERATE(as<std::uint64_t>{}, 0, 3 * kPage - 8);
     NamedLmr lmr(dev, length, where.nodes);
     auto* const olds =
@@ -62,7 +62,7 @@ TEST_CASE_METHOD(DataEverywhere, "atomics: a lock made of compare-and-swap exclu
     INFO(where.label);
     const std::size_t each = env().scaled(120, 10);
     constexpr std::uint64_t kLock = 0;
-    constexpr std::uint64_t kCounter = 64;  // plain reads and writes, only safe under the lock
+    constexpr std::uint64_t kCounter = 64;  // plain reads and writes, only safe with the lock
     NamedLmr lmr(dev, kPage, where.nodes);
     REQUIRE_NOTHROW(at_once(lmr.name(), [&](std::size_t me, lite::region& region) {
         for (std::size_t i = 0; i < each; ++i) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Buffers of every kind that a program may have: each is written from and read into, small and
-// large.
+// Every kind of buffer that a program may have, as source and destination, small and large.
 #include "fixture.hpp"
 
 #include <fcntl.h>
@@ -24,7 +23,7 @@ struct DataBuffers : DataEverywhere {
     std::size_t size = GENERATE(as<std::size_t>{}, 40, 4096, 70000, kLargest);
     lite::region region = node.alloc({.length = kLargest + 64, .nodes = where.nodes});
 
-    // Out of @buffer and back into it.
+    // Writes from @buffer, and reads back into it.
     void check_both_ways(std::span<std::byte> buffer) {
         INFO(where.label << ", " << buffer.size() << " bytes at "
                          << static_cast<void*>(buffer.data()));
@@ -154,8 +153,8 @@ TEST_CASE_METHOD(DataBuffers, "data buffers: transparent huge pages", "[buffers]
 
 TEST_CASE_METHOD(DataBuffers, "data buffers: shared with a child before the write to it",
                  "[buffers]") {
-    // After fork(2) the pages are shared until one side writes; the kernel writing for the parent
-    // must count as that.
+    // After fork(2) the parent and the child share pages until one of them writes. The kernel's
+    // write for the parent must count as such a write.
     const Mapping memory(kLargest);
     fill_pattern(memory.bytes().first(size), 1);
     region.write(3, make_pattern(size, 2));
@@ -172,8 +171,8 @@ TEST_CASE_METHOD(DataBuffers, "data buffers: shared with a child before the writ
 
 TEST_CASE_METHOD(DataBuffers, "data buffers: unmapped by another thread in the middle of transfers",
                  "[buffers]") {
-    // Whatever happens to the transfer, the memory that was pinned must not be somebody else's
-    // meanwhile.
+    // Whatever happens to the transfer, memory that it has pinned must not be reused before it
+    // ends.
     const std::size_t rounds = env().scaled(30, 3);
     for (std::size_t round = 0; round < rounds; ++round) {
         Mapping memory(kLargest);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of data share: nodes as processes see them, and regions that go away with the
-// test.
+// Shared by the tests of data: nodes as processes see them, and regions that are freed at the end
+// of the test.
 #pragma once
 
 #include "../common/catch.hpp"
@@ -18,13 +18,13 @@
 
 namespace lite_test {
 
-// The node that the @i-th of several processes uses: round and round those of this machine.
+// The index for the @i-th of several processes: they use the nodes of this machine in turn.
 inline int index_for(std::size_t i) {
     return static_cast<int>(env().indexes[i % env().indexes.size()]);
 }
 
-// A node other than the first one, if this machine has several: data is checked where it was not
-// written.
+// A node other than the first one, if this machine has several, so that data is checked at another
+// node than it was written at.
 inline int other_index() { return index_for(1); }
 
 inline constexpr lite::rights kAccess =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Transfers that are more than the kernel keeps in flight at once, from and to buffers that are not
-// all alike, or change meanwhile.
+// Transfers larger than the kernel keeps in flight at once, from and to buffers with mixed pages or
+// buffers that change meanwhile.
 #include "fixture.hpp"
 
 #include "../common/missing_page.hpp"
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kLong = (1U << 20) + 350000;
 
-// What is local is copied: not of interest here.
+// Another place than this node only: local transfers are copied, and not of interest here.
 Placement elsewhere(bool spread) {
     std::vector<std::uint32_t> nodes{env().peer()};
     if (!spread)
@@ -70,10 +70,6 @@ struct LargeBuffers : Data {
     }
 };
 
-bool all_zero(std::span<const std::byte> bytes) {
-    return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{}; });
-}
-
 }  // namespace
 
 TEST_CASE_METHOD(LargeBuffers, "large buffers: at every alignment", "[large]") {
@@ -82,7 +78,8 @@ TEST_CASE_METHOD(LargeBuffers, "large buffers: at every alignment", "[large]") {
         check_both_ways(std::span(heap).subspan(skew, kLong - skew));
 }
 
-TEST_CASE_METHOD(LargeBuffers, "large buffers: around what is in flight at once", "[large]") {
+TEST_CASE_METHOD(LargeBuffers, "large buffers: lengths around what is in flight at once",
+                 "[large]") {
     const Mapping memory(kLong + kPage);
     for (const std::size_t size : {256U << 10, 1U << 20}) {
         check_both_ways(memory.bytes().first(size));
@@ -95,7 +92,7 @@ TEST_CASE_METHOD(LargeBuffers, "large buffers: transparent huge pages, and half 
     const Mapping memory(3 * kHugePage + kLong);
     ::madvise(memory.data(), memory.size(), MADV_HUGEPAGE);
     check_both_ways(memory.bytes().subspan(kHugePage + 4000, kLong));
-    // The rest of the huge page is there, but not for us.
+    // The rest of the huge page still exists, but not in this mapping.
     memory.replace(2 * kHugePage, kHugePage / 2, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS);
     check_both_ways(memory.bytes().subspan(kHugePage + 4000, kLong));
@@ -117,23 +114,23 @@ TEST_CASE_METHOD(LargeBuffers, "large buffers: huge pages of hugetlbfs", "[large
 TEST_CASE_METHOD(LargeBuffers, "large buffers: parts never touched before", "[large]") {
     dev.write(lh, 3, make_pattern(kLong, 5));
     const Mapping fresh(kLong);
-    // Present, absent, present, absent.
+    // Present and absent parts in turn.
     fill_pattern(fresh.bytes().first(600000), 1);
     fill_pattern(fresh.bytes().subspan(1000000, 300000), 1);
     REQUIRE(read(fresh.bytes()).error == ok);
     CHECK(find_mismatch(fresh.bytes(), 5) == std::nullopt);
-    // As a source they are zeros.
+    // As a source, absent pages are zeroes.
     const Mapping zeros(kLong);
     fill_pattern(zeros.bytes().first(600000), 1);
     REQUIRE(write(zeros.bytes()).error == ok);
     std::vector<std::byte> back(kLong);
     dev.read(lh, 3, back);
     CHECK(find_mismatch(std::span(back).first(600000), 1) == std::nullopt);
-    CHECK(all_zero(std::span(back).subspan(600000)));
+    CHECK(all_are(std::span(back).subspan(600000), std::byte{}));
 }
 
 TEST_CASE_METHOD(LargeBuffers, "large buffers: what is before a hole is transferred", "[large]") {
-    // Holes in the first batch, at its end, and behind what can be in flight with it.
+    // Holes in the first batch, at its end, and behind what may be in flight with it.
     const auto [page, skew] =
         GENERATE(table<std::size_t, std::size_t>({{20, 0}, {64, 100}, {300, 0}}));
     const std::size_t hole = page * kPage;
@@ -171,13 +168,13 @@ TEST_CASE_METHOD(LargeBuffers, "large buffers: a read-only page in the middle of
     REQUIRE(got.done == 100 * kPage);
     CHECK(find_mismatch(memory.bytes().first(100 * kPage), 2) == std::nullopt);
     CHECK(find_mismatch(memory.bytes().subspan(100 * kPage), 1, 100 * kPage) == std::nullopt);
-    // A source it may be.
+    // As a source, a read-only page is fine.
     CHECK(write(memory.bytes()).error == ok);
 }
 
 TEST_CASE_METHOD(LargeBuffers, "large buffers: replaced by another thread in the meantime",
                  "[large]") {
-    // Each byte is of the old or the new memory; nobody else's is touched.
+    // Each byte belongs to the old or the new memory; no other memory is touched.
     const std::size_t rounds = env().scaled(4, 1);
     dev.write(lh, 3, make_pattern(kLong, 4));
     for (std::size_t round = 0; round < rounds; ++round) {
@@ -198,16 +195,17 @@ TEST_CASE_METHOD(LargeBuffers, "large buffers: replaced by another thread in the
         }
         over = true;
         threads.join();
-        // Behind what was replaced all has arrived.
+        // All bytes behind the replaced part have arrived.
         const std::size_t rest = kLong / 2 + 51 * kPage;
         CHECK(find_mismatch(memory.bytes().subspan(rest), 4, rest) == std::nullopt);
-        CHECK(all_zero(canary.bytes()));
+        CHECK(all_are(canary.bytes(), std::byte{}));
     }
 }
 
-TEST_CASE_METHOD(LargeBuffers, "large buffers: while the kernel would like to have the pages",
+TEST_CASE_METHOD(LargeBuffers, "large buffers: while the kernel tries to reclaim the pages",
                  "[large]") {
-    // It locks them to see whether it can: what was read into cannot always be let go of at once.
+    // To reclaim pages, the kernel locks them, so LITE cannot always release pages that it has read
+    // into at once.
     const Mapping memory(kLong);
     std::atomic<bool> over = false;
     Threads threads;
@@ -224,8 +222,8 @@ TEST_CASE_METHOD(LargeBuffers, "large buffers: while the kernel would like to ha
     threads.join();
 }
 
-TEST_CASE("large buffers: of a user who may lock no memory", "[large]") {
-    // What is pinned for the time of a call is not charged.
+TEST_CASE("large buffers: of a user that may lock no memory", "[large]") {
+    // Pages that are pinned only for the time of a call are not charged.
     const std::size_t length = 2U << 20;
     in_child([&] {
         const rlimit none{0, 0};
@@ -244,7 +242,8 @@ TEST_CASE("large buffers: of a user who may lock no memory", "[large]") {
 
 TEST_CASE_METHOD(Data, "large buffers: an LMR is freed while a page of one is waited for",
                  "[large]") {
-    // In what can be in flight at once, and behind it: nobody who frees waits for user space.
+    // The missing page is among those that can be in flight at once, or behind them. In both cases
+    // the free must not wait for user space.
     const std::size_t missing = GENERATE(as<std::size_t>{}, 100, 300);
     const bool writing = GENERATE(true, false);
     INFO("page " << missing << (writing ? ", write" : ", read"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is written is there: random transfers, all sizes, many processes and threads at once.
-// Checked by another process that goes through another node.
+// What is written can be read: random transfers, all sizes, many processes and threads at once.
+// Another process checks the results through another node.
 #include "fixture.hpp"
 
 #include <algorithm>
@@ -11,8 +11,7 @@ using namespace lite_test;
 
 namespace {
 
-// Not a multiple of anything, and with three nodes the seams lie inside pages' worth of odd
-// numbers.
+// Not a multiple of anything. With three nodes, the seams do not lie on round numbers of pages.
 constexpr std::uint64_t kLength = (20 << 20) + 12345;
 
 void check_elsewhere(const std::string& name,
@@ -23,7 +22,7 @@ void check_elsewhere(const std::string& name,
     });
 }
 
-// Many small transfers, or a few of up to 16 MB: every size class gets its share without moving
+// Many small transfers, or a few of up to 16 MB: each size class gets its share without moving
 // gigabytes.
 Plan plan_for(const Placement& where, bool large) {
     Plan plan;
@@ -37,7 +36,7 @@ Plan plan_for(const Placement& where, bool large) {
 
 }  // namespace
 
-TEST_CASE_METHOD(DataEverywhere, "transfers: random ones agree with the model, here and elsewhere",
+TEST_CASE_METHOD(DataEverywhere, "transfers: random transfers agree with the model",
                  "[transfers]") {
     INFO(where.label);
     NamedLmr lmr(dev, kLength, where.nodes);
@@ -142,7 +141,7 @@ TEST_CASE_METHOD(DataEverywhere, "transfers: four processes at once in interleav
             auto region = mine.map(lmr.name(), kAccess);
             start->wait("the start");
             std::vector<std::byte> back(stripe);
-            // Three times over: the last round is what stays.
+            // Three rounds: the data of the last round stays.
             for (std::uint64_t round = 0; round < 3; ++round) {
                 for (std::size_t i = me; i < stripes; i += kProcesses)
                     region.write(i * stripe, make_pattern(stripe, round, i * stripe));
@@ -186,10 +185,11 @@ TEST_CASE_METHOD(DataEverywhere, "transfers: many threads on one handle", "[tran
     REQUIRE_NOTHROW(threads.join());
 }
 
-TEST_CASE_METHOD(DataEverywhere, "transfers: what one node has written the next one reads",
+TEST_CASE_METHOD(DataEverywhere, "transfers: a node reads what another node has written",
                  "[transfers]") {
     INFO(where.label);
-    // Data first, then a sequence number in a write of its own: who sees the number sees the data.
+    // Data first, then a sequence number in a write of its own: a reader that sees the number must
+    // see the data.
     constexpr std::size_t kPayload = 5000;
     const std::uint64_t rounds = env().scaled(100, 10);
     NamedLmr lmr(dev, 2 * kPage + kPayload, where.nodes);
@@ -222,7 +222,7 @@ TEST_CASE_METHOD(Data, "transfers: one gigabyte", "[.][huge]") {
                                 : std::vector{env().self, env().peer()};
     NamedLmr lmr(dev, 1ULL << 30, nodes);
     auto region = node.map(lmr.name(), kAccess);
-    // All of it, or every seventh piece if there is little time.
+    // All of it, or every seventh piece if time is short.
     const auto every = static_cast<std::size_t>(std::lround(3 / env().scale)) - 2;
     write_pattern(region, env().seed, 16 << 20, every);
     REQUIRE_NOTHROW(check_elsewhere(

@@ -19,11 +19,11 @@
 namespace lite_test {
 namespace {
 
-// More than any call makes; reaching it means that the kernel does not count.
+// More than any call makes: if this number is reached, the kernel does not count.
 constexpr unsigned kMost = 20000;
 
-// Errors that a failed allocation or copy may lead to. Anything else hides what happened. ENFILE is
-// what a socket that cannot be made says: Soft-RoCE has one for each queue pair.
+// Errors that a failed allocation or copy may lead to. Any other error would hide the cause. ENFILE
+// comes from a socket that cannot be made: Soft-RoCE has one for each queue pair.
 bool plausible(Errno e) {
     constexpr std::array kinds{ENOMEM, ENOBUFS, EFAULT, ENOSPC, EIO, ETIMEDOUT, ENFILE};
     return std::find(kinds.begin(), kinds.end(), e.value) != kinds.end();
@@ -65,7 +65,7 @@ void FailNth::arm(unsigned n) { put(n); }
 bool FailNth::disarm() {
     std::array<char, 32> text{};
     if (::pread(fd_, text.data(), text.size() - 1, 0) <= 0) {
-        // The fault was left for this very copy.
+        // The fault hit this very copy.
         if (errno == EFAULT)
             return false;
         throw std::system_error(errno, std::generic_category(), "fail-nth");
@@ -77,7 +77,7 @@ bool FailNth::disarm() {
 void FailNth::put(unsigned n) {
     const auto text = std::to_string(n);
     ssize_t done = ::pwrite(fd_, text.data(), text.size(), 0);
-    // A fault that was left for this very copy; now it is spent.
+    // The fault hit this very copy; now it is spent.
     if (done < 0 && errno == EFAULT)
         done = ::pwrite(fd_, text.data(), text.size(), 0);
     if (done < 0)

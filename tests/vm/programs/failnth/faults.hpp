@@ -18,10 +18,10 @@ class FailNth {
     FailNth(const FailNth&) = delete;
     FailNth& operator=(const FailNth&) = delete;
 
-    // The @n-th one from here on fails.
+    // The @n-th allocation or copy from here on fails.
     void arm(unsigned n);
 
-    // Whether the failure has been injected; none will be from here on.
+    // Returns whether the failure was injected; no failure is injected from here on.
     bool disarm();
 
   private:
@@ -33,22 +33,22 @@ class FailNth {
 struct Attempt {
     std::string label;
     std::function<Errno()> call;
-    // After @call, with what it returned: checks that nothing is left of a failed attempt and makes
-    // everything ready for the next one; throws Failure.
+    // Called after @call, with the result of @call: checks that nothing is left of a failed
+    // attempt, and prepares the next one; throws Failure.
     std::function<void(Errno)> restore;
-    // Makes everything ready for the first one.
+    // Prepares the first attempt.
     std::function<void()> prepare = [] {};
 };
 
-// All faults of a call, one after the other, until it succeeds because it makes no more; or, if it
-// makes more than
-// @samples, so many of them, evenly spread. Throws Failure at what an error path has done wrong.
+// Injects each fault of a call, one after the other, until the call succeeds because it makes fewer
+// allocations and copies. If it makes more than @samples, only so many of them fail, evenly spread.
+// Throws Failure if an error path does something wrong.
 void sweep(FailNth& faults, const Attempt& attempt, unsigned samples);
 
-// All calls of /dev/liteN, on LMRs in every place that the cluster has.
+// All calls of /dev/liteN, on LMRs in every kind of place.
 void sweep_ioctls(FailNth& faults, unsigned samples);
 
-// Those of functions and calls, of this node and another one of this machine.
+// Calls about functions and remote calls, of this node and another one of this machine.
 void sweep_rpc(FailNth& faults, unsigned samples);
 
 // Starting, joining, leaving and stopping a node, through netlink.

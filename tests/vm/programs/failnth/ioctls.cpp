@@ -22,7 +22,7 @@ class Ioctls {
   public:
     explicit Ioctls(const Placement& where) : where_(where), lmr_(dev_, kLength, where.nodes) {}
 
-    // What free_by_name() has got ready last.
+    // Frees the LMR that free_by_name() has prepared last.
     ~Ioctls() { (void)dev_(free_args(name_)); }
     Ioctls(const Ioctls&) = delete;
     Ioctls& operator=(const Ioctls&) = delete;
@@ -33,7 +33,11 @@ class Ioctls {
             map(), unmap(), transfer("small write", LITE_OP_WRITE, 100),
             transfer("small read", LITE_OP_READ, 100),
             transfer("large write", LITE_OP_WRITE, kLength),
-            transfer("large read", LITE_OP_READ, kLength), fetch_add(), fence(), vector(),
+            transfer("large read", LITE_OP_READ, kLength),
+            file("small send", LITE_IOC_SENDFILE, 100),
+            file("large send", LITE_IOC_SENDFILE, kLength),
+            file("small receive", LITE_IOC_RECVFILE, 100),
+            file("large receive", LITE_IOC_RECVFILE, kLength), fetch_add(), fence(), vector(),
             memory_operation("swap", LITE_OP_SWAP, 8),
             memory_operation("set", LITE_OP_SET, kLength),
             memory_operation("copy", LITE_OP_COPY, kLength),
@@ -41,9 +45,9 @@ class Ioctls {
             memory_operation("checksum", LITE_OP_CHECKSUM, kLength), lock(), lock_shared(),
             unlock(), stat(), list(), open(), grant(), revoke(), grants(), setattr(), rename(),
             resize("resize longer", kLength * 2), resize("resize shorter", kLength / 2), move(),
-            // These leave LMRs behind, and others look at the memory in use.
+            // Last, as these leave LMRs behind, and others check the memory in use.
             free_by_handle(), free_by_name()};
-        // Only what is here can be mapped.
+        // Only memory at this node can be mapped.
         if (where_.nodes.empty() || where_.nodes == std::vector{env().self})
             all.push_back(mmap_lmr());
         return all;
@@ -51,7 +55,7 @@ class Ioctls {
 
   private:
     static constexpr std::uint64_t kLength = 300000;
-    // A word that nothing else is done to.
+    // A word that no other attempt uses.
     static constexpr std::uint64_t kLockAt = 299992;
 
     Attempt label(
@@ -153,6 +157,39 @@ class Ioctls {
             [](Errno) {});
     }
 
+    // Workers move some of the sets: their allocations do not fail.
+    Attempt file(const std::string& text, unsigned long request, std::uint64_t length) {
+        return label(
+            text + " of a file",
+            [this, request, length] {
+                lite_ioc_file args{};
+                args.size = sizeof(args);
+                args.lh = lmr_.lh();
+                args.length = length;
+                args.fd = moved_;
+                args.pages = 32;
+                const Errno e = dev_.call(request, &args);
+                // A failure after the first set is a short count.
+                expect(e != ok || args.moved == length || (args.moved && args.moved < length),
+                       "count of bytes moved");
+                return e;
+            },
+            [this](Errno) {
+                // No page is held: the file could be sealed.
+                expect_equal(::fcntl(moved_, F_ADD_SEALS, F_SEAL_WRITE), 0, "seal");
+                ::close(moved_);
+                moved_ = make_file();
+            },
+            [this] { moved_ = make_file(); });
+    }
+
+    int make_file() const {
+        const int fd = ::memfd_create("failnth", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        expect_equal(::pwrite(fd, buffer_.data(), buffer_.size(), 0),
+                     static_cast<ssize_t>(buffer_.size()), "pwrite");
+        return fd;
+    }
+
     Attempt fence() {
         return label(
             "fence",
@@ -232,14 +269,15 @@ class Ioctls {
         return dev_.call(request, &args);
     }
 
-    // Whatever has failed, anybody can have it now: soon, if it is given back in the background.
+    // Whatever has failed, the lock can be taken now; it may take a moment if it is released in the
+    // background.
     void check_lock() {
         Device other(env().indexes.front());
         const auto lh = other.map(lmr_.name());
         const auto e = lock_call(other, lh, 0, 60000);
         expect(e == ok || e == err(EOWNERDEAD), "lock is to be had");
         other.close();
-        // It was closed with it: put that in order, too.
+        // The lock went with the closed file: make it consistent again.
         expect_equal(lock_call(dev_, lmr_.lh(), 0, 60000), err(EOWNERDEAD),
                      "lock of a closed file");
         expect_equal(unlock_call(LITE_IOC_CONSISTENT), ok, "consistent");
@@ -270,7 +308,8 @@ class Ioctls {
         return label(
             "unlock", [this] { return unlock_call(LITE_IOC_UNLOCK); },
             [this](Errno e) {
-                // Nobody has read what was asked for. After anything else it is given back.
+                // EFAULT: the kernel did not read the argument, so the lock is still held. After
+                // any other error it is released.
                 if (e == err(EFAULT))
                     expect_equal(unlock_call(LITE_IOC_UNLOCK), ok, "unlock again");
                 check_lock();
@@ -350,7 +389,7 @@ class Ioctls {
             });
     }
 
-    // What it was before.
+    // The length that it had before.
     void restore_length() {
         dev_.resize(changing_.name(), kLength);
         expect_equal(dev_.query().mem_used, used_, "memory in use after a resize and another");
@@ -367,7 +406,8 @@ class Ioctls {
             });
     }
 
-    // What was moved when it fails stays there, so it is only to be usable.
+    // Parts that were moved before a failure stay at the new place, so the LMR only has to be
+    // usable.
     Attempt move() {
         const auto to = env().remote.empty() ? env().self : env().remote.back();
         return label(
@@ -438,6 +478,7 @@ class Ioctls {
     lite_ioc_register register_{};
     Mapping pages_{64 * kPage};
     int file_ = -1;
+    int moved_ = -1;
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Lets the first, the second, the third ... allocation or user copy of a call fail, until the call
-// succeeds because it makes fewer than that: so every error path is taken. After each failure
-// nothing may be left of the attempt, and the same call must work. What the kernel says meanwhile,
-// and what it leaks, is for the caller to look at.
+// Makes the first, the second, the third ... allocation or user copy of a call fail, until the call
+// succeeds because it makes fewer: so every error path is taken. After each failure nothing may be
+// left of the attempt, and the same call must work. The calling test checks the kernel's messages
+// and leaks.
 #include "faults.hpp"
 
 #include <CLI/CLI.hpp>

@@ -16,7 +16,7 @@
 namespace lite_test {
 namespace {
 
-// A node of its own, started, joined to a cluster, taken out and stopped under faults.
+// A node of its own, which is started, joined to a cluster, taken out and stopped under faults.
 class Membership {
   public:
     explicit Membership(const NodeAddress& a)
@@ -31,7 +31,7 @@ class Membership {
         return {
             attempt("start", Goal::absent, [this] { return start(); }),
             attempt("stop", Goal::started, [this] { return stop(); }),
-            // What a work item does for it, this thread's faults do not reach.
+            // The faults of this thread do not reach the part that a work item does for it.
             attempt("join", Goal::started, [this] { return begin_join(); }),
             attempt("leave", Goal::joined, [this] { return leave(); }),
             attempt("stop a member", Goal::joined, [this] { return stop(); }),
@@ -45,8 +45,8 @@ class Membership {
 
     enum class Goal { absent, started, joined };
 
-    // A fresh node every time: what an attempt has left, in whatever state, must let itself be
-    // stopped.
+    // A fresh node every time: it must be possible to stop a node in whatever state an attempt has
+    // left it.
     void become(Goal goal) {
         if (get().error != err(ENODEV)) {
             const auto e = stop();
@@ -83,7 +83,7 @@ class Membership {
             .put(LITE_A_SECRET, std::as_bytes(std::span(secret_)));
         return socket_.ask(request).error;
     }
-    // To its end.
+    // Waits until the join has ended.
     Errno join() {
         const auto begun = begin_join();
         if (begun != ok)

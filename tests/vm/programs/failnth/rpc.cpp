@@ -32,11 +32,11 @@ __u64 address_of(T& data) {
     return reinterpret_cast<std::uintptr_t>(data.data());
 }
 
-// Bytes that go through the ring, and that do not.
+// Sizes that go through the ring, and that do not.
 constexpr std::uint32_t kShort = 4096;
 constexpr std::uint32_t kLong = 300000;
 
-// A server of this or of another node of this machine, which answers by what it was asked.
+// A server at this or another node of this machine; the request selects the answer.
 class Server {
   public:
     Server(unsigned index, std::uint32_t most)
@@ -123,7 +123,7 @@ class Calls {
         return args;
     }
 
-    // Two calls of a new function at the same time: they are queued.
+    // Two calls of a new function at the same time, so that they are queued.
     Attempt queued() {
         return {label_ + ": rpc queue",
                 [this] {
@@ -211,7 +211,7 @@ class Calls {
                 [](Errno) {}};
     }
 
-    // Begun and collected in one go.
+    // Begins and collects a call in one attempt.
     Attempt collected() {
         return {label_ + ": rpc start and collect",
                 [this] {
@@ -220,7 +220,7 @@ class Calls {
                     return e == ok ? collect() : e;
                 },
                 [this](Errno e) {
-                    // What was begun is still there.
+                    // The call that was begun is still to be collected.
                     if (e == ok)
                         return;
                     const Errno again = collect();
@@ -237,11 +237,12 @@ class Calls {
         return e == ok ? err(-args.error) : e;
     }
 
-    // Of a function of our own.
+    // Takes a request of a function of its own.
     Attempt take() {
         return {label_ + ": rpc recv", [this] { return take_one(); },
                 [this](Errno e) {
-                    // If it was taken, and this could not be said, it is gone.
+                    // If the request was taken, but this could not be reported, the request is
+                    // gone.
                     const Errno left = e == ok ? err(EAGAIN) : take_one();
                     expect(left == ok || left == err(EAGAIN), "take again");
                     send_self();
@@ -274,7 +275,7 @@ class Calls {
     std::uint32_t most_;
     Device dev_{env().indexes.front()};
     Server server_;
-    // Asked for once: the faults are for the calls.
+    // Looked up only once, so that the faults hit the calls.
     std::uint32_t node_ = server_.node();
     std::uint32_t function_;
     std::vector<std::byte> request_;

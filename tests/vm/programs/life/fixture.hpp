@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of lifetimes share.
+// Shared by the tests of lifetimes.
 #pragma once
 
 #include "../common/catch.hpp"
@@ -22,7 +22,7 @@ struct Life {
     Device dev{env().indexes.front()};
 
     Life() { wait_until_unused(dev); }
-    // The memory that this test took is given back, here at least.
+    // The memory that this test took at the first node is freed.
     void check_nothing_used() const { REQUIRE_NOTHROW(wait_until_unused(dev)); }
 };
 
@@ -30,7 +30,7 @@ struct LifeEverywhere : Life {
     Placement where = GENERATE(from_range(env().placements()));
 };
 
-// The @i-th user of several: round and round the nodes of this machine.
+// The device for the @i-th of several users: they use the nodes of this machine in turn.
 inline Device device_for(std::size_t i) { return Device(env().indexes[i % env().indexes.size()]); }
 
 inline std::size_t anonymous_lmrs(const Device& dev) {

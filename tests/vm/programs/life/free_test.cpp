@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Freeing what others use: it returns, they get EIDRM, and the memory is out of everybody's reach
-// before it is reused.
+// Freeing LMRs in use: the call returns, users get EIDRM, and no user can reach the memory when it
+// is reused.
 #include "fixture.hpp"
 
 #include <signal.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kLength = 200000;
 
-// Does @op until it fails; throws Failure unless it then says EIDRM.
+// Repeats @op until it fails; throws Failure unless it fails with EIDRM.
 template <typename Op>
 void until_freed(Op op) {
     for (;;) {
@@ -24,7 +24,7 @@ void until_freed(Op op) {
     }
 }
 
-// The operations of a user who never stops, by number.
+// The operations of a user that never stops, by number.
 Errno use(const Device& dev, std::uint64_t lh, std::size_t kind, std::vector<std::byte>& buffer) {
     switch (kind % 4) {
         case 0:
@@ -59,7 +59,7 @@ TEST_CASE_METHOD(LifeEverywhere, "free: mapped elsewhere: EIDRM there, at once a
     check_nothing_used();
 }
 
-TEST_CASE_METHOD(LifeEverywhere, "free: while many use it", "[free]") {
+TEST_CASE_METHOD(LifeEverywhere, "free: while many users use it", "[free]") {
     INFO(where.label);
     const std::size_t rounds = env().scaled(6, 2);
     for (std::size_t round = 0; round < rounds; ++round) {
@@ -79,7 +79,7 @@ TEST_CASE_METHOD(LifeEverywhere, "free: while many use it", "[free]") {
         }
         for (std::size_t i = 0; i < users.size(); ++i)
             running->wait("the users");
-        // By name from elsewhere, by handle from here.
+        // By name from another node, by handle from this one.
         if (round % 2)
             device_for(1).free(lmr.name());
         else
@@ -93,9 +93,8 @@ TEST_CASE_METHOD(LifeEverywhere, "free: while many use it", "[free]") {
 TEST_CASE_METHOD(LifeEverywhere, "free: memory that is reused stays untouched by its former users",
                  "[free]") {
     INFO(where.label);
-    // Users write 0xff as fast as they can while their LMR is freed and its memory given to a
-    // canary at once. One byte of theirs in the canary is one write that came after the free had
-    // returned.
+    // Users write 0xff as fast as they can while their LMR is freed and its memory is given to a
+    // canary at once. A byte 0xff in the canary comes from a write after the free had returned.
     const std::size_t rounds = env().scaled(8, 3);
     for (std::size_t round = 0; round < rounds; ++round) {
         NamedLmr lmr(dev, kLength, where.nodes);
@@ -131,7 +130,7 @@ TEST_CASE_METHOD(LifeEverywhere, "free: memory that is reused stays untouched by
     check_nothing_used();
 }
 
-TEST_CASE_METHOD(LifeEverywhere, "free: of two that free at once one does it", "[free]") {
+TEST_CASE_METHOD(LifeEverywhere, "free: of concurrent frees one succeeds", "[free]") {
     INFO(where.label);
     for (std::size_t round = 0; round < env().scaled(10, 3); ++round) {
         const auto name = unique_name("twice");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What outlives whom: LMRs, handles, files, processes.
+// Which objects outlive others: LMRs, handles, files, processes.
 #include "fixture.hpp"
 
 #include <signal.h>
@@ -12,8 +12,8 @@ namespace {
 constexpr std::uint64_t kLength = 300000;
 
 struct Owners : LifeEverywhere {
-    // If it is all here, close(2) is the end; other nodes are told, and close(2) does not wait for
-    // them.
+    // If all memory is at this node, it is free when close(2) returns. Other nodes are told, and
+    // close(2) does not wait for them.
     void check_gone(std::size_t before) const {
         if (where.nodes == std::vector{env().self})
             CHECK(anonymous_lmrs(dev) == before);
@@ -162,7 +162,7 @@ TEST_CASE_METHOD(LifeEverywhere, "owners: handles of a killed process do not cou
         user.kill(SIGKILL);
         (void)user.wait();
     }
-    // What is left is this process's own handle.
+    // Only this process's own handle is left.
     REQUIRE_NOTHROW(
         wait_until("the mappings are gone", [&] { return dev.stat(lmr.name()).n_mappers == 1; }));
 }
@@ -177,7 +177,7 @@ TEST_CASE_METHOD(LifeEverywhere, "owners: many files and handles, closed in one 
             for (std::size_t n = 0; n < env().scaled(24, 4); ++n)
                 (void)files.back().map(lmr.name());
         }
-        // No unmap, no close: exit does it.
+        // No unmap, no close: the exit does both.
     }));
     REQUIRE_NOTHROW(
         wait_until("the mappings are gone", [&] { return dev.stat(lmr.name()).n_mappers == 1; }));

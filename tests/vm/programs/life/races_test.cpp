@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Closing and unmapping under operations that are going on in other threads, and being killed in
-// the middle of them.
+// Closing and unmapping while other threads have operations in flight, and processes that are
+// killed in the middle of operations.
 #include "fixture.hpp"
 
 #include <signal.h>
@@ -16,7 +16,7 @@ constexpr std::uint64_t kLength = 1 << 20;
 
 }  // namespace
 
-TEST_CASE_METHOD(LifeEverywhere, "races: unmap waits for operations under way", "[races]") {
+TEST_CASE_METHOD(LifeEverywhere, "races: unmap waits for operations in flight", "[races]") {
     INFO(where.label);
     for (std::size_t round = 0; round < env().scaled(8, 2); ++round) {
         NamedLmr lmr(dev, kLength, where.nodes);
@@ -54,15 +54,15 @@ TEST_CASE_METHOD(LifeEverywhere, "races: the descriptor closed by another thread
         threads.start([&] {
             std::vector<std::byte> buffer(kLength);
             auto args = read_args(lh, 0, buffer.data(), kLength);
-            // On the number, which the kernel looks up for each call; the last one keeps the file
-            // until it ends.
+            // By the descriptor's number, which the kernel looks up for each call. The last call
+            // keeps the file open until it ends.
             while (own.call(LITE_IOC_OP, &args) == ok)
                 running = true;
         });
         wait_until("the thread is at it", [&] { return running.load(); });
         ::close(fd);
         threads.join();
-        const int same = ::dup(STDERR_FILENO);  // so that the destructor closes something of ours
+        const int same = ::dup(STDERR_FILENO);  // so that the destructor closes this descriptor
         if (same != fd) {
             ::dup2(same, fd);
             ::close(same);
@@ -127,7 +127,7 @@ TEST_CASE_METHOD(LifeEverywhere, "races: signals that are handled do not disturb
     Child nuisance([&] {
         while (!*over) {
             ::kill(target, SIGUSR1);
-            ::usleep(500);  // one of them must not take the CPU away from the rest
+            ::usleep(500);  // so that this thread leaves the CPU to the others
         }
     });
     std::vector<std::byte> back(kLength);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory operations on LMRs that are memory of a process: registered, or mapped into it.
+// Memory operations on LMRs in the memory of a process: registered, or mapped into it.
 #include "../common/crc32c.hpp"
 #include "../data/fixture.hpp"
 
@@ -19,7 +19,7 @@ void fill_set(std::span<std::byte> bytes) {
         bytes[i] = kPattern[i % kPattern.size()];
 }
 
-// Everything that there is, on @memory, which is the first bytes of @lmr, and on @other.
+// All operations, on @memory, which is the first bytes of @lmr, and on @other.
 void check_operations(lite::region& lmr, std::span<std::byte> memory, lite::region& other) {
     const auto length = memory.size();
     other.write(0, make_pattern(length, 1));
@@ -28,7 +28,7 @@ void check_operations(lite::region& lmr, std::span<std::byte> memory, lite::regi
     CHECK(lmr.compare(0, other, 0, length) == length);
     CHECK(other.compare(0, lmr, 0, length) == length);
 
-    // What the process stores is what others work on.
+    // Operations see what the process stores.
     fill_pattern(memory, 2);
     CHECK(lmr.checksum(0, length) == crc32c(memory));
     CHECK(lmr.compare(0, other, 0, length) < length);
@@ -70,7 +70,7 @@ TEST_CASE_METHOD(DataEverywhere, "memop: memory that was registered", "[memop]")
     auto lmr = node.register_memory(memory.bytes(), name);
     check_operations(*lmr, memory.bytes(), other);
 
-    // Another node's users, who ask it by that name; and once more by another LMR.
+    // Another node uses the memory by that name; then the memory is registered as a second LMR.
     lite::context elsewhere(other_index());
     auto theirs = elsewhere.map(name, kAccess);
     auto source = elsewhere.alloc({.length = kLength, .nodes = where.nodes});
@@ -97,7 +97,8 @@ TEST_CASE_METHOD(DataEverywhere, "memop: memory that is mapped", "[memop]") {
         auto source = elsewhere.alloc({.length = kLength, .nodes = where.nodes});
         check_operations(theirs, view.bytes(), source);
 
-        // Its name is changed, and so are its mappings, of this node and of who works.
+        // The name changes, and so do the mappings of this node and of the node that carries out
+        // the operations.
         const auto renamed = unique_name("renamed");
         elsewhere.rename(name, renamed);
         check_operations(lmr, view.bytes(), other);

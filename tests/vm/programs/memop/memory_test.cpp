@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Set, copy, compare, checksum against a model in this process, for all places that the memory can
-// be at, of source and destination.
+// Set, copy, compare and checksum against a model in this process, for all places of source and
+// destination.
 #include "../common/crc32c.hpp"
 #include "../data/fixture.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// An LMR and what must be in it.
+// An LMR and its expected contents.
 struct Twin {
     Twin(lite::context& node, std::size_t length, const std::vector<std::uint32_t>& nodes,
          std::uint64_t seed)
@@ -42,7 +42,7 @@ class Numbers {
   public:
     explicit Numbers(std::uint64_t seed) : engine_(seed) {}
     std::uint64_t below(std::uint64_t end) { return engine_() % end; }
-    // Small and large ones, seldom round.
+    // Small and large numbers, seldom round.
     std::uint64_t length(std::uint64_t most) { return 1 + below(1ULL << below(21)) % most; }
     std::uint64_t bits() { return engine_(); }
 
@@ -71,7 +71,7 @@ std::uint64_t equal(const Twin& a, std::uint64_t a_offset, const Twin& b, std::u
         x.begin());
 }
 
-// Not a whole number of anything, and with several pieces in each share.
+// Not a multiple of anything, and with several pieces in each share.
 std::size_t volume() { return env().scaled(1500, 150) * 1000 + 123; }
 
 int code_of(const std::function<void()>& action) {
@@ -111,7 +111,8 @@ TEST_CASE_METHOD(Data, "memop: random operations leave what they should", "[memo
                 break;
             }
             case 1:
-                // Most of it is not equal at all: make it so, but for one byte maybe.
+                // Random ranges mostly differ at once. So copy one to the other first, and maybe
+                // change one byte.
                 copy(to, to_offset, from, from_offset, length);
                 if (&to != &from && random.below(2)) {
                     const std::array odd{to.model[to_offset + length / 2] ^ std::byte{1}};
@@ -134,11 +135,11 @@ TEST_CASE_METHOD(Data, "memop: random operations leave what they should", "[memo
     CHECK(b.difference().empty());
 }
 
-TEST_CASE_METHOD(DataEverywhere, "memop: copies that overlap are as memmove", "[memop]") {
+TEST_CASE_METHOD(DataEverywhere, "memop: overlapping copies work like memmove", "[memop]") {
     INFO(where.label);
     const std::size_t size = volume();
     Twin lmr(node, size, where.nodes, env().seed);
-    // By less and by more than what is done at once, both ways.
+    // By less and by more than is copied at once, in both directions.
     const auto shift = GENERATE(as<std::uint64_t>{}, 1, 7, 4096, 65537, 70001);
     const std::uint64_t length = size - shift - 11;
     CAPTURE(shift);
@@ -146,7 +147,7 @@ TEST_CASE_METHOD(DataEverywhere, "memop: copies that overlap are as memmove", "[
     CHECK(lmr.difference().empty());
     copy(lmr, 3, lmr, 3 + shift, length);
     CHECK(lmr.difference().empty());
-    // Onto itself: nothing.
+    // A copy of a range onto itself changes nothing.
     copy(lmr, 7, lmr, 7, length);
     CHECK(lmr.difference().empty());
 }
@@ -181,7 +182,7 @@ TEST_CASE_METHOD(DataEverywhere, "memop: patterns of each length, at each alignm
     }
 }
 
-TEST_CASE_METHOD(DataEverywhere, "memop: a checksum goes on where another ended", "[memop]") {
+TEST_CASE_METHOD(DataEverywhere, "memop: a checksum continues another one", "[memop]") {
     INFO(where.label);
     const auto size = std::max<std::size_t>(volume() / 3, 70001);
     Twin lmr(node, size, where.nodes, env().seed);
@@ -195,7 +196,8 @@ TEST_CASE_METHOD(DataEverywhere, "memop: a checksum goes on where another ended"
     CHECK(lmr.region.checksum(0, 9) == 0xe3069283);
 }
 
-TEST_CASE_METHOD(DataEverywhere, "memop: what differs first, to the byte", "[memop]") {
+TEST_CASE_METHOD(DataEverywhere, "memop: compare finds the first difference, to the byte",
+                 "[memop]") {
     INFO(where.label);
     const auto size = std::max<std::size_t>(volume() / 3, 70001);
     Twin a(node, size, where.nodes, env().seed);
@@ -203,7 +205,7 @@ TEST_CASE_METHOD(DataEverywhere, "memop: what differs first, to the byte", "[mem
     CHECK(a.region.compare(0, b.region, 0, size) == size);
     CHECK(b.region.compare(0, a.region, 0, size) == size);
     std::array<std::size_t, 5> places{size - 1, size / 2, 65536, kPage - 1, 0};
-    // From the end on: what differs already stays behind.
+    // From the end on: differences that were made earlier are behind.
     std::sort(places.begin(), places.end(), std::greater<>());
     for (const auto at : places) {
         const std::array odd{b.model[at] ^ std::byte{0x80}};
@@ -214,7 +216,7 @@ TEST_CASE_METHOD(DataEverywhere, "memop: what differs first, to the byte", "[mem
     }
 }
 
-TEST_CASE_METHOD(DataEverywhere, "memop: what is refused is refused, and does nothing", "[memop]") {
+TEST_CASE_METHOD(DataEverywhere, "memop: refused operations change nothing", "[memop]") {
     INFO(where.label);
     constexpr std::size_t size = 3 * kPage;
     const NamedLmr named(dev, size, where.nodes);
@@ -286,7 +288,8 @@ TEST_CASE_METHOD(DataEverywhere, "memop: what is refused is refused, and does no
 TEST_CASE_METHOD(DataEverywhere, "memop: freed LMRs, as either operand", "[memop]") {
     INFO(where.label);
     auto kept = node.alloc({.length = 2 * kPage});
-    // Used before, so that all nodes have it mapped; and by another handle.
+    // Without and with use before the free (then all nodes have it mapped); and through another
+    // handle.
     for (const bool used : {false, true}) {
         CAPTURE(used);
         const auto name = unique_name("gone");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Swap, fetch-and and fetch-or: alone, and with the atomics that devices do.
+// Swap, fetch-and and fetch-or: alone, and mixed with the atomics that devices do.
 #include "../data/fixture.hpp"
 
 #include <algorithm>
 
 using namespace lite_test;
 
-TEST_CASE_METHOD(DataEverywhere, "words: what each operation makes of a word", "[memop]") {
+TEST_CASE_METHOD(DataEverywhere, "words: the result of each operation on a word", "[memop]") {
     INFO(where.label);
     constexpr std::size_t kSize = 2 * kPage + 16;
     auto region = node.alloc({.length = kSize, .nodes = where.nodes});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Mapped LMRs that are changed: moved, resized, renamed, and taken away from who had a right.
+// Mapped LMRs that are changed: moved, resized, renamed; and users that lose their rights.
 #include "fixture.hpp"
 
 #include <array>
@@ -12,11 +12,11 @@ namespace {
 constexpr std::uint64_t kLength = 64 * kPage;
 const Identity kBob{1001, 1001};
 
-// An LMR with a range that is in this node's memory; its home is here, or elsewhere.
+// An LMR with a range in this node's memory; its home is this node or another one.
 struct Here {
     std::string label;
     std::vector<std::uint32_t> nodes;
-    std::uint64_t offset;  // of what is here: to the end
+    std::uint64_t offset;  // of the range at this node, which goes to the end
 };
 
 std::vector<Here> heres() {
@@ -24,25 +24,21 @@ std::vector<Here> heres() {
             {"at home elsewhere", {env().peer(), env().self}, kLength / 2}};
 }
 
-bool is_zero(std::span<const std::byte> bytes) {
-    return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
-}
-
-// A handle that Bob has opened. It belongs to the file, which is this process's, too.
+// A handle that Bob has opened. It belongs to the file, which this process has, too.
 std::uint64_t map_as_bob(const Device& dev, const std::string& name, std::uint32_t rights) {
     Shared<std::atomic<std::uint64_t>> lh;
     as_user(kBob, [&] { *lh = dev.map(name, rights); });
     return *lh;
 }
 
-// What a user of a mapping counts, for others to see.
+// The counters of a user of a mapping, which other processes watch.
 struct Progress {
     std::atomic<std::uint64_t> stored{0};
     std::atomic<std::uint64_t> faults{0};
 };
 
-// Stores numbers that grow into a word of its own, by the mapping, and looks by READ whether what
-// was stored is there, and what was answered by SIGBUS is not.
+// Stores growing numbers into a word of its own through the mapping. Checks with READ that stored
+// numbers are there, and that those answered with SIGBUS are not.
 void count_up(const Device& dev, std::uint64_t lh, const View& view, std::size_t offset,
               Progress& progress, const std::atomic<bool>& stop) {
     std::uint64_t last = 0;
@@ -75,7 +71,7 @@ TEST_CASE_METHOD(Mmap, "change: moved away, and back", "[change]") {
         dev.read(lmr.lh(), here.offset, got);
         CHECK_FALSE(find_mismatch(got, 1, here.offset));
         dev.write(lmr.lh(), here.offset, make_pattern(kPage, 2, here.offset));
-        // A page of it comes back, then the rest.
+        // One page of it comes back, then the rest.
         dev.move(lmr.name(), env().self, here.offset + 3 * kPage, kPage);
         CHECK(load_signal(view.data()) == SIGBUS);
         CHECK(load_signal(view.data() + 4 * kPage) == SIGBUS);
@@ -105,11 +101,11 @@ TEST_CASE_METHOD(Mmap, "change: shorter, longer", "[change]") {
         CHECK(load_signal(view.data() + left - 1) == 0);
         CHECK(load_signal(view.data() + 6 * kPage) == SIGBUS);
         CHECK(store_signal(view.data() + size - 1) == SIGBUS);
-        // The rest of the last page can be had, but is not the LMR's.
-        CHECK(is_zero(view.bytes().subspan(left, kPage - 100)));
+        // The rest of the last page can be used, but does not belong to the LMR.
+        CHECK(all_are(view.bytes().subspan(left, kPage - 100), std::byte{}));
         std::memset(view.data() + left, 0x77, kPage - 100);
         dev.resize(lmr.name(), here.offset + left + 10);
-        CHECK(is_zero(view.bytes().subspan(left, kPage - 100)));
+        CHECK(all_are(view.bytes().subspan(left, kPage - 100), std::byte{}));
         std::memset(view.data() + left, 0x66, 10);
         std::memset(view.data() + left + 10, 0x77, kPage - 110);
         view.unmap();
@@ -117,7 +113,7 @@ TEST_CASE_METHOD(Mmap, "change: shorter, longer", "[change]") {
         const View again(dev, lmr.lh(), here.offset, size);
         CHECK(again.data()[left - 1] == std::byte{0x5a});
         CHECK(again.data()[left + 9] == std::byte{0x66});
-        CHECK(is_zero(again.bytes().subspan(left + 10)));
+        CHECK(all_are(again.bytes().subspan(left + 10), std::byte{}));
         std::vector<std::byte> got(size);
         const Device other = device_for(1);
         other.read(other.map(lmr.name(), LITE_RIGHT_READ), here.offset, got);
@@ -126,7 +122,7 @@ TEST_CASE_METHOD(Mmap, "change: shorter, longer", "[change]") {
     check_nothing_used();
 }
 
-TEST_CASE_METHOD(Mmap, "change: another name", "[change]") {
+TEST_CASE_METHOD(Mmap, "change: renamed", "[change]") {
     NamedLmr lmr(dev, kLength);
     const View view(dev, lmr.lh(), 0, kLength);
     view.word(0) = 5;
@@ -134,7 +130,7 @@ TEST_CASE_METHOD(Mmap, "change: another name", "[change]") {
     dev.rename(lmr.name(), other);
     CHECK(view.word(0) == 5);
     view.word(0) = 6;
-    // Who has the old name now is somebody else.
+    // Another LMR has the old name now.
     const auto taken = dev.alloc(kLength, {}, lmr.name());
     std::uint64_t word = 1;
     dev.read(taken, 0, std::as_writable_bytes(std::span(&word, 1)));
@@ -209,7 +205,8 @@ TEST_CASE_METHOD(Mmap, "change: rights that are taken away", "[change]") {
         CHECK(load_signal(reader.data()) == 0);
 
         device_for(1).grant(lmr.name(), kBob.uid, 0, LITE_RIGHT_READ);
-        // No longer what was asked for, whatever its protection is now, and was.
+        // The mapping has fewer rights than it was made with. That counts, whatever its protection
+        // is now or was.
         CHECK(load_signal(view.data()) == SIGBUS);
         CHECK(store_signal(view.data()) == SIGBUS);
         CHECK(load_signal(shut.data()) == SIGBUS);
@@ -222,7 +219,7 @@ TEST_CASE_METHOD(Mmap, "change: rights that are taken away", "[change]") {
         CHECK(errno == EACCES);
         CHECK(try_mmap(dev, mmap_args(lh, here.offset, kPage)) == err(EACCES));
 
-        // A right that was lost is not found again by the same handle.
+        // The same handle does not regain a right that it has lost.
         dev.grant(lmr.name(), kBob.uid, 0, both);
         CHECK(load_signal(view.data()) == SIGBUS);
         CHECK(load_signal(reader.data()) == 0);
@@ -232,7 +229,7 @@ TEST_CASE_METHOD(Mmap, "change: rights that are taken away", "[change]") {
     check_nothing_used();
 }
 
-TEST_CASE_METHOD(Mmap, "change: a right is taken away from who is using it", "[change]") {
+TEST_CASE_METHOD(Mmap, "change: a right is taken away while it is used", "[change]") {
     const std::size_t rounds = env().scaled(15, 3);
     for (std::size_t round = 0; round < rounds; ++round) {
         const auto all = heres();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of mapped LMRs and of registered memory share.
+// Shared by the tests of mapped LMRs and of registered memory.
 #pragma once
 
 #include "../common/catch.hpp"
@@ -35,7 +35,7 @@ struct Mmap {
     void check_nothing_used() const { REQUIRE_NOTHROW(wait_until_unused(dev)); }
 };
 
-// The @i-th user of several: round and round the nodes of this machine.
+// The device for the @i-th of several users: they use the nodes of this machine in turn.
 inline Device device_for(std::size_t i) { return Device(env().indexes[i % env().indexes.size()]); }
 
 inline lite_ioc_mmap mmap_args(std::uint64_t lh, std::uint64_t offset, std::uint64_t length,
@@ -109,7 +109,8 @@ inline std::uint64_t register_memory(const Device& dev, std::span<std::byte> mem
     return args.lh;
 }
 
-// The signal that @body got, 0 if none. For one thread at a time; @body must be safe to be left.
+// The signal that @body got, or 0. For one thread at a time; leaving @body in the middle must be
+// safe.
 inline sigjmp_buf fault_exit;
 inline volatile std::sig_atomic_t fault_expected = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Freeing LMRs that are mapped, and pages that somebody has pinned: SIGBUS, and never somebody
-// else's memory.
+// Freeing LMRs that are mapped, and pages that a process has pinned: users get SIGBUS, and never
+// see memory of another LMR.
 #include "fixture.hpp"
 
 #include <fcntl.h>
@@ -13,12 +13,8 @@ namespace {
 
 constexpr std::uint64_t kLength = 3 * kHugePage + 5 * kPage;
 
-bool all_are(std::span<const std::byte> bytes, std::byte wanted) {
-    return std::all_of(bytes.begin(), bytes.end(), [&](std::byte b) { return b == wanted; });
-}
-
-// Allocates until a node's free memory has gone round: whoever still had pages of before would be
-// seen in these. All bytes are @value.
+// Allocates until a node's free memory has been reused: a process that still had old pages would
+// show in these LMRs. All bytes are @value.
 class Refill {
   public:
     Refill(const Device& dev, std::size_t lmrs, std::uint64_t length, std::byte value)
@@ -61,7 +57,7 @@ TEST_CASE_METHOD(Mmap, "free: SIGBUS, and EFAULT for the kernel", "[free]") {
     const View reader(dev, lmr.lh(), kPage, kPage, LITE_PROT_READ);
     std::memset(view.data(), 0x5a, view.size());
     REQUIRE(reader.data()[0] == std::byte{0x5a});
-    // By somebody else, from another node.
+    // Freed by another file, at another node.
     device_for(1).free(lmr.name());
     for (const std::size_t at : {std::size_t{0}, kHugePage - 1, 2 * kHugePage, view.size() - 1}) {
         CHECK(load_signal(view.data() + at) == SIGBUS);
@@ -77,7 +73,7 @@ TEST_CASE_METHOD(Mmap, "free: SIGBUS, and EFAULT for the kernel", "[free]") {
     CHECK(errno == EFAULT);
     ::close(ends[0]);
     ::close(ends[1]);
-    // Memory is given back although the mapping is there.
+    // The memory is freed although the mapping still exists.
     check_nothing_used();
 }
 
@@ -96,7 +92,8 @@ TEST_CASE_METHOD(Mmap, "free: memory that is reused stays untouched and unseen",
                 bool wrong = false;
                 running->post();
                 std::size_t at = i * 4099;
-                // 0x11 is the LMR's, 0xff the users': anything else is somebody else's.
+                // 0x11 is the LMR's own value, 0xff the users': any other value comes from another
+                // LMR.
                 const int got = signal_of([&] {
                     for (;; at = (at + 61) % kLength) {
                         if (i % 2) {
@@ -107,7 +104,7 @@ TEST_CASE_METHOD(Mmap, "free: memory that is reused stays untouched and unseen",
                         }
                     }
                 });
-                expect(!wrong, "somebody else's memory was seen");
+                expect(!wrong, "memory of another LMR was seen");
                 expect_equal(got, SIGBUS, "the end of it");
             });
         }
@@ -125,7 +122,7 @@ TEST_CASE_METHOD(Mmap, "free: memory that is reused stays untouched and unseen",
     check_nothing_used();
 }
 
-TEST_CASE_METHOD(Mmap, "free: pages in a pipe are nobody else's before they are read", "[free]") {
+TEST_CASE_METHOD(Mmap, "free: pages in a pipe are not reused before they are read", "[free]") {
     constexpr std::size_t pages = 8;
     NamedLmr lmr(dev, kLength);
     const View view(dev, lmr.lh(), 0, kLength);

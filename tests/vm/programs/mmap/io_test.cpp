@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// System calls on mapped LMRs: buffers of read(2) and write(2), O_DIRECT, and of LITE itself.
+// System calls on mapped LMRs: as buffers of read(2) and write(2), with O_DIRECT, and for LITE
+// itself.
 #include "fixture.hpp"
 
 #include <cstdlib>
@@ -36,7 +37,7 @@ class File {
     int fd_;
 };
 
-// From one mapped LMR through a file into another one.
+// Copies one mapped LMR through a file into another one.
 void copy_through(const Device& dev, const std::string& path, int flags, std::uint64_t seed) {
     NamedLmr from(dev, kLength);
     NamedLmr to(dev, kLength);
@@ -44,7 +45,7 @@ void copy_through(const Device& dev, const std::string& path, int flags, std::ui
     const View in(dev, to.lh(), 0, kLength);
     dev.write(from.lh(), 0, make_pattern(kLength, seed));
     const File file(path, flags);
-    file.write(out.bytes());  // pages that nobody has touched
+    file.write(out.bytes());  // pages that no process has touched
     file.read(in.bytes());
     std::vector<std::byte> got(kLength);
     dev.read(to.lh(), 0, got);
@@ -60,7 +61,7 @@ TEST_CASE_METHOD(Mmap, "io: write from and read into a mapping", "[io]") {
 }
 
 TEST_CASE_METHOD(Mmap, "io: a device reads and writes the pages themselves", "[io]") {
-    // A block device of the test's, for files here know no O_DIRECT.
+    // The test provides a block device, as files here do not support O_DIRECT.
     const char* path = std::getenv("LITE_TEST_BLOCK");
     REQUIRE(path);
     REQUIRE_NOTHROW(copy_through(dev, path, O_RDWR | O_DIRECT, 2));
@@ -68,7 +69,7 @@ TEST_CASE_METHOD(Mmap, "io: a device reads and writes the pages themselves", "[i
 }
 
 TEST_CASE_METHOD(Mmap, "io: LITE's own operations on a mapping", "[io]") {
-    // Local and remote LMRs, small and large, from and to the mapping; also of itself.
+    // Local and remote LMRs, small and large, from and to the mapping; also the LMR that is mapped.
     const std::uint32_t away[] = {env().peer()};
     NamedLmr near(dev, kLength);
     NamedLmr far(dev, kLength, away);
@@ -80,13 +81,13 @@ TEST_CASE_METHOD(Mmap, "io: LITE's own operations on a mapping", "[io]") {
         dev.read(far.lh(), 0, view.bytes().first(length));
         REQUIRE_FALSE(find_mismatch(view.bytes().first(length), length));
     }
-    // Of an LMR onto itself: page faults while the LMR is at work.
+    // From and to the mapped LMR itself: page faults while the LMR is in use.
     REQUIRE(::madvise(view.data(), view.size(), MADV_DONTNEED) == 0);
     dev.read(near.lh(), 0, view.bytes().first(kPage));
     REQUIRE(::madvise(view.data(), view.size(), MADV_DONTNEED) == 0);
     dev.write(near.lh(), kPage, view.bytes().first(kPage));
     CHECK_FALSE(find_mismatch(view.bytes().subspan(kPage, kPage), kLength));
-    // Freed by the operation that would read from it.
+    // The LMR that the write would read from is freed.
     dev.free(near.lh());
     CHECK(dev(write_args(far.lh(), 0, view.data(), kPage)) == err(EFAULT));
     CHECK(dev(read_args(far.lh(), 0, view.data(), 16 * kPage)) == err(EFAULT));

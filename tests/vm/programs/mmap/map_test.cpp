@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Mapped LMRs: what may be mapped, what is seen through it, and how it behaves as a mapping.
+// Mapped LMRs: what may be mapped, what a mapping shows, and how it behaves as a mapping.
 #include "fixture.hpp"
 
 #include <atomic>
@@ -84,7 +84,7 @@ TEST_CASE_METHOD(Mmap, "map: a part, at an offset", "[map]") {
     CHECK_FALSE(find_mismatch(at_once.bytes(), 3, 2 * kPage));
 }
 
-TEST_CASE_METHOD(Mmap, "map: what is refused", "[map]") {
+TEST_CASE_METHOD(Mmap, "map: refused mappings", "[map]") {
     NamedLmr lmr(dev, 8 * kPage + 10, {}, 0644);
     const auto lh = lmr.lh();
     const auto refused = [&](const lite_ioc_mmap& args) { return try_mmap(dev, args); };
@@ -113,7 +113,7 @@ TEST_CASE_METHOD(Mmap, "map: what is refused", "[map]") {
     const auto writer = dev.map(lmr.name(), LITE_RIGHT_WRITE);
     CHECK(refused(mmap_args(writer, 0, kPage)) == err(EACCES));
 
-    // Nowhere to put it: the mapping is undone.
+    // The result cannot be stored, so the mapping is undone.
     auto* readonly = static_cast<lite_ioc_mmap*>(
         ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     *readonly = mmap_args(lh, 0, kPage);
@@ -124,12 +124,12 @@ TEST_CASE_METHOD(Mmap, "map: what is refused", "[map]") {
     check_nothing_used();
 }
 
-TEST_CASE_METHOD(Mmap, "map: only what is here", "[map]") {
+TEST_CASE_METHOD(Mmap, "map: only memory at this node", "[map]") {
     const std::uint32_t nodes[] = {env().peer(), env().self};
     NamedLmr away(dev, 4 * kPage, std::span(nodes, 1));
     CHECK(try_mmap(dev, mmap_args(away.lh(), 0, kPage)) == err(EREMOTE));
 
-    // The second half is here; its home is not.
+    // The second half is at this node; the home is not.
     NamedLmr spread(dev, 64 * kPage, nodes);
     dev.write(spread.lh(), 0, make_pattern(64 * kPage, 4));
     CHECK(try_mmap(dev, mmap_args(spread.lh(), 0, 64 * kPage)) == err(EREMOTE));
@@ -144,7 +144,7 @@ TEST_CASE_METHOD(Mmap, "map: only what is here", "[map]") {
     CHECK(load_signal(half.data()) == SIGBUS);
 }
 
-TEST_CASE_METHOD(Mmap, "map: mprotect gives no more than was asked for", "[map]") {
+TEST_CASE_METHOD(Mmap, "map: mprotect gives no more than was requested", "[map]") {
     NamedLmr lmr(dev, 4 * kPage, {}, 0644);
     const auto reader = dev.map(lmr.name(), LITE_RIGHT_READ);
     const View view(dev, reader, 0, 4 * kPage, LITE_PROT_READ);
@@ -153,12 +153,12 @@ TEST_CASE_METHOD(Mmap, "map: mprotect gives no more than was asked for", "[map]"
     CHECK(errno == EACCES);
     CHECK(::mprotect(view.data(), kPage, PROT_READ | PROT_EXEC) == -1);
 
-    // Not even where the handle could have had more.
+    // Not even if the handle would allow more.
     const View less(dev, lmr.lh(), 0, 4 * kPage, LITE_PROT_READ);
     CHECK(::mprotect(less.data(), kPage, PROT_READ | PROT_WRITE) == -1);
     CHECK(errno == EACCES);
 
-    // Within that it does.
+    // Within the requested protection it works.
     const View own(dev, lmr.lh(), 0, 4 * kPage);
     REQUIRE(::mprotect(own.data(), 4 * kPage, PROT_READ) == 0);
     CHECK(load_signal(own.data()) == 0);
@@ -174,12 +174,12 @@ TEST_CASE_METHOD(Mmap, "map: mprotect gives no more than was asked for", "[map]"
     CHECK(load_signal(own.data()) == 0);
 }
 
-TEST_CASE_METHOD(Mmap, "map: in pieces, moved, forgotten, not grown", "[map]") {
+TEST_CASE_METHOD(Mmap, "map: unmapped in part, moved, advised, not grown", "[map]") {
     NamedLmr lmr(dev, 16 * kPage);
     dev.write(lmr.lh(), 0, make_pattern(16 * kPage, 6));
     View view(dev, lmr.lh(), 0, 16 * kPage);
     CHECK_FALSE(find_mismatch(view.bytes(), 6));
-    // A hole, and the part behind it elsewhere.
+    // A hole, and the part behind it is moved.
     REQUIRE(::munmap(view.data() + 4 * kPage, 2 * kPage) == 0);
     void* moved = ::mremap(view.data() + 8 * kPage, 4 * kPage, 4 * kPage, MREMAP_MAYMOVE);
     REQUIRE(moved != MAP_FAILED);
@@ -192,7 +192,7 @@ TEST_CASE_METHOD(Mmap, "map: in pieces, moved, forgotten, not grown", "[map]") {
     CHECK_FALSE(find_mismatch(there, 6, 8 * kPage));
     CHECK(::mremap(moved, 4 * kPage, 8 * kPage, MREMAP_MAYMOVE) == MAP_FAILED);
     CHECK(::mremap(moved, 0, 4 * kPage, MREMAP_MAYMOVE) == MAP_FAILED);
-    // None of these may do harm, whatever they say.
+    // None of these may do harm, whatever they return.
     for (const int advice : {MADV_WILLNEED, MADV_SEQUENTIAL, MADV_COLD, MADV_PAGEOUT, MADV_HUGEPAGE,
                              MADV_REMOVE, MADV_DONTDUMP, MADV_MERGEABLE})
         (void)::madvise(moved, 4 * kPage, advice);
@@ -205,14 +205,14 @@ TEST_CASE_METHOD(Mmap, "map: in pieces, moved, forgotten, not grown", "[map]") {
     ::munmap(moved, 4 * kPage);
 }
 
-TEST_CASE_METHOD(Mmap, "map: children have it too, and their ends are their own", "[map]") {
+TEST_CASE_METHOD(Mmap, "map: children inherit it", "[map]") {
     NamedLmr lmr(dev, 4 * kHugePage);
     const View view(dev, lmr.lh(), 0, 4 * kHugePage);
     view.word(0) = 1;
     in_child([&] {
         expect_equal(view.word(0), 1U, "what the parent stored");
         view.word(8) = 2;
-        view.word(3 * kHugePage) = 3;  // nobody has touched that page
+        view.word(3 * kHugePage) = 3;  // a page that no process has touched
     });
     CHECK(view.word(8) == 2);
     CHECK(view.word(3 * kHugePage) == 3);
@@ -261,7 +261,7 @@ TEST_CASE_METHOD(Mmap, "map: many threads, many mappings of one LMR", "[map]") {
                 const std::uint64_t value = t << 32 | round;
                 __atomic_store_n(reinterpret_cast<std::uint64_t*>(own.data() + at % kPage), value,
                                  __ATOMIC_RELAXED);
-                // Another thread may have been there since; something was.
+                // Another thread may have stored there since, so only check for any store.
                 expect(shared.word(at) != 0 || value == 0, "a store through another mapping");
             }
         });
@@ -269,7 +269,7 @@ TEST_CASE_METHOD(Mmap, "map: many threads, many mappings of one LMR", "[map]") {
     REQUIRE_NOTHROW(threads.join());
 }
 
-TEST_CASE_METHOD(Mmap, "map: another process reads and writes it by ptrace's ways", "[map]") {
+TEST_CASE_METHOD(Mmap, "map: another process reads and writes it as ptrace does", "[map]") {
     NamedLmr lmr(dev, 2 * kPage);
     const View view(dev, lmr.lh(), 0, 2 * kPage);
     fill_pattern(view.bytes(), 9);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory of a process as an LMR: what may be registered, that it is the same memory, that it is
-// accounted, and when it ends.
+// Memory of a process as an LMR: which memory may be registered, that it is the same memory, that
+// it is accounted, and when it ends.
 #include "fixture.hpp"
 
 #include <array>
@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kLength = kHugePage + 7 * kPage;
 constexpr Identity kAlice{1000, 1000};
 
-// Kilobytes that this process has pinned, as /proc tells it.
+// Kilobytes that this process has pinned, according to /proc.
 std::size_t pinned_kb() {
     std::ifstream status("/proc/self/status");
     std::string word;
@@ -42,7 +42,7 @@ void limit_memlock(std::size_t bytes) {
     expect_equal(::setrlimit(RLIMIT_MEMLOCK, &limit), 0, "setrlimit");
 }
 
-// The LMR's bytes and the memory's are the same ones, for this node and for another.
+// The LMR and the memory are the same bytes, for this node and for another one.
 void check_same(const Device& dev, std::uint64_t lh, const std::string& name,
                 std::span<std::byte> memory) {
     const Device other = device_for(1);
@@ -76,7 +76,7 @@ TEST_CASE_METHOD(Mmap, "register: anonymous memory, by name", "[register]") {
     CHECK(info.length == kLength);
     CHECK(info.home == env().self);
     CHECK(info.mode == 0640);
-    CHECK(dev.query().mem_used == used);  // it is not the node's
+    CHECK(dev.query().mem_used == used);  // it does not count as the node's
     CHECK(pinned_kb() == kLength / 1024);
     REQUIRE_NOTHROW(check_same(dev, lh, name, memory.bytes()));
     auto again = register_args(name, memory.data(), kPage);
@@ -89,12 +89,12 @@ TEST_CASE_METHOD(Mmap, "register: anonymous memory, by name", "[register]") {
     check_nothing_used();
 }
 
-TEST_CASE_METHOD(Mmap, "register: memory of every kind that may be", "[register]") {
+TEST_CASE_METHOD(Mmap, "register: memory of every kind that is allowed", "[register]") {
     const auto kind = GENERATE(as<std::string>{}, "anonymous", "shared", "memfd", "thp", "touched");
     INFO(kind);
     const int fd = ::memfd_create("registered", 0);
     REQUIRE(fd >= 0);
-    // Several huge pages side by side: local copies go across their seams.
+    // Several adjacent huge pages: local copies cross their seams.
     constexpr std::size_t size = 4 * kHugePage;
     REQUIRE(::ftruncate(fd, size) == 0);
     void* at = ::mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE,
@@ -111,7 +111,7 @@ TEST_CASE_METHOD(Mmap, "register: memory of every kind that may be", "[register]
         REQUIRE(::mmap(aligned, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
                 aligned);
     if (kind == "touched") {
-        // Read only so far: the zero page must not become the LMR's.
+        // Only read so far: the zero page must not become part of the LMR.
         for (std::size_t i = 0; i < size; i += kPage)
             REQUIRE(aligned[i] == std::byte{});
     }
@@ -126,7 +126,7 @@ TEST_CASE_METHOD(Mmap, "register: memory of every kind that may be", "[register]
     check_nothing_used();
 }
 
-TEST_CASE_METHOD(Mmap, "register: what is refused", "[register]") {
+TEST_CASE_METHOD(Mmap, "register: refused memory", "[register]") {
     Mapping memory(16 * kPage);
     CHECK(try_register(dev, memory.data() + 1, kPage) == err(EINVAL));
     CHECK(try_register(dev, memory.data(), kPage + 1) == err(EINVAL));
@@ -153,7 +153,7 @@ TEST_CASE_METHOD(Mmap, "register: what is refused", "[register]") {
     CHECK(try_register(dev, memory.data() + 8 * kPage, 8 * kPage) == err(EFAULT));
     CHECK(pinned_kb() == 0);
 
-    // Of a file in a file system.
+    // A file in a file system.
     const char* dir = std::getenv("LITE_TEST_FILES");
     REQUIRE(dir);
     const std::string path = std::string(dir) + "/" + unique_name("file");
@@ -165,7 +165,7 @@ TEST_CASE_METHOD(Mmap, "register: what is refused", "[register]") {
         std::memset(file.data(), 1, file.size());
         const Errno e = try_register(dev, file.data(), 4 * kPage);
         CHECK((e == err(EOPNOTSUPP) || e == err(EFAULT)));
-        // A private copy is not the file's.
+        // A private copy does not belong to the file.
         const Mapping copy(4 * kPage, fd, MAP_PRIVATE);
         CHECK(try_register(dev, copy.data(), 4 * kPage) == ok);
     }
@@ -173,7 +173,7 @@ TEST_CASE_METHOD(Mmap, "register: what is refused", "[register]") {
     ::unlink(path.c_str());
     CHECK(pinned_kb() == 4 * kPage / 1024);
 
-    // Nowhere to say what was made: it is unmade.
+    // The result cannot be stored, so the LMR is freed again.
     auto* readonly = static_cast<lite_ioc_register*>(
         ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     *readonly = register_args({}, memory.data(), kPage);
@@ -184,7 +184,7 @@ TEST_CASE_METHOD(Mmap, "register: what is refused", "[register]") {
 }
 
 TEST_CASE_METHOD(Mmap, "register: RLIMIT_MEMLOCK", "[register]") {
-    // Root may lock what it likes, others what their limit says, all in all.
+    // Root may lock any amount, other users as much as their limit allows in total.
     REQUIRE_NOTHROW(in_child([&] {
         limit_memlock(4 * kPage);
         const Device own(env().indexes.front());
@@ -229,14 +229,14 @@ TEST_CASE_METHOD(Mmap, "register: RLIMIT_MEMLOCK is the user's, however many pro
     check_nothing_used();
 }
 
-TEST_CASE_METHOD(Mmap, "register: not what belongs to an LMR", "[register]") {
+TEST_CASE_METHOD(Mmap, "register: memory of an LMR is refused", "[register]") {
     NamedLmr lmr(dev, kLength);
     dev.write(lmr.lh(), 0, make_pattern(kLength, 9));
     View view(dev, lmr.lh(), 0, kLength);
     CHECK(try_register(dev, view.data(), kPage) == err(EOPNOTSUPP));
     REQUIRE(load_signal(view.data()) == 0);
     CHECK(try_register(dev, view.data(), kLength) == err(EOPNOTSUPP));
-    // Beside memory that may be registered, and whatever the process does meanwhile.
+    // Beside memory that may be registered, and whatever another thread does meanwhile.
     Mapping memory(2 * kPage);
     std::atomic<bool> over{false};
     Threads threads;
@@ -283,7 +283,7 @@ TEST_CASE_METHOD(Mmap, "register: it ends with the file, named or not", "[regist
     REQUIRE_NOTHROW(wait_until("the pages to be given back", [] { return pinned_kb() == 0; }));
     CHECK(dev(map_args(name, LITE_RIGHT_READ)) == err(ENOENT));
 
-    // With the process, however it ends.
+    // It ends with the process, however that ends.
     Shared<Signal> registered;
     Child child([&] {
         const Device own(env().indexes.front());
@@ -329,7 +329,7 @@ TEST_CASE_METHOD(Mmap, "register: the LMR keeps its pages, whatever the process 
     other.read(elsewhere, 0, got);
     CHECK_FALSE(find_mismatch(got, 6));
 
-    // What is unmapped stays in the LMR, and what comes there instead is none of it.
+    // Unmapped pages stay in the LMR, and pages that are mapped in their place do not belong to it.
     memory.cut(0, 4 * kPage);
     memory.replace(0, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
     std::memset(memory.data(), 0xee, 2 * kPage);
@@ -343,7 +343,7 @@ TEST_CASE_METHOD(Mmap, "register: the LMR keeps its pages, whatever the process 
     dev.free(lh);
 }
 
-TEST_CASE_METHOD(Mmap, "register: it can be called otherwise, but is what it is", "[register]") {
+TEST_CASE_METHOD(Mmap, "register: it can be renamed, but not moved or resized", "[register]") {
     Mapping memory(8 * kPage);
     const auto name = unique_name("is");
     const auto lh = register_memory(dev, memory.bytes(), name, 0600);
@@ -356,7 +356,7 @@ TEST_CASE_METHOD(Mmap, "register: it can be called otherwise, but is what it is"
     CHECK(dev(move_args(lh, env().peer())) == err(EOPNOTSUPP));
     CHECK(other(move_args(name, env().peer(), kPage, kPage)) == err(EOPNOTSUPP));
     CHECK(other(move_args(name, env().self)) == err(EOPNOTSUPP));
-    // None of this has changed anything.
+    // None of these calls has changed anything.
     fill_pattern(memory.bytes(), 12);
     std::vector<std::byte> got(8 * kPage);
     const auto renamed = unique_name("called");
@@ -364,7 +364,7 @@ TEST_CASE_METHOD(Mmap, "register: it can be called otherwise, but is what it is"
     const auto elsewhere = other.map(renamed, kUse);
     other.read(elsewhere, 0, got);
     CHECK_FALSE(find_mismatch(got, 12));
-    // Rights come and go as with others.
+    // Rights are granted and revoked as with other LMRs.
     const auto as_alice = [&] {
         Shared<std::atomic<int>> result;
         as_user(kAlice, [&] { *result = other(map_args(renamed, LITE_RIGHT_READ)).value; });
@@ -402,7 +402,7 @@ TEST_CASE_METHOD(Mmap, "register: the same memory twice", "[register]") {
 }
 
 TEST_CASE_METHOD(Mmap, "register: freed while others write to it", "[register]") {
-    // What was registered is ordinary memory of the process when free has returned.
+    // Registered memory is ordinary memory of the process again when the free has returned.
     const std::size_t rounds = env().scaled(12, 2);
     for (std::size_t round = 0; round < rounds; ++round) {
         Mapping memory(kLength);

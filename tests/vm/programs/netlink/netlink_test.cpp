@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The administration interface against malformed messages and callers without the right. Runs on a
-// node of a cluster and changes nothing there: every command here is refused, or only asks.
+// The administration interface against malformed messages and callers without the required
+// capability. Runs on a node of a cluster and changes nothing there: every command here is refused,
+// or only queries.
 #include "../common/catch.hpp"
 #include "../common/env.hpp"
 #include "../common/genl.hpp"
@@ -35,15 +36,15 @@ struct Netlink {
 
     std::uint32_t index() const { return env().indexes.front(); }
 
-    // START on an address of this machine but without an RDMA device: refused in any case, for its
-    // own reason if all else is well. So a bad attribute shows as a different error.
+    // START with an address of this machine that has no RDMA device: refused in any case, and with
+    // that error if all else is right. So a bad attribute shows as a different error.
     static GenlRequest start() {
         auto request = bare_start();
         request.put(LITE_A_ADDR, kLoopback).put_value(LITE_A_PORT, kFreePort);
         return request;
     }
 
-    // Only with what every START must have.
+    // Only with the attributes that every START must have.
     static GenlRequest bare_start() {
         GenlRequest request(LITE_CMD_NODE_START);
         request.put(LITE_A_SECRET, std::as_bytes(std::span("secret", 6)));
@@ -70,7 +71,7 @@ TEST_CASE_METHOD(Netlink, "netlink: changes need CAP_NET_ADMIN", "[netlink]") {
     }
 }
 
-TEST_CASE_METHOD(Netlink, "netlink: START needs CAP_SYS_RAWIO, for it opens all memory",
+TEST_CASE_METHOD(Netlink, "netlink: START needs CAP_SYS_RAWIO, as it opens all memory",
                  "[netlink]") {
     const auto without = [](std::uint32_t capability) {
         __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
@@ -90,9 +91,9 @@ TEST_CASE_METHOD(Netlink, "netlink: START needs CAP_SYS_RAWIO, for it opens all 
         without(CAP_SYS_RAWIO);
         GenlSocket own;
         expect_refused(own);
-        // Nor does a socket of somebody who has it help.
+        // A socket of a process with the capability does not help either.
         expect_refused(socket);
-        // All else that changes something is CAP_NET_ADMIN's.
+        // For all other changes CAP_NET_ADMIN is enough.
         GenlRequest stop(LITE_CMD_NODE_STOP);
         expect_equal(own.ask(stop.put_value(LITE_A_INDEX, kNoSuchIndex)).error, err(ENODEV),
                      "STOP");
@@ -100,21 +101,20 @@ TEST_CASE_METHOD(Netlink, "netlink: START needs CAP_SYS_RAWIO, for it opens all 
     CHECK(socket.ask(start()).error != err(EPERM));
 }
 
-TEST_CASE_METHOD(Netlink, "netlink: START wants a secret, or to be told that there is none",
-                 "[netlink]") {
+TEST_CASE_METHOD(Netlink, "netlink: START needs a secret, or INSECURE", "[netlink]") {
     GenlRequest neither(LITE_CMD_NODE_START);
     neither.put(LITE_A_ADDR, kLoopback).put_value(LITE_A_PORT, kFreePort);
     const auto missing = socket.ask(neither);
     CHECK(missing.error == err(ENOKEY));
     CHECK(missing.text.find("secret") != std::string::npos);
-    // It goes on to the address, which has no RDMA device.
+    // The command goes on to the address, which has no RDMA device.
     const auto refused = socket.ask(start()).error;
     CHECK(socket.ask(neither.put(LITE_A_INSECURE, {})).error == refused);
     CHECK(refused != err(ENOKEY));
     CHECK(socket.ask(start().put(LITE_A_INSECURE, {})).error == err(EINVAL));
 }
 
-TEST_CASE_METHOD(Netlink, "netlink: everybody may ask", "[netlink]") {
+TEST_CASE_METHOD(Netlink, "netlink: all users may query", "[netlink]") {
     CHECK_NOTHROW(as_user({1000, 1000}, [&] {
         GenlSocket own;
         for (const std::uint8_t command :
@@ -129,7 +129,7 @@ TEST_CASE_METHOD(Netlink, "netlink: everybody may ask", "[netlink]") {
     }));
 }
 
-TEST_CASE_METHOD(Netlink, "netlink: a node tells what it was started with, but never the secret",
+TEST_CASE_METHOD(Netlink, "netlink: a node reports its options, but never the secret",
                  "[netlink]") {
     const auto answer = socket.ask(GenlRequest(LITE_CMD_NODE_GET).put_value(LITE_A_INDEX, index()));
     REQUIRE(answer.error == ok);
@@ -244,7 +244,7 @@ TEST_CASE_METHOD(Netlink, "netlink: values out of range are refused", "[netlink]
     CHECK(refused(start().put_value(LITE_A_HANDLE_LIMIT, std::uint32_t{0})));
 }
 
-TEST_CASE_METHOD(Netlink, "netlink: a device name that does not end is refused", "[netlink]") {
+TEST_CASE_METHOD(Netlink, "netlink: a device name without an end is refused", "[netlink]") {
     auto request = start();
     request.put(LITE_A_DEV, std::vector<std::byte>(300, std::byte{'x'}));
     const auto e = socket.ask(request).error;
@@ -299,8 +299,8 @@ TEST_CASE_METHOD(Netlink, "netlink: attributes cut off or nested in nonsense are
     CHECK(nodes() == before);
 }
 
-TEST_CASE_METHOD(Netlink, "netlink: joining what is not there fails in time", "[netlink]") {
-    // This node has peers, which alone forbids it.
+TEST_CASE_METHOD(Netlink, "netlink: joining an absent node fails in time", "[netlink]") {
+    // This node has peers, which alone forbids the join.
     GenlRequest request(LITE_CMD_NODE_JOIN);
     request.put_value(LITE_A_INDEX, index())
         .put(LITE_A_ADDR, kLoopback)
@@ -308,7 +308,7 @@ TEST_CASE_METHOD(Netlink, "netlink: joining what is not there fails in time", "[
     CHECK(socket.ask(request).error == err(EBUSY));
 }
 
-// On a node of its own, which it stops: LITE_TEST_ABSENT is an address that never answers.
+// On a node of its own, which the test stops. LITE_TEST_ABSENT is an address that never answers.
 TEST_CASE_METHOD(Netlink, "netlink: JOIN is only begun, and ends at the latest with the node",
                  "[.join]") {
     std::array<std::byte, 4> absent{};
@@ -321,12 +321,13 @@ TEST_CASE_METHOD(Netlink, "netlink: JOIN is only begun, and ends at the latest w
     REQUIRE(begun.error == ok);
     const auto number = begun.value<std::uint32_t>(LITE_A_JOIN);
     REQUIRE(number.value_or(0) > 0);
-    // The answer was here before the attempt had ended, which takes an hour.
+    // The answer came before the attempt has ended, which takes an hour.
     const auto node = socket.ask(GenlRequest(LITE_CMD_NODE_GET).put_value(LITE_A_INDEX, index()));
     CHECK(node.value<std::uint8_t>(LITE_A_STATE) == LITE_NODE_JOINING);
     CHECK(node.value<std::uint32_t>(LITE_A_JOIN) == number);
     CHECK_FALSE(node.find(LITE_A_JOIN_ERROR));
-    // One at a time; and who waits for it in the library learns that the node is gone.
+    // Only one join at a time; and a caller that waits for it in the library learns that the node
+    // is gone.
     CHECK(socket.ask(join).error == err(EBUSY));
     CHECK(socket.ask(GenlRequest(LITE_CMD_NODE_LEAVE).put_value(LITE_A_INDEX, index())).error ==
           err(EBUSY));
@@ -337,7 +338,7 @@ TEST_CASE_METHOD(Netlink, "netlink: JOIN is only begun, and ends at the latest w
     });
 }
 
-// On a node alone; LITE_TEST_MEMBER is the address of another one.
+// On a node alone in its cluster; LITE_TEST_MEMBER is the address of another node.
 TEST_CASE_METHOD(Netlink, "liblite joins, lists the members, and leaves", "[.join]") {
     const int node = static_cast<int>(index());
     const std::string address = std::getenv("LITE_TEST_MEMBER");

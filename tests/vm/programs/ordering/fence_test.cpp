@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fences: what they refuse, what they order in a vector, and that a processor which sees what was
-// written after one sees what was written before.
+// Fences: which ones are refused, and what they order in a vector. A processor that sees data
+// written after a fence must see the data written before it.
 #include "../data/fixture.hpp"
 
 #include <lite/async.hpp>
@@ -56,16 +56,17 @@ TEST_CASE_METHOD(DataEverywhere, "fence: needs an LMR, or none, and no right", "
     CHECK(lite_fence(node.get(), freed.handle()) == -EIDRM);
 }
 
-TEST_CASE_METHOD(DataEverywhere, "fence: in a vector it parts what is before from what is behind",
+TEST_CASE_METHOD(DataEverywhere, "fence: in a vector it separates what is before and behind",
                  "[fence]") {
     INFO(where.label);
     auto region = node.alloc({.length = kLength, .nodes = where.nodes});
-    // Large and small, near and far: of all kinds of operations that a vector carries out apart.
+    // Large and small operations, near and far: all kinds that a vector carries out in different
+    // ways.
     const auto large = make_pattern(40 * kPage, 7);
     std::vector<std::byte> seen(large.size());
     const std::uint64_t word = kLength - 8;
     std::vector<lite_op> ops;
-    // More than are under way at a time, with fences at all places among them.
+    // More operations than may be in flight at a time, with fences at all places among them.
     for (std::uint64_t i = 0; i < 50; ++i) {
         ops.push_back(lite::op::fetch_add(region, word, 1));
         ops.push_back(lite::op::fence(region));
@@ -86,11 +87,11 @@ TEST_CASE_METHOD(DataEverywhere, "fence: in a vector it parts what is before fro
     CHECK(seen == large);
 }
 
-TEST_CASE_METHOD(DataEverywhere, "fence: nothing is tried behind one that something failed before",
+TEST_CASE_METHOD(DataEverywhere, "fence: after a failure before it nothing behind it is tried",
                  "[fence]") {
     INFO(where.label);
     auto region = node.alloc({.length = kLength, .nodes = where.nodes});
-    // The one that fails is among those under way at the same time as the fence, or long before.
+    // The failing operation is in flight at the same time as the fence, or has failed long before.
     const std::size_t between = GENERATE(as<std::size_t>{}, 0, 3, 200);
     std::vector<lite_op> ops{lite::op::fetch_add(region, kLength, 1)};
     for (std::size_t i = 0; i < between; ++i)
@@ -131,9 +132,9 @@ TEST_CASE_METHOD(DataEverywhere, "fence: as a command of io_uring", "[fence]") {
     CHECK_THROWS_AS(ex.run(ex.fence(lite::lmr(lite_lh_t{12345}))), lite::error);
 }
 
-TEST_CASE_METHOD(Data, "fence: who sees what was written after it sees what was before",
+TEST_CASE_METHOD(Data, "fence: a reader of data written after it sees the data before it",
                  "[fence]") {
-    // Read by this node's processor, written by another node's device.
+    // This node's processor reads, and another node's device writes.
     NamedLmr lmr(dev, kLength);
     auto here = node.map(lmr.name(), kAccess);
     const auto view = here.mmap(0, kLength);
@@ -142,7 +143,7 @@ TEST_CASE_METHOD(Data, "fence: who sees what was written after it sees what was 
             .load(std::memory_order_acquire);
     };
     const std::uint64_t rounds = env().scaled(300, 20);
-    constexpr std::uint64_t kWriters = 3;  // each on whichever processor, and so queue pair
+    constexpr std::uint64_t kWriters = 3;  // each on any processor, and so on any queue pair
     Child writer([&] {
         lite::context other(other_index());
         std::atomic<std::uint64_t> written{0};
@@ -172,7 +173,7 @@ TEST_CASE_METHOD(Data, "fence: who sees what was written after it sees what was 
     writer.join();
 }
 
-// One, of which the caller counts what it costs.
+// A single fence; the calling test counts what it posts.
 TEST_CASE_METHOD(Data, "fence: of an LMR at two other nodes", "[once]") {
     const auto& others = env().remote;
     REQUIRE(others.size() >= 2);

@@ -29,7 +29,7 @@ TEST_CASE_METHOD(RpcFixture, "async: many at once, answered in any order", "[rpc
     lite_rpc_result result{};
     CHECK(lite_rpc_collect(client, nullptr, 0, -1, &result) == -ENOENT);
     std::thread served([&] {
-        // From the last to the first, in groups of four.
+        // Answered from the last to the first, in groups of four.
         Bytes buffer(16384);
         std::vector<std::pair<std::uint64_t, Bytes>> held;
         for (std::uint64_t i = 0; i < count; i++) {
@@ -80,7 +80,8 @@ TEST_CASE_METHOD(RpcFixture, "async: time-outs, servers that go, files that are 
     Context other(where.server);
     const auto function = enroll(other, params_of());
     lite_rpc_result result{};
-    // So long that all have begun before the first one is over, on slow kernels, too.
+    // Time-outs are long enough for all calls to begin before the first one times out, on slow
+    // kernels, too.
     const int unit = 15 * env().slowness;
     for (std::uint64_t i = 0; i < 10; i++)
         REQUIRE(lite_rpc_start(client, node, function, "x", 1, 100,
@@ -96,7 +97,7 @@ TEST_CASE_METHOD(RpcFixture, "async: time-outs, servers that go, files that are 
 
     for (std::uint64_t i = 0; i < 5; i++)
         REQUIRE(lite_rpc_start(client, node, function, "y", 1, 100, patience_ms(), i) == 0);
-    // Not one of those that timed out: they may be in the queue yet.
+    // Takes a request of the last five calls. Those that timed out may still be in the queue.
     std::byte byte{};
     lite_rpc_request request{};
     do {
@@ -152,7 +153,7 @@ TEST_CASE_METHOD(RpcFixture, "messages: in their order, none lost, none twice", 
     CHECK(lite_rpc_recv(server, 0, buffer.data(), buffer.size(), 0, &request) == -EAGAIN);
 }
 
-TEST_CASE_METHOD(RpcFixture, "messages: a server that does not take them slows who sends",
+TEST_CASE_METHOD(RpcFixture, "messages: a server that does not take them slows the sender",
                  "[rpc]") {
     INFO(where.label);
     const auto function = enroll(server, params_of(100));
@@ -177,7 +178,7 @@ TEST_CASE_METHOD(RpcFixture, "messages: a server that does not take them slows w
     CHECK(ready(server, patience_ms()) & POLLIN);
 }
 
-TEST_CASE_METHOD(RpcFixture, "messages: servers that do not take them slow nobody else", "[rpc]") {
+TEST_CASE_METHOD(RpcFixture, "messages: servers that do not take them slow no others", "[rpc]") {
     INFO(where.label);
     const auto quick = enroll(server, params_of(100));
     Threads servers;
@@ -205,7 +206,7 @@ TEST_CASE_METHOD(RpcFixture, "messages: servers that do not take them slow nobod
     servers.join();
 }
 
-TEST_CASE_METHOD(RpcFixture, "poll: who waits is woken, by requests and by results", "[rpc]") {
+TEST_CASE_METHOD(RpcFixture, "poll: waiters are woken, by requests and by results", "[rpc]") {
     INFO(where.label);
     const auto function = enroll(server, params_of(100));
     std::byte buffer{};
@@ -239,7 +240,7 @@ long sleeps() {
 
 }  // namespace
 
-TEST_CASE_METHOD(RpcFixture, "async: a reply wakes one of those who collect", "[rpc]") {
+TEST_CASE_METHOD(RpcFixture, "async: a reply wakes one of the collectors", "[rpc]") {
     INFO(where.label);
     const auto function = enroll(server, params_of(100));
     const std::uint64_t count = env().scaled(200);
@@ -250,7 +251,7 @@ TEST_CASE_METHOD(RpcFixture, "async: a reply wakes one of those who collect", "[
     const auto begin = [&] {
         REQUIRE(lite_rpc_start(client, node, function, "x", 1, 0, patience_ms(), 0) == 0);
     };
-    // One more call than is answered, so that there always is something to wait for.
+    // One call more than the answers, so that collectors always have something to wait for.
     begin();
     for (int i = 0; i < crowd; i++) {
         collectors.start([&] {
@@ -278,7 +279,7 @@ TEST_CASE_METHOD(RpcFixture, "async: a reply wakes one of those who collect", "[
     const long slept = sleeps() - before;
     INFO(slept << " sleeps for " << count << " replies and " << crowd << " collectors");
     CHECK(slept < static_cast<long>(count) * crowd / 5);
-    // With the last call all of them end.
+    // All collectors end with the last call.
     answer();
     collectors.join();
     CHECK(collected == count + 1);

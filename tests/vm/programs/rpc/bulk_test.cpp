@@ -29,7 +29,7 @@ Bytes longer(std::uint32_t size) {
     return request;
 }
 
-// Memory that no page is behind yet.
+// Memory without pages so far.
 class Fresh {
   public:
     explicit Fresh(std::size_t size)
@@ -64,7 +64,7 @@ TEST_CASE_METHOD(RpcFixture, "bulk: requests and replies of all sizes", "[bulk]"
         REQUIRE(call(function, request, &reply, size, -1, &status) == success);
         CHECK(reply == answer_to(request));
         CHECK(status == size);
-        // With more room than is used.
+        // With more room than the reply uses.
         REQUIRE(call(function, request, &reply, max) == success);
         CHECK(reply == answer_to(request));
     }
@@ -78,7 +78,7 @@ TEST_CASE_METHOD(RpcFixture, "bulk: only one of the two is long", "[bulk]") {
     params = params_of(100);
     params.max_request = max;
     const auto says_little = enroll(server, params);
-    // As much as can be in the record, and a list.
+    // The longest request that fits into the record, and a reply by reference.
     params = params_of(inline_max);
     params.max_reply = max;
     const auto both = enroll(server, params);
@@ -108,7 +108,7 @@ TEST_CASE_METHOD(RpcFixture, "bulk: only one of the two is long", "[bulk]") {
     CHECK(call(says_little, Bytes(max + 1), nullptr) == failed(E2BIG));
 }
 
-TEST_CASE_METHOD(RpcFixture, "bulk: memory that is not there, or not yet", "[bulk]") {
+TEST_CASE_METHOD(RpcFixture, "bulk: memory that is not mapped, or not yet present", "[bulk]") {
     INFO(where.label);
     const auto function = enroll(server, params_of(max));
     const auto data = request_of(Wish::echo, max, 3);
@@ -129,7 +129,7 @@ TEST_CASE_METHOD(RpcFixture, "bulk: memory that is not there, or not yet", "[bul
     CHECK(lite_rpc_reply(server, request.token, 0, nullptr, max) == -EFAULT);
     CHECK(lite_rpc_reply(server, request.token, 0, taken.data(), max + 1) == -E2BIG);
     CHECK(lite_rpc_reply(server, request.token + 1, 0, taken.data(), max) == -ENOENT);
-    // Of memory that nobody has touched.
+    // From memory that no process has touched.
     const Fresh zeroes(max);
     CHECK(lite_rpc_reply(server, request.token, 0, zeroes.data(), max) == 0);
     CHECK(lite_rpc_reply(server, request.token, 0, zeroes.data(), max) == -ENOENT);
@@ -140,14 +140,14 @@ TEST_CASE_METHOD(RpcFixture, "bulk: memory that is not there, or not yet", "[bul
                         LITE_TIMEOUT_DEFAULT, nullptr) == -EFAULT);
     CHECK(lite_rpc_recv(server, 0, taken.data(), max, 0, &request) == -EAGAIN);
 
-    // A reply for memory that is not there is lost.
+    // A reply to an invalid address is lost.
     const Serving serving(server, max);
     CHECK(lite_rpc_call(client, node, function, data.data(), max, nullptr, max, nullptr,
                         LITE_TIMEOUT_DEFAULT, nullptr) == -EFAULT);
     CHECK(call(function, data, nullptr, max) == success);
 }
 
-TEST_CASE_METHOD(RpcFixture, "bulk: a reply that was not given changes nothing", "[bulk]") {
+TEST_CASE_METHOD(RpcFixture, "bulk: a failed reply changes nothing", "[bulk]") {
     INFO(where.label);
     const auto function = enroll(server, params_of(max));
     const Bytes wanted(inline_max, std::byte{0x5a});
@@ -158,7 +158,7 @@ TEST_CASE_METHOD(RpcFixture, "bulk: a reply that was not given changes nothing",
     lite_rpc_request request{};
     Bytes buffer(100);
     REQUIRE(lite_rpc_recv(server, 0, buffer.data(), buffer.size(), patience_ms(), &request) == 0);
-    // Of a short reply, which goes to where it is said where a long one goes, only half is there.
+    // A short reply to a call with room for a long one, from a buffer with an invalid second half.
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     const Fresh pages(2 * page);
     REQUIRE(::mprotect(pages.data() + page, page, PROT_NONE) == 0);
@@ -177,7 +177,8 @@ TEST_CASE_METHOD(RpcFixture, "bulk: a time-out, and the late reply", "[bulk]") {
     const Bytes long_request(1 << 20);
     const int limit = 150 * env().slowness;
     for (int i = 0; i < 5; i++) {
-        // Taken, and answered when its caller has gone: call() looks at its buffer afterwards.
+        // The request is taken, and answered after its caller has gone: call() checks its buffer
+        // afterwards.
         std::thread caller([&] {
             expect_equal(call(function, long_request, nullptr, max, limit).value, -ETIMEDOUT,
                          "call");
@@ -193,7 +194,7 @@ TEST_CASE_METHOD(RpcFixture, "bulk: a time-out, and the late reply", "[bulk]") {
                 return lite_rpc_reply(server, request.token, 0, buffer.data(), max) == -ENOENT;
             });
     }
-    // While it is being moved, at any moment.
+    // The time-out comes at any moment while data is being moved.
     const Serving serving(server, max);
     for (int i = 0; i < 30; i++) {
         const auto result = call(function, request_of(Wish::echo, max), nullptr, max, 1 + i * 2);
@@ -205,7 +206,7 @@ TEST_CASE_METHOD(RpcFixture, "bulk: a time-out, and the late reply", "[bulk]") {
     CHECK(reply == answer_to(request));
 }
 
-TEST_CASE_METHOD(RpcFixture, "bulk: a server outlasts that others have all the memory", "[bulk]") {
+TEST_CASE_METHOD(RpcFixture, "bulk: a server survives a shortage of memory", "[bulk]") {
     INFO(where.label);
     lite::context mine(static_cast<int>(where.server));
     lite::function served(mine, {.max_request = 100, .max_reply = 1 << 20});
@@ -236,7 +237,7 @@ TEST_CASE_METHOD(RpcFixture, "bulk: a server outlasts that others have all the m
         answered = true;
     });
     wait_until("the call to be taken", [&] { return taken.load(); });
-    // Requests that nobody takes, until there is no room for one that is long.
+    // Requests that no server takes, until there is no room for a long one.
     const Fresh zeroes(LITE_RPC_BULK_MAX);
     for (std::size_t size = LITE_RPC_BULK_MAX; size > 2 * inline_max;) {
         const int err =
@@ -311,7 +312,7 @@ TEST_CASE_METHOD(RpcFixture, "bulk: calls that are collected later, and messages
         }
         CHECK(seen.size() == count);
     }
-    // Not collected, and not answered: they go with their file.
+    // Neither collected nor answered: the calls go with their file.
     {
         Context other(where.client);
         const Bytes request(1 << 20);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Calls that succeed, and each way in which one can fail.
+// Calls that succeed, and each way in which a call can fail.
 #include "fixture.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 constexpr Result success{};
 constexpr Result failed(int err) { return {-err}; }
 
-// Fresh memory, no page of which is there yet.
+// Fresh memory without any pages so far.
 struct Mapped {
     explicit Mapped(std::size_t n)
         : size(n),
@@ -30,7 +30,7 @@ struct Mapped {
     ~Mapped() { ::munmap(at, size); }
     Mapped(const Mapped&) = delete;
     Mapped& operator=(const Mapped&) = delete;
-    // Nobody may touch it from there on.
+    // The memory from there on becomes inaccessible.
     void close(std::size_t from) const { REQUIRE(!::mprotect(at + from, size - from, PROT_NONE)); }
 
     std::size_t size;
@@ -76,7 +76,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: what does not fit", "[rpc]") {
     CHECK(call(function, request_of(Wish::echo, 500), nullptr, 500) == success);
 }
 
-TEST_CASE_METHOD(RpcFixture, "calls: a server that says more than it has said it would", "[rpc]") {
+TEST_CASE_METHOD(RpcFixture, "calls: a reply longer than the function allows", "[rpc]") {
     INFO(where.label);
     const auto function = enroll(server, params_of(1000));
     std::thread caller([&] { expect_equal(call(function, Bytes(10), nullptr).value, 0, "call"); });
@@ -92,7 +92,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: a server that says more than it has said it
     caller.join();
 }
 
-TEST_CASE_METHOD(RpcFixture, "calls: a buffer too small for a request, or not there", "[rpc]") {
+TEST_CASE_METHOD(RpcFixture, "calls: a buffer too small for a request, or invalid", "[rpc]") {
     INFO(where.label);
     const auto function = enroll(server, params_of(1000));
     std::thread caller([&] { expect_equal(call(function, Bytes(700), nullptr).value, 0, "call"); });
@@ -115,7 +115,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: a buffer too small for a request, or not th
     CHECK(lite_rpc_recv(server, 0, buffer.data(), 700, 20, &request) == -ETIMEDOUT);
 }
 
-TEST_CASE_METHOD(RpcFixture, "calls: nobody serves it", "[rpc]") {
+TEST_CASE_METHOD(RpcFixture, "calls: no process serves it", "[rpc]") {
     INFO(where.label);
     CHECK(call(4711, Bytes(10), nullptr) == failed(ECONNREFUSED));
     const auto function = enroll(server, params_of());
@@ -136,7 +136,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: given up as they are taken, and their slots
                  "[rpc]") {
     INFO(where.label);
     auto params = params_of(64);
-    // Few records: what has come free is used again at once.
+    // Few records, so that a free record is used again at once.
     params.ring_size = 4096;
     const auto function = enroll(server, params);
     const auto until =
@@ -145,7 +145,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: given up as they are taken, and their slots
     std::atomic<bool> end = false;
     std::mutex lock;
     std::vector<std::uint64_t> came;
-    // Calls are taken and forgotten: there is nothing to answer soon.
+    // Calls are taken and not answered.
     Threads takers;
     for (int i = 0; i < 4; i++)
         takers.start([&] {
@@ -184,7 +184,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: given up as they are taken, and their slots
             }
         });
     callers.join();
-    // Each of them once, and none that was said to be taken and was not.
+    // Each message that was sent successfully comes exactly once, and no other.
     wait_until("all messages", [&] {
         const std::scoped_lock locked(lock);
         return came.size() >= sent;
@@ -200,13 +200,13 @@ TEST_CASE_METHOD(RpcFixture, "calls: given up as they are taken, and their slots
         REQUIRE(call(function, request_of(Wish::echo, 64), nullptr) == success);
 }
 
-TEST_CASE_METHOD(RpcFixture, "calls: who waits for a request comes out", "[rpc]") {
+TEST_CASE_METHOD(RpcFixture, "calls: a wait for a request can end early", "[rpc]") {
     INFO(where.label);
     if (where.client != where.server)
         return;
     const auto function = enroll(server, params_of());
     std::byte buffer{};
-    // By a signal that has a handler, however often it has to come until one waits.
+    // A signal with a handler ends the wait. It is sent until the thread waits.
     struct sigaction before {};
     struct sigaction noted {};
     noted.sa_handler = [](int) {};
@@ -224,7 +224,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: who waits for a request comes out", "[rpc]"
     CHECK(ended == -EINTR);
     REQUIRE(::sigaction(SIGUSR1, &before, nullptr) == 0);
 
-    // When there is nothing left to wait for.
+    // The wait ends when no function is left.
     ended = 0;
     Threads waiters;
     for (int i = 0; i < 3; i++)
@@ -285,7 +285,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: memory that was never touched, or cannot be
         CHECK(result.length == size);
         CHECK(is_answer(collected));
 
-        // Half of it is there.
+        // Only half of it is accessible.
         const Mapped half(size);
         half.close(size / 2);
         CHECK(lite_rpc_call(client, node, function, half.at, size, reply.at, size, &length,
@@ -304,7 +304,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: memory that was never touched, or cannot be
 
 TEST_CASE_METHOD(RpcFixture, "calls: no two requests have the same token", "[rpc]") {
     INFO(where.label);
-    // Each function gets a ring of its own, in place of that of the one before.
+    // Each function gets a new ring, in place of the ring of the function before.
     std::set<std::uint64_t> tokens;
     for (int i = 0; i < 20; i++) {
         const auto function = enroll(server, params_of());
@@ -321,7 +321,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: no two requests have the same token", "[rpc
     }
 }
 
-TEST_CASE_METHOD(RpcFixture, "calls: who may call", "[rpc]") {
+TEST_CASE_METHOD(RpcFixture, "calls: users that may call", "[rpc]") {
     INFO(where.label);
     auto params = params_of();
     const Identity alice{1000, 1000};
@@ -358,7 +358,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: who may call", "[rpc]") {
         may(alice, owner);
         may(bob, others);
         may(member, group);
-        // Root may always.
+        // Root may always call.
         CHECK(call(*function, request_of(Wish::echo, 9), nullptr) == success);
         done->post();
         served.join();
@@ -374,14 +374,14 @@ TEST_CASE_METHOD(RpcFixture, "calls: a time-out, and the late reply", "[rpc]") {
         CHECK(call(function, Bytes(1000, std::byte{1}), nullptr, 4096, 30) == failed(ETIMEDOUT));
         CHECK(since(begun).count() >= 30);
         lite_rpc_request request{};
-        // It was either taken out of the queue by then, or is still there for a moment.
+        // The request was either removed from the queue by then, or is still there for a moment.
         const int err = lite_rpc_recv(server, function, buffer.data(), buffer.size(), 0, &request);
         if (!err)
             (void)lite_rpc_reply(server, request.token, 0, buffer.data(), 4096);
         else
             CHECK(err == -EAGAIN);
     }
-    // Taken, and answered when its caller has long gone: nothing of that is seen by the next.
+    // Taken, and answered after the caller has gone: the next call sees nothing of that.
     int brief = 50;
     for (int taken = 0; taken < 20;) {
         std::thread caller([&, brief] {
@@ -392,7 +392,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: a time-out, and the late reply", "[rpc]") {
         const int came =
             lite_rpc_recv(server, function, buffer.data(), buffer.size(), brief + 1000, &request);
         caller.join();
-        // On a busy machine its time may be up before the request is here.
+        // On a busy machine the call may time out before its request is here.
         if (came == -ETIMEDOUT) {
             brief *= 2;
             REQUIRE(brief < patience_ms());
@@ -414,8 +414,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: a time-out, and the late reply", "[rpc]") {
     }
 }
 
-TEST_CASE_METHOD(RpcFixture, "calls: a server that dies, and those who wait in its queue",
-                 "[rpc]") {
+TEST_CASE_METHOD(RpcFixture, "calls: a server that dies, and the calls in its queue", "[rpc]") {
     INFO(where.label);
     auto params = params_of();
     params.function = 3001;
@@ -456,7 +455,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: a server that dies, and those who wait in i
     callers.join();
     CHECK(reset == 1);
     CHECK(refused == 3);
-    // At once; a machine under load is given some time.
+    // At once; but a machine under load gets some time.
     CHECK(slowest.load() < 1000 * env().slowness);
     (void)served.wait();
 }
@@ -492,7 +491,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: a child that dies does not take its parent'
     kept.join();
 }
 
-TEST_CASE_METHOD(RpcFixture, "calls: several serve one function", "[rpc]") {
+TEST_CASE_METHOD(RpcFixture, "calls: several processes serve one function", "[rpc]") {
     INFO(where.label);
     auto params = params_of();
     params.function = 3002;
@@ -546,7 +545,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: a shared function is joined by its name", "
     params.max_reply++;
     Context third(where.server);
     CHECK(lite_rpc_register(third, &params, nullptr) == -EEXIST);
-    // It goes on when the one that made it lets go.
+    // The function goes on when its first server unregisters it.
     REQUIRE(lite_rpc_unregister(server, first) == 0);
     lite_ioc_rpc_find found{};
     CHECK(lite_rpc_find(client, node, "joined", &found) == 0);
@@ -557,7 +556,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: no room in the ring", "[rpc]") {
     INFO(where.label);
     const auto function = enroll(server, params_of(LITE_RPC_BYTES_MAX));
     Threads callers;
-    // Two of the largest fill the smallest number of chunks; the others wait in line.
+    // Two of the largest requests fill the smallest number of chunks; the other calls wait in line.
     std::atomic<int> ended = 0;
     for (int i = 0; i < 12; i++)
         callers.start([&] {
@@ -589,7 +588,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: a caller that is killed", "[rpc]") {
                 0);
         caller.kill(SIGKILL);
         (void)caller.wait();
-        wait_until("nobody waits for it", [&] {
+        wait_until("the call is over", [&] {
             return lite_rpc_reply(server, request.token, 0, buffer.data(), 4096) == -ENOENT;
         });
     }
@@ -597,7 +596,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: a caller that is killed", "[rpc]") {
     CHECK(call(function, request_of(Wish::echo, 4000), nullptr) == success);
 }
 
-TEST_CASE_METHOD(RpcFixture, "calls: what was found by name is not another's of that number",
+TEST_CASE_METHOD(RpcFixture, "calls: a function found by name is no other one of its number",
                  "[rpc]") {
     INFO(where.label);
     auto params = params_of(4096, 0666);
@@ -609,7 +608,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: what was found by name is not another's of 
     const auto send = [&](Context& from) {
         return lite_rpc_send(from, node, function, nullptr, 0, patience_ms());
     };
-    // Not by a message, which does not tell what becomes of it.
+    // By a call: a message does not report its outcome.
     const auto refused = [&](Context& from) {
         return lite_rpc_call(from, node, function, nullptr, 0, nullptr, 0, nullptr, patience_ms(),
                              nullptr) == -ECONNREFUSED;
@@ -617,7 +616,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: what was found by name is not another's of 
     REQUIRE(lite_rpc_find(by_name, node, name.c_str(), &found) == 0);
     CHECK(send(by_name) == 0);
 
-    // Another user gets the number, with and without a ring from before.
+    // Another user registers the number; callers with and without a ring from before.
     server.close();
     Shared<Signal> served;
     Shared<Signal> done;
@@ -641,7 +640,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: what was found by name is not another's of 
     done->post();
     other.join();
 
-    // Who finds it anew calls what it has found.
+    // A caller that looks the name up again reaches the function that it has found.
     Context again(where.server);
     params.function = function;
     CHECK(lite_rpc_register(again, &params, nullptr) == 0);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "fixture.hpp"
 
+#include "../common/pattern.hpp"
+
 #include <ostream>
 #include <stdexcept>
 
@@ -38,18 +40,16 @@ lite_rpc_params params_of(std::uint32_t max, std::uint32_t mode) {
 
 Bytes request_of(Wish wish, std::size_t size, std::uint64_t seed) {
     Bytes request(std::max<std::size_t>(size, 1));
-    for (std::size_t i = 0; i < request.size(); i++) {
-        seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-        request[i] = static_cast<std::byte>(seed >> 33);
-    }
+    fill_pattern(request, seed);
     request[0] = static_cast<std::byte>(wish);
     return request;
 }
 
 Bytes answer_to(const Bytes& request) {
-    Bytes answer(request.rbegin(), request.rend());
-    for (auto& byte : answer)
-        byte ^= std::byte{0x5a};
+    Bytes answer(request.size());
+    const std::byte* from = request.data() + request.size();
+    for (std::byte *to = answer.data(), *end = to + answer.size(); to != end; ++to)
+        *to = static_cast<std::byte>(static_cast<unsigned char>(*--from) ^ 0x5aU);
     return answer;
 }
 
@@ -114,10 +114,11 @@ Result RpcFixture::call(std::uint32_t function, const Bytes& request, Bytes* rep
     std::size_t n = 0;
     const int err = lite_rpc_call(client, node, function, request.data(), request.size(),
                                   buffer.data(), room, &n, timeout_ms, status);
-    // Nothing is ever written behind the room, nor at all without success.
+    // Without success nothing is written, and never anything behind the room.
     const std::size_t written = err ? 0 : n;
-    for (std::size_t i = written; i < buffer.size(); i++)
-        expect(buffer[i] == std::byte{0xcc}, "a byte that was not to be written");
+    expect(written <= room, "the length of the reply");
+    expect(all_are(std::span(buffer).subspan(written), std::byte{0xcc}),
+           "a byte that was not to be written");
     if (length)
         *length = n;
     buffer.resize(written);

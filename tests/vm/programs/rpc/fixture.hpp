@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A server and its callers: on one node, and on two of this machine, if it has two.
+// A server and its callers: on one node, and on two of this machine if there are two.
 #pragma once
 
 #include "../common/env.hpp"
@@ -25,7 +25,7 @@ namespace lite_test {
 
 using Bytes = std::vector<std::byte>;
 
-// The errno of a call, by its name when it is printed.
+// The errno of a call; prints as its name.
 struct Result {
     int value = 0;
     friend bool operator==(const Result&, const Result&) = default;
@@ -49,19 +49,19 @@ class Context {
 
 lite_rpc_params params_of(std::uint32_t max = 4096, std::uint32_t mode = 0600);
 
-// What can be asked of serve(): the first byte of a request.
+// What a request can ask of serve(): its first byte.
 enum class Wish : unsigned char {
     echo = 'e',
     hold = 'h',    // take it and do not answer
     die = 'd',     // exit
-    longer = 'l',  // answer by as many bytes as the next four say
+    longer = 'l',  // answer with as many bytes as the next four say
 };
 
 Bytes request_of(Wish wish, std::size_t size, std::uint64_t seed = 1);
-// What serve() answers to an echo.
+// The answer of serve() to an echo.
 Bytes answer_to(const Bytes& request);
 
-// Serves until the context ends, or it is told to end.
+// Serves until the context ends, or @more returns false.
 void serve(
     lite_ctx* ctx, std::size_t max, const std::function<bool()>& more = [] { return true; });
 
@@ -83,7 +83,7 @@ class Serving {
     std::vector<std::thread> threads_;
 };
 
-// Whether a server is here or elsewhere.
+// A server's place: this node or another one.
 struct Place {
     std::string label;
     unsigned client;
@@ -98,7 +98,7 @@ class RpcFixture {
     Result call(std::uint32_t function, const Bytes& request, Bytes* reply,
                 std::size_t room = 65536, int timeout_ms = LITE_TIMEOUT_DEFAULT,
                 std::uint32_t* status = nullptr, std::size_t* length = nullptr);
-    // Registers a function at the server's node; its number.
+    // Registers a function at the server's node; returns its number.
     std::uint32_t enroll(lite_ctx* ctx, const lite_rpc_params& params);
     int patience_ms() const { return static_cast<int>(patience().count()); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One call to several nodes: all of this machine, the first of which is the caller's, too.
+// One call to several nodes: all nodes of this machine, the first of which is also the caller's.
 #include "fixture.hpp"
 
 #include "../common/raw.hpp"
@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint32_t number = 2900;
 constexpr std::byte canary{0xcc};
 
-// A server on one node, that can be told to hold what it takes and to answer it later.
+// A server on one node, which can also hold requests and answer them later.
 class Server {
   public:
     Server(unsigned index, std::size_t max = 4096) : ctx_(index), max_(max) {
@@ -30,7 +30,7 @@ class Server {
     }
     ~Server() { stop(); }
 
-    // Answers by answer_to() and the node's id as the status.
+    // Answers with answer_to(), and the node's id as the status.
     void start() {
         end_ = false;
         thread_ = std::thread([this] {
@@ -54,7 +54,7 @@ class Server {
         if (thread_.joinable())
             thread_.join();
     }
-    // Takes one request, by hand.
+    // Takes one request, and leaves it to the test.
     std::uint64_t take() {
         Bytes buffer(max_);
         lite_rpc_request request{};
@@ -86,7 +86,7 @@ class MultiFixture {
         REQUIRE(nodes.size() >= 3);
     }
 
-    // Legs to all of @to, with a buffer full of canaries each.
+    // Legs to all of @to, with a buffer full of canaries for each.
     std::vector<lite_rpc_leg> legs(const std::vector<std::uint32_t>& to, std::size_t room = 4096) {
         buffers.assign(to.size(), Bytes(room + 16, canary));
         std::vector<lite_rpc_leg> made(to.size());
@@ -154,13 +154,13 @@ TEST_CASE_METHOD(MultiFixture, "multicall: all answer, requests and replies of a
             CHECK(reply_of(to, i) == answer_to(request));
         }
     }
-    // Several legs to one node are as good as any others.
+    // A call may have several legs to one node.
     auto to = legs({nodes[1], nodes[1], nodes[1], 0});
     CHECK(call(request_of(Wish::echo, 100), to, 0) == 4);
     CHECK(to[3].status == nodes[0]);
 }
 
-TEST_CASE_METHOD(MultiFixture, "multicall: the first one is enough; late replies go nowhere",
+TEST_CASE_METHOD(MultiFixture, "multicall: the first reply is enough; late ones go nowhere",
                  "[multi]") {
     for (const auto index : env().indexes)
         servers.emplace_back(index);
@@ -179,8 +179,9 @@ TEST_CASE_METHOD(MultiFixture, "multicall: the first one is enough; late replies
         CHECK(to[1].error == 0);
         CHECK(to[1].length == 4096);
         CHECK(to[2].error == -ECANCELED);
-        // These may be given, or not: their caller has gone. Nobody's memory gets them.
-        wait_until("nobody waits for them", [&] {
+        // Late replies may be accepted or refused, as their caller has gone. They must not be
+        // written anywhere.
+        wait_until("the call is over", [&] {
             return servers[0].answer(first) == -ENOENT && servers[2].answer(last) == -ENOENT;
         });
         check_untouched(0);
@@ -197,14 +198,15 @@ TEST_CASE_METHOD(MultiFixture, "multicall: a quorum that cannot be reached ends 
     CHECK(call(request_of(Wish::echo, 30), to, 0) == 1);
     CHECK(to[0].error == 0);
     CHECK(to[1].error == -ECONNREFUSED);
-    // The second one, which takes nothing, is not waited for.
+    // The call does not wait for the second node, which takes nothing.
     to = legs(nodes);
     const auto begun = std::chrono::steady_clock::now();
     CHECK(call(request_of(Wish::echo, 30), to, 3, patience_ms()) <= 1);
     CHECK(since(begun) < patience() / 2);
     CHECK(to[1].error == -ECANCELED);
     CHECK(to[2].error == -ECONNREFUSED);
-    // With one less it is. It may find the request of the call before, too.
+    // With a quorum of one less, it waits for that node, which may take the request of the earlier
+    // call, too.
     to = legs(nodes);
     servers[1].start();
     CHECK(call(request_of(Wish::echo, 30), to, 2, patience_ms()) == 2);
@@ -227,7 +229,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: one time-out for all", "[multi]") {
     CHECK(to[3].error == -EHOSTUNREACH);
 }
 
-TEST_CASE_METHOD(MultiFixture, "multicall: nobody stands in another's way", "[multi]") {
+TEST_CASE_METHOD(MultiFixture, "multicall: full rings do not block other nodes", "[multi]") {
     for (const auto index : env().indexes)
         servers.emplace_back(index);
     servers[2].start();
@@ -251,7 +253,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: nobody stands in another's way", "[mu
         CHECK(to[2].error == 0);
     }
     CHECK(since(begun) < patience() / 2);
-    // A caller that is killed while it waits for room, and for a reply.
+    // A caller is killed while it waits for room, and for a reply.
     Child caller([&] {
         auto mine = legs(nodes);
         (void)call(request_of(Wish::echo, 30), mine, 0, patience_ms());
@@ -259,7 +261,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: nobody stands in another's way", "[mu
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     caller.kill(SIGKILL);
     (void)caller.wait();
-    // When there is room, all get on.
+    // When there is room, all calls go on.
     std::thread later([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         servers[0].start();
@@ -293,7 +295,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: a server that dies, and one that come
     caller.join();
     CHECK(to[1].error == -ECONNRESET);
     (void)served.wait();
-    // What is known of the one that died is of no use any more.
+    // What callers know of the dead server is obsolete.
     for (int i = 0; i < 5; i++) {
         Server again(env().indexes[1]);
         again.start();
@@ -302,7 +304,8 @@ TEST_CASE_METHOD(MultiFixture, "multicall: a server that dies, and one that come
     }
 }
 
-TEST_CASE_METHOD(MultiFixture, "multicall: memory that is not there, or not yet", "[multi]") {
+TEST_CASE_METHOD(MultiFixture, "multicall: memory that is not mapped, or not yet present",
+                 "[multi]") {
     start_all(LITE_RPC_BYTES_MAX);
     constexpr std::size_t size = 40000;
     const auto request = request_of(Wish::echo, size, 5);
@@ -354,7 +357,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: requests and replies by reference", "
             }
         }
     }
-    // To memory that is not there yet.
+    // To memory that has no pages yet.
     const auto request = request_of(Wish::echo, max, 9);
     void* fresh = ::mmap(nullptr, max, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     REQUIRE(fresh != MAP_FAILED);
@@ -409,7 +412,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: groups of calls", "[multi]") {
     }
     for (std::size_t i = 0; i < 3; i++)
         CHECK(Bytes(&buffer[i * 1000], &buffer[i * 1000] + 1000) == answer_to(request));
-    // Those that nobody answers; and what was collected by nobody.
+    // Calls without an answer; and calls that are cancelled instead of collected.
     servers[1].stop();
     REQUIRE(begin(8, 1) == ok);
     REQUIRE(begin(8, 2) == ok);
@@ -419,7 +422,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: groups of calls", "[multi]") {
     REQUIRE(begin(8, 2) == ok);
     CHECK(ended(8, LITE_RPC_CANCEL) == ok);
     CHECK(ended(8) == err(ENOENT));
-    // A process takes its own with it.
+    // A process takes its own calls with it.
     Shared<Signal> ready;
     Child caller([&] {
         expect(begin(8, 1) == ok, "begin");
@@ -466,7 +469,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: many at the same time", "[multi]") {
     callers.join();
 }
 
-// Prints what calls to several nodes take, beside one call at a time: medians, taken in turns.
+// Prints the cost of calls to several nodes, beside single calls: medians, taken in turns.
 TEST_CASE_METHOD(MultiFixture, "multicall: what it costs", "[.cost]") {
     start_all();
     const auto request = request_of(Wish::echo, 64);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What one user takes of functions, rings, calls under way and long replies, with all it can do,
-// leaves enough for another user and for root.
+// Whatever one user takes of functions, rings, calls in flight and long replies, enough is left for
+// another user and for root.
 #include "fixture.hpp"
 
 #include <csignal>
@@ -16,14 +16,15 @@ const Identity bob{1001, 1001};
 constexpr Result success{};
 constexpr std::uint32_t kLong = 4U << 20;
 
-// Alice's process, which takes all it gets of something, and keeps it until the end.
+// Alice's process, which takes all it can get of something, and keeps it until the end.
 class Greedy {
   public:
-    // @take: what it has taken, when there is no more
+    // @take: takes until there is no more, and returns how much it has.
     explicit Greedy(const std::function<std::uint64_t()>& take)
         : child_([&] {
               become(alice);
-              // What is taken must outlive this: a Context that goes out of scope gives it back.
+              // The objects must outlive this function: a Context that goes out of scope would
+              // release them.
               shared_->taken = take();
               shared_->full.post();
               shared_->end.wait("the end of the test");
@@ -43,7 +44,7 @@ class Greedy {
     Child child_;
 };
 
-// Of a process that only ends.
+// For a process that only ends: an object that is never destroyed.
 template <typename T, typename... Args>
 T& forever(Args&&... args) {
     return *new T(std::forward<Args>(args)...);
@@ -69,7 +70,7 @@ std::uint64_t register_all(unsigned index, std::uint32_t most) {
 TEST_CASE_METHOD(RpcFixture, "pools: functions", "[pools]") {
     INFO(where.label);
     Greedy greedy([&] { return register_all(where.server, 4096); });
-    // Half of what is not reserved; some are others'.
+    // Half of what is not reserved; other users have some of it.
     CHECK(greedy.taken() <= 4096 * 7 / 16);
     CHECK(greedy.taken() > 1000);
     as_user(bob, [&] {
@@ -80,7 +81,7 @@ TEST_CASE_METHOD(RpcFixture, "pools: functions", "[pools]") {
         enroll(server, params_of());
 }
 
-TEST_CASE_METHOD(RpcFixture, "pools: messages that nobody takes", "[pools]") {
+TEST_CASE_METHOD(RpcFixture, "pools: messages that no server takes", "[pools]") {
     INFO(where.label);
     const auto echo = enroll(server, params_of(4096, 0666));
     const Serving serving(server, 4096);
@@ -100,11 +101,11 @@ TEST_CASE_METHOD(RpcFixture, "pools: messages that nobody takes", "[pools]") {
         }
         return n;
     });
-    // No more than half of what others leave of 256.
+    // At most half of what other users leave of 256.
     CHECK(greedy.taken() <= 128);
     CHECK(greedy.taken() > 64);
     as_user(bob, [&] {
-        // At once, so many together as one needs.
+        // As many calls at once as a user needs.
         Context caller(where.client);
         for (std::uint64_t i = 0; i < 20; i++)
             expect_equal(lite_rpc_start(caller, node, echo, &i, sizeof(i), 4096, patience_ms(), i),
@@ -121,7 +122,8 @@ TEST_CASE_METHOD(RpcFixture, "pools: messages that nobody takes", "[pools]") {
     CHECK(call(echo, request_of(Wish::echo, 100), nullptr) == success);
 }
 
-// Who waits for its own user's part is passed by others, in the same line, too.
+// A caller that waits because its user has its full share is passed by other users' calls, even in
+// the same line.
 TEST_CASE_METHOD(RpcFixture, "pools: a line for a function in which another user waits",
                  "[pools]") {
     INFO(where.label);
@@ -138,7 +140,7 @@ TEST_CASE_METHOD(RpcFixture, "pools: a line for a function in which another user
                 }
             }
         }
-        // And in line for the one that is served.
+        // Alice also waits in line for the function that is served.
         auto& threads = forever<Threads>();
         for (int i = 0; i < 4; i++)
             threads.start([&] {

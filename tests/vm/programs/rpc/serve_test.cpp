@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Servers in C++: what they cannot answer; and what a child has of its parent's objects.
+// Servers in C++: requests that they cannot answer; and what a child has of its parent's objects.
 #include "fixture.hpp"
 
 #include <lite/lite.hpp>
@@ -21,7 +21,7 @@ constexpr Result failed(int err) { return {-err}; }
 
 Bytes said(char what) { return Bytes(1, static_cast<std::byte>(what)); }
 
-// Pages that may be registered, and that a child has as well.
+// Pages that may be registered, and that a child shares.
 struct Pages {
     ~Pages() { unmap_shared(at, size); }
     std::span<std::byte> bytes() const { return {static_cast<std::byte*>(at), size}; }
@@ -32,7 +32,7 @@ struct Pages {
 
 }  // namespace
 
-TEST_CASE_METHOD(RpcFixture, "serve: who cannot be answered is told so, and others are served",
+TEST_CASE_METHOD(RpcFixture, "serve: calls that cannot be answered fail, others are served",
                  "[rpc]") {
     INFO(where.label);
     lite::context mine(static_cast<int>(where.server));
@@ -62,7 +62,7 @@ TEST_CASE_METHOD(RpcFixture, "serve: who cannot be answered is told so, and othe
         }
     });
     for (int i = 0; i < 3; i++) {
-        // Long before its time is over.
+        // Long before the calls time out.
         CHECK(call(served.number(), said('l'), nullptr, 100, patience_ms()) == failed(ECONNRESET));
         CHECK(call(served.number(), said('t'), nullptr, 100, patience_ms()) == failed(ECONNRESET));
         Bytes reply;
@@ -71,7 +71,7 @@ TEST_CASE_METHOD(RpcFixture, "serve: who cannot be answered is told so, and othe
         CHECK(reply.size() == 10);
         CHECK(status == 5);
     }
-    // Given back by a program in C; and nothing that it has not.
+    // A program in C gives a request up without an answer; and only a request that it has.
     const auto function = enroll(server, params_of());
     Threads callers;
     for (int i = 0; i < 2; i++) {
@@ -87,7 +87,7 @@ TEST_CASE_METHOD(RpcFixture, "serve: who cannot be answered is told so, and othe
     CHECK(lite_rpc_done(server, request.token) == 0);
     CHECK(lite_rpc_done(server, request.token) == -ENOENT);
     CHECK(lite_rpc_reply(server, request.token, 0, nullptr, 0) == -ENOENT);
-    // Given back, and the next one looked for.
+    // A RECV that gives the request up, and looks for the next one.
     REQUIRE(lite_rpc_recv(server, function, &byte, 1, patience_ms(), &request) == 0);
     lite_ioc_rpc_recv args{};
     args.size = sizeof(args);
@@ -126,7 +126,7 @@ TEST_CASE_METHOD(RpcFixture, "fork: what a child destroys stays its parent's", "
         served.reset();
         registered.reset();
         region.reset();
-        // Its own, of the same file: gone with the object.
+        // A handle of its own in the same file: it goes with the object.
         lite_lh_t own = 0;
         {
             const auto mapped = mine->map(name);
@@ -163,7 +163,7 @@ TEST_CASE_METHOD(RpcFixture, "fork: what a child destroys stays its parent's", "
     callers.join();
     CHECK(answered);
 
-    // What a child asks for by name is done, and done to both.
+    // Calls that a child makes explicitly take effect for both.
     in_child([&] {
         region->unmap();
         (*registered)->free();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The coordinator of the stress test: its connections to the workers, and the looks at everything
-// between times.
+// The coordinator of the stress test: its connections to the workers, and the regular checks of
+// everything.
 #include "decider.hpp"
 
 #include "../common/env.hpp"
@@ -92,7 +92,7 @@ class Coordinator : public Decider {
         }
     }
 
-    // False: it is gone.
+    // Returns false if the worker is gone.
     bool receive(Worker& worker) {
         Reply reply;
         if (!hear(worker, reply)) {
@@ -106,7 +106,7 @@ class Coordinator : public Decider {
         return true;
     }
 
-    // A reply, and its data in data_; false: it is gone.
+    // Receives a reply, and its data into data_; returns false if the worker is gone.
     bool hear(const Worker& worker, Reply& reply) {
         if (!receive_all(worker.fd, &reply, sizeof(reply)))
             return false;
@@ -114,7 +114,7 @@ class Coordinator : public Decider {
         return receive_all(worker.fd, data_.data(), data_.size());
     }
 
-    // The reply of one that cannot be gone.
+    // The reply of a worker that cannot be gone.
     Reply hear(const Worker& worker) {
         Reply reply;
         if (!hear(worker, reply))
@@ -127,7 +127,7 @@ class Coordinator : public Decider {
         finish(worker, reply, data_);
     }
 
-    // Waits until nothing is under way, and nobody is missing or about to go.
+    // Waits until no operation is in flight, no worker is missing, and none is about to go.
     void settle() {
         const auto calm = [&] {
             return workers_.size() == options_.workers &&
@@ -150,13 +150,13 @@ class Coordinator : public Decider {
         return *all[below(all.size())];
     }
 
-    // One operation, with nothing else under way.
+    // One operation, with no other in flight.
     Reply ask(Worker& worker, const Command& command) {
         send(worker, command);
         return hear(worker);
     }
 
-    // As in start(), but to the end.
+    // As start(), but waits for the end.
     void do_now(Worker& worker, const Command& command) {
         start(worker, command);
         finish_now(worker);
@@ -218,8 +218,8 @@ class Coordinator : public Decider {
         return all;
     }
 
-    // All nodes together give exactly what there is. What a process has left behind may go a
-    // little later.
+    // All nodes together give exactly the memory of the LMRs. Memory that a process has left behind
+    // may be freed a little later.
     void check_memory(std::uint64_t wanted) {
         std::uint64_t used = 0;
         for (int tries = 0; tries < 200; ++tries) {

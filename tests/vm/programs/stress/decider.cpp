@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kNames = 16;
 constexpr std::size_t kLmrs = 14;
 constexpr std::size_t kHandles = 8;        // of a worker
-constexpr std::uint32_t kNowhere = 60000;  // a node that there is not
+constexpr std::uint32_t kNowhere = 60000;  // no node has this id
 
 }  // namespace
 
@@ -114,10 +114,10 @@ bool Decider::decide_data(Worker& worker) {
     command.verb = random_data();
     Operation would;
     would.command.verb = command.verb;
-    // What is certain to be refused is tried now and then only.
+    // Operations that are certain to be refused are tried only now and then.
     if (!one_in(4) && (!(handle->may & would.needed()) || lmr.state == Lmr::State::dead))
         return false;
-    // Mostly within it, now and then beyond its end.
+    // Mostly within the LMR, now and then beyond its end.
     const auto room = one_in(12) ? kCapacity : std::max<std::uint64_t>(lmr.length, 16);
     command.length = one_in(10) ? 1 + below(room) : 1 + below(std::min<std::uint64_t>(room, 5000));
     command.offset = below(room - command.length + 1);
@@ -159,7 +159,7 @@ bool Decider::choose_source(Worker& worker, Command& command) {
         return false;
     const auto room = std::max(command.length, one_in(12) ? kCapacity : lmr.length);
     command.offset2 = below(room - command.length + 1);
-    // One of three comparisons is of what is the same.
+    // One of three comparisons compares a range with itself.
     if (command.verb == Verb::compare && one_in(3)) {
         command.lh2 = command.lh;
         command.offset2 = command.offset;
@@ -287,7 +287,7 @@ bool Decider::decide_setattr(Worker& worker) {
     LmrPtr lmr;
     if (!choose_target(worker, command, lmr, true))
         return false;
-    // Whether one may "change" to what it is, is not defined.
+    // Whether a user may "change" a value to what it is already is not defined.
     if (command.uid == lmr->acl.uid)
         command.uid = LITE_KEEP;
     if (command.gid == lmr->acl.gid)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What is done next.
+// Decides the next operation.
 //
-// Not decided, so that the model stays exact: two writes to the same bytes at the same time, or a
-// write to those that are being copied, or another length for their LMR; two
-// changes of the same LMR (grants, attributes, name, length), but for moves, which go on beside
-// everything; and a name that is given to an LMR while somebody looks for it in vain. All else may
-// be under way at the same time as all else.
+// To keep the model exact, some combinations are never decided: two writes to the same bytes at the
+// same time; a write to bytes that are being copied, or another length for their LMR; two changes
+// of the same LMR (grants, attributes, name, length), except for moves, which go on beside all
+// else; and giving a name to an LMR while a worker looks for that name in vain. All other
+// operations may be in flight at the same time.
 #pragma once
 
 #include "ledger.hpp"
@@ -20,7 +20,8 @@ class Decider : public Ledger {
     ~Decider() = default;
 
     void decide(Worker& worker);
-    // What is open is looked at by root. False: there is nothing, or not now.
+    // Root reads ranges that writes with an unknown outcome have left. Returns false if there are
+    // none, or not now.
     bool decide_resolve(Worker& worker);
 
     std::uint64_t below(std::uint64_t limit) { return random_() % limit; }
@@ -28,10 +29,11 @@ class Decider : public Ledger {
     std::vector<std::uint32_t> nodes() const;
 
   private:
-    // They are false if there is nothing of the kind to be done.
+    // These functions return false if there is nothing of the kind to do.
     bool decide_data(Worker& worker);
     Verb random_data();
-    // The second range of a copy or a comparison. False: not this one.
+    // Chooses the second range of a copy or a comparison. Returns false if this operation is not
+    // possible now.
     bool choose_source(Worker& worker, Command& command);
     bool decide_map(Worker& worker);
     bool decide_unmap(Worker& worker);
@@ -44,9 +46,10 @@ class Decider : public Ledger {
     bool decide_move(Worker& worker);
     bool decide_stat(Worker& worker);
     bool decide_exit(Worker& worker);
-    // By a name that is nobody's.
+    // Uses a name that no LMR has.
     bool look_for_nobody(Worker& worker, Command& command);
-    // By name, or by a handle if there is one. False: there is no such LMR, or it is being changed.
+    // By name, or by a handle if the worker has one. Returns false if there is no such LMR, or it
+    // is being changed.
     bool choose_target(Worker& worker, Command& command, LmrPtr& lmr, bool changing);
 
     bool one_in(std::uint64_t n) { return below(n) == 0; }
@@ -54,13 +57,13 @@ class Decider : public Ledger {
     std::uint32_t random_mode();
     std::uint32_t random_uid();
     std::uint32_t random_node();
-    // One that has a name, or none.
+    // A random LMR with a name, or none.
     LmrPtr random_named();
     Handle* random_handle(Worker& worker, std::uint64_t& lh);
-    // A name that is nobody's; @to_give: and that nobody looks for.
+    // A name that no LMR has; with @to_give, also one that no worker looks for.
     std::string free_name(bool to_give);
     bool is_looked_for(const std::string& name) const;
-    // One that stays taken as long as it is busy.
+    // A name that stays taken as long as it is busy.
     std::string taken_name();
 
     std::mt19937_64 random_;

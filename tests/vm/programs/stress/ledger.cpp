@@ -17,7 +17,8 @@ constexpr std::size_t kLogged = 5000;
 
 bool changes_acl(Verb verb) { return verb == Verb::grant || verb == Verb::setattr; }
 
-// Of these there is one at a time for each LMR. (A peek is none, but wants to see what stays.)
+// At most one of these is in flight for each LMR. (A peek changes nothing, but needs an LMR that
+// does not change.)
 bool is_change(Verb verb) {
     return changes_acl(verb) || verb == Verb::rename || verb == Verb::resize || verb == Verb::peek;
 }
@@ -292,7 +293,7 @@ void Ledger::end_alloc(Worker& worker, const Operation& op, const Reply& reply) 
         names_[name] = lmr;
     ++live_;
     Handle handle{lmr, lmr->acl.rights_of(worker.who), 0, 0};
-    // Root's rights are all, but a handle has what the mode gives, at least.
+    // Root has all rights, but a handle of the maker has at least those of the mode.
     handle.must = Acl{1, 1, c.mode, {}}.rights_of({1, 1, 0});
     handle.may = handle.opened;
     worker.handles[reply.value] = handle;
@@ -387,7 +388,7 @@ void Ledger::end_write(const Operation& op, const Reply& reply) {
         return;
     }
     bool open = reply.error == 0 && cut;
-    // Refused at once, or in the middle?
+    // Was it refused at once, or in the middle?
     const bool word = is_atomic(op.command.verb);
     if (!word)
         open |= (reply.error == EACCES && op.may & LITE_RIGHT_WRITE) || reply.error == EIDRM ||
@@ -409,7 +410,7 @@ void Ledger::end_write(const Operation& op, const Reply& reply) {
 void Ledger::leave_open(Lmr& lmr, const WritePtr& write) {
     say("  its outcome is open: L" + std::to_string(lmr.number) + " " +
         std::to_string(write->bytes.size()) + " at " + std::to_string(write->offset));
-    // There is no end to those that lie beyond all ends.
+    // A write beyond the longest possible LMR cannot be read again.
     if (write->offset >= kCapacity || lmr.state == Lmr::State::dead)
         lmr.forget(write);
     else
@@ -420,8 +421,8 @@ void Ledger::end_peek(const Operation& op, bool good, std::span<const std::byte>
     auto& lmr = *op.lmr;
     if (!good || lmr.open.empty())
         return;
-    // Judged already: they are as they were or as somebody wanted them. If that is still under
-    // way, it is not over yet.
+    // The bytes were judged already: each has its old value or one that a write wanted. If such a
+    // write is still in flight, it is judged later.
     for (std::size_t i = 0; i < data.size(); ++i) {
         const auto at = op.command.offset + i;
         if (lmr.open.front()->overlaps(at, at + 1))
@@ -523,7 +524,7 @@ void Ledger::abandon(Worker& worker) {
 
 void Ledger::send(Worker& worker, const Command& command) {
     worker.since = Clock::now();
-    // One that is just dying does not read it; that is seen when its end comes.
+    // A dying worker does not read the command; that shows when its connection ends.
     if (!send_all(worker.fd, &command, sizeof(command)) && !worker.doomed)
         throw Divergence(describe_worker(worker) + " cannot be told anything");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which operations are under way, and what comes of them: keeps the model (model.hpp) and judges
-// what comes back. Does not say what is to be done.
+// The operations in flight, and their results: keeps the model (model.hpp) and judges replies. Does
+// not decide what to do.
 #pragma once
 
 #include "model.hpp"
@@ -31,7 +31,7 @@ struct Worker {
     std::map<std::uint64_t, Handle> handles;
     std::optional<Operation> operation;
     Clock::time_point since;
-    bool doomed = false;  // it ends, sooner or later, as it was told
+    bool doomed = false;  // it was told to end, and will do so
 };
 
 template <std::size_t N>
@@ -44,20 +44,20 @@ void set_name(char (&field)[N], const std::string& name) {
 
 class Ledger {
   public:
-    // The last that was done, above all to the LMR with which something is wrong.
+    // Prints the last operations, above all those on the LMR with the error.
     void explain(const std::string& why);
 
   protected:
     Ledger() = default;
     ~Ledger() = default;
 
-    // Has a worker begin with something; true.
+    // Makes a worker begin an operation; returns true.
     bool start(Worker& worker, const Command& command);
-    // It has answered. Throws Divergence.
+    // Handles the worker's reply. Throws Divergence.
     void finish(Worker& worker, const Reply& reply, std::span<const std::byte> data);
-    // It will not answer any more: it is gone, and all that only it had.
+    // Handles the end of a worker that has not replied: its handles and anonymous LMRs are gone.
     void abandon(Worker& worker);
-    // What only it had is nobody's.
+    // Drops the worker's handles; anonymous LMRs that only it had are gone.
     void forget_handles(Worker& worker);
     void send(Worker& worker, const Command& command);
 
@@ -66,10 +66,10 @@ class Ledger {
     static std::string describe_worker(const Worker& worker);
 
     std::vector<Worker> workers_;
-    std::map<std::string, LmrPtr> names_;  // all there can be, and whose they are
-    std::set<std::string> busy_names_;     // being given or taken away, or wanted to stay taken
+    std::map<std::string, LmrPtr> names_;  // all possible names, and their LMRs
+    std::set<std::string> busy_names_;     // being given or taken away, or reserved
     std::size_t live_ = 0;                 // LMRs
-    unsigned lmrs_ = 0;                    // that there have ever been
+    unsigned lmrs_ = 0;                    // made so far
     std::uint64_t done_ = 0;               // operations
     std::map<std::string, std::uint64_t> counts_;
 
@@ -78,14 +78,14 @@ class Ledger {
 
     void others_on(const LmrPtr& lmr, const Operation& self, const Meet& meet);
     static Acl changed_acl(const Operation& op);
-    // What it can meet from the beginning.
+    // Sets the bounds that are known when the operation begins.
     void bound(const Worker& worker, Operation& op);
-    // The other range of @op, as an operation of its own.
+    // Sets up the other range of @op, as an operation of its own.
     void bound_second(const Worker& worker, Operation& op);
     static std::vector<std::byte> wanted_bytes(const Operation& op);
     static void release(const Operation& op);
     void take_name(Operation& op, const char* name);
-    // What others, who are at it already, can meet from now on.
+    // Adjusts the bounds of operations that are in flight already.
     void announce(Operation& op);
     void begin_write(Operation& op);
 
@@ -108,7 +108,7 @@ class Ledger {
 
     std::uint64_t started_ = 0;
     std::deque<std::string> log_;
-    std::string suspect_;  // "L5": with which something is wrong
+    std::string suspect_;  // "L5": the LMR with the error
 };
 
 }  // namespace lite_stress

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Everything at random, by many, on all nodes, against a model that knows what must come of it.
+// Random operations of all kinds, by many workers, on all nodes, against a model that knows the
+// possible results.
 //
-//   stress coordinate --port P --workers N   decides who does what, and checks (model.hpp)
-//   stress work --connect HOST:PORT          on each node: does it
+//   stress coordinate --port P --workers N   decides the operations of all workers, and checks the
+//                                            results (model.hpp)
+//   stress work --connect HOST:PORT          on each node: carries them out
 //
-// Takes its seed from LITE_TEST_SEED (env.hpp) and prints it. What is decided depends on the seed,
-// and on which operation ends when: a run with the same seed does the same kind of things, not the
-// same things.
+// Takes its seed from LITE_TEST_SEED (env.hpp) and prints it. Decisions depend on the seed, and on
+// the order in which operations end: a run with the same seed has the same kinds of operations, not
+// the same operations.
 #include "protocol.hpp"
 
 #include <CLI/CLI.hpp>

@@ -128,7 +128,7 @@ void Operation::meet_write(const WritePtr& other) {
         seen.push_back(other);
 }
 
-// With these rights, is it allowed?
+// Whether these rights allow the operation.
 bool Operation::permitted(std::uint32_t own, const Person& who) const {
     switch (command.verb) {
         case Verb::stat:
@@ -231,7 +231,7 @@ std::string Operation::judge(const Reply& reply, std::span<const std::byte> data
     }
 }
 
-// Each byte is what it was when the read began, or what a write wanted that was under way.
+// Each byte is what it was when the read began, or what a write in flight wanted.
 std::string Operation::judge_bytes(std::span<const std::byte> data) const {
     if (data.size() != command.length)
         return "a read of another length";

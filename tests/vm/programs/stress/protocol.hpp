@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the coordinator of the stress test and its workers say to each other, over TCP: one command
-// at a time to each worker, and its reply. All machines are of one kind, so structures are sent as
+// The messages between the coordinator of the stress test and its workers, over TCP: one command at
+// a time to each worker, and its reply. All machines are of one kind, so structures are sent as
 // they are.
 #pragma once
 
@@ -44,7 +44,7 @@ const char* name_of(Verb verb);
 
 struct Command {
     Verb verb{};
-    std::uint32_t die_after_us = 0;  // 0: not; else a signal ends the process after that time
+    std::uint32_t die_after_us = 0;  // a signal ends the process after that time; 0: none
     std::uint64_t lh = 0;            // 0: by name
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
@@ -69,7 +69,7 @@ struct Reply {
     std::uint64_t value = 0;  // a handle, a length, an old value, bytes, a checksum
 };
 
-// The first word of a worker: who and where it is.
+// The first message of a worker: its user and its node.
 struct Hello {
     std::uint32_t node = 0;
     std::uint32_t uid = 0;
@@ -86,10 +86,10 @@ struct Address {
     std::uint16_t port;
 };
 int listen_at(std::uint16_t port);
-// Tries for a while: workers may be faster than their coordinator.
+// Tries for a while, as workers may start earlier than the coordinator.
 int connect_to(const Address& address);
 
-// The program's two parts. They return an exit status.
+// The two parts of the program. They return an exit status.
 struct CoordinatorOptions {
     std::uint16_t port = 7000;
     std::size_t workers = 9;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The workers of the stress test: processes of several users on one node that do what they are
-// told, and know nothing of what should come out. One that ends, as told or by a signal that hits
-// it in the middle of an operation, is replaced by another.
+// The workers of the stress test: processes of several users on one node that carry out commands,
+// and do not know the right results. A worker that ends, by command or by a signal in the middle of
+// an operation, is replaced.
 #include "protocol.hpp"
 
 #include "../common/pattern.hpp"
@@ -23,13 +23,13 @@ namespace {
 
 using namespace lite_test;
 
-// Exit status of who was told to go without closing anything.
+// The exit status of a worker that was told to go without closing anything.
 constexpr int kGone = 3;
 
 const std::array kPeople{Identity{0, 0}, Identity{1000, 1000}, Identity{1001, 1000},
                          Identity{1002, 1002}};
 
-// Reads the reply's data into one buffer, which it keeps.
+// Reads the data of replies into one buffer, which it keeps.
 class Worker {
   public:
     Worker(int fd, unsigned index) : fd_(fd), dev_(index) {}
@@ -63,7 +63,7 @@ class Worker {
         itimerval timer{};
         timer.it_value.tv_sec = after_us / 1000000;
         timer.it_value.tv_usec = after_us % 1000000;
-        ::setitimer(ITIMER_REAL, &timer, nullptr);  // SIGALRM, which nobody handles
+        ::setitimer(ITIMER_REAL, &timer, nullptr);  // SIGALRM, which has no handler
     }
 
     static Target target(const Command& c) {
@@ -159,7 +159,7 @@ class Worker {
         }
     }
 
-    // What is done where the memory is.
+    // Operations that are carried out where the memory is.
     Errno there(const Command& c, Reply& reply) {
         auto args = fetch_add_args(c.lh, c.offset, c.value);
         args.opcode = opcode(c.verb);
@@ -197,7 +197,7 @@ class Worker {
     }
 
     Errno read(std::uint64_t lh, const Command& c) {
-        // What is not written by the read must not look as if it were.
+        // Bytes that the read does not write must not look as if they were read.
         data_.assign(c.length, std::byte{0xee});
         const auto e = dev_(read_args(lh, c.offset, data_.data(), c.length));
         if (e != ok)
@@ -232,7 +232,7 @@ pid_t start(const WorkerOptions& options, std::size_t number) {
 }  // namespace
 
 int work(const WorkerOptions& options) {
-    // Different people on different nodes: the number goes on where the node before has stopped.
+    // Different users on different nodes: the numbers go on where those of the node before end.
     const auto first = Device(options.index).query().node_id;
     std::map<pid_t, std::size_t> workers;
     for (std::size_t i = 0; i < options.count; ++i)

@@ -24,7 +24,7 @@ struct Async : Uring {
     lite::region lmr = region(4096, {env().remote.empty() ? env().self : env().peer()});
 };
 
-// Long enough for what was begun to wait for something, or for what it waits for to get there.
+// Long enough for a task that was begun to wait, or for what it waits for to arrive.
 inline std::chrono::milliseconds a_while() {
     return std::chrono::milliseconds(300) * env().slowness;
 }
@@ -33,7 +33,7 @@ inline std::span<const std::byte> bytes_of(const Word& word) {
     return std::as_bytes(std::span(word));
 }
 
-// The errno of a task that fails.
+// The errno of a failing task.
 template <typename T>
 lite::task<int> errno_of(lite::task<T> work) {
     try {
@@ -50,17 +50,17 @@ inline lite::task<> stop_after(lite::executor& ex, std::chrono::milliseconds tim
     stop.request_stop();
 }
 
-// What waits, until somebody asks it to stop after a while: its errno.
+// Begins an operation that waits, asks it to stop after a while, and returns its errno.
 template <typename Begin>
 int errno_when_stopped(lite::executor& ex, const Begin& begin) {
     std::stop_source stop;
     ex.spawn(stop_after(ex, a_while(), stop));
     const auto begun = std::chrono::steady_clock::now();
     const int err = ex.run(errno_of(begin(stop.get_token())));
-    // It has waited for that.
+    // It has waited until it was asked.
     if (err == ECANCELED)
         expect(std::chrono::steady_clock::now() - begun >= a_while(), "it waits until it is asked");
-    // What is asked before it begins does not begin.
+    // An operation that is asked to stop before it begins does not begin.
     expect_equal(ex.run(errno_of(begin(stop.get_token()))), ECANCELED, "stopped before it begins");
     return err;
 }

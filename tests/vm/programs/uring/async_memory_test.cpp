@@ -33,7 +33,7 @@ bool is_listed(const std::vector<lite::lmr_info>& all, const std::string& name) 
                        [&](const auto& info) { return lite::name_of(info) == name; });
 }
 
-// Every awaitable of an LMR as a whole, by @which, a region of it or its name.
+// Every awaitable that changes an LMR as a whole, by @which: a region of the LMR, or its name.
 template <typename Which>
 void change(lite::executor& ex, Which& which, const lite::region& of) {
     ex.run(ex.chmod(which, 0640));
@@ -73,7 +73,7 @@ TEST_CASE_METHOD(Everywhere, "async: words", "[uring]") {
     CHECK(there.load<std::uint64_t>(8) == 100);
     CHECK(there.load<std::uint64_t>(0) == 0);
     CHECK(there.load<std::uint64_t>(16) == 0);
-    // What is asked to stop before does nothing.
+    // An operation that is asked to stop before it begins does nothing.
     std::stop_source stop;
     stop.request_stop();
     const auto asked = stop.get_token();
@@ -89,7 +89,7 @@ TEST_CASE_METHOD(Everywhere, "async: words", "[uring]") {
     CHECK(ex.run(errno_of(ex.fetch_or(there, there.length(), 5))) == ERANGE);
 }
 
-TEST_CASE_METHOD(Everywhere, "async: memory where it is", "[uring]") {
+TEST_CASE_METHOD(Everywhere, "async: operations where the memory is", "[uring]") {
     INFO(where.label);
     auto other = region(65536, {});
     const auto data = numbers(20000);
@@ -108,7 +108,7 @@ TEST_CASE_METHOD(Everywhere, "async: memory where it is", "[uring]") {
     const std::vector<std::byte> wanted{std::byte(0), std::byte(1), std::byte(2), std::byte(3),
                                         std::byte(1), std::byte(2), std::byte(3), std::byte(0)};
     CHECK(bytes_at(there, 6, 8) == wanted);
-    // Overlapping, within one.
+    // An overlapping copy within one LMR.
     ex.run(ex.copy(there, 9, there, 7, 6));
     CHECK(bytes_at(there, 9, 6) == std::vector(wanted.begin() + 1, wanted.begin() + 7));
     CHECK(ex.run(errno_of(ex.copy(there, 65535, other, 0, 2))) == ERANGE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Coroutines that call, send, and serve; and requests that nobody answers.
+// Coroutines that call, send, and serve; and requests without an answer.
 #include "async_fixture.hpp"
 
 #include <stdexcept>
@@ -20,12 +20,12 @@ lite::task<> answer(lite::executor& ex, const lite::function& words, int rounds)
     }
 }
 
-// A message, and whether it was one.
+// Takes a message, and checks that it is one.
 lite::task<std::uint64_t> message_for(lite::executor& ex, const lite::function& words) {
     Word word{};
     auto request = co_await ex.receive(words, std::as_writable_bytes(std::span(word)));
     expect_equal(request.flags, LITE_RPC_REQ_ONEWAY, "flags of a message");
-    // It has no answer.
+    // A message has no answer: this reply sends nothing.
     co_await ex.reply(request, 0, {});
     co_return word[0];
 }
@@ -43,7 +43,7 @@ lite::task<> take_and_wait(lite::executor& ex, const lite::function& words, bool
     co_await ex.sleep(std::chrono::hours(1));
 }
 
-// A call that is made beside the executor, and how it ends.
+// A call beside the executor, and how it ends.
 struct Call {
     explicit Call(lite::context& by, std::uint32_t function) : node(by) {
         const Word word{1};
@@ -72,7 +72,7 @@ TEST_CASE_METHOD(Async, "async: functions are found, and called on several nodes
     CHECK(ex.run(ex.find_function(env().self, name)) == named.number());
     CHECK(ex.run(errno_of(ex.find_function(0, "nobody-serves-this"))) == ECONNREFUSED);
     ex.spawn(answer(ex, named, 4));
-    // One of them serves; the other does not, or is the same.
+    // One of the nodes serves; the other does not, or is the same.
     std::vector<std::uint32_t> nodes{0, env().self};
     const Word word{41};
     const auto replies = ex.run(ex.multicall(nodes, named.number(), bytes_of(word)));
@@ -127,7 +127,7 @@ TEST_CASE_METHOD(Async, "async: time-outs and stopping of calls and requests", "
               return ex.multicall(nodes, words.number(), bytes_of(word), 0, 64,
                                   std::chrono::minutes(5), stop);
           }) == ECANCELED);
-    // A request whose caller has just given up may be there yet.
+    // A request of a caller that has just given up may still be there.
     while (ex.run(errno_of(ex.receive(words, room, milliseconds(0)))) != EAGAIN) {
     }
     CHECK(errno_when_stopped(ex, [&](std::stop_token stop) {
@@ -140,7 +140,7 @@ TEST_CASE_METHOD(Async, "async: time-outs and stopping of calls and requests", "
     stop.request_stop();
     CHECK(ex.run(errno_of(ex.send(0, words.number(), bytes_of(word), lite::default_timeout,
                                   stop.get_token()))) == ECANCELED);
-    // None of them has taken what comes now.
+    // None of the stopped receives takes this call.
     int rounds = 1;
     ex.spawn(answer(ex, words, rounds));
     CHECK(ex.run(ex.call(0, words.number(), bytes_of(word))).status == 7);
@@ -149,16 +149,16 @@ TEST_CASE_METHOD(Async, "async: time-outs and stopping of calls and requests", "
 TEST_CASE_METHOD(Async, "async: a buffer that is too small is refused at once", "[uring]") {
     std::array<std::byte, 7> small{};
     std::array<std::byte, 8> enough{};
-    // With nothing to be taken, and known before: it does not wait.
+    // No request is there, and the size is known to be too small: so it does not wait.
     CHECK(ex.run(errno_of(ex.receive(words, small))) == EINVAL);
     CHECK(ex.run(errno_of(ex.receive(words, enough, soon))) == ETIMEDOUT);
     CHECK(ex.run(errno_of(ex.receive(words, small))) == EINVAL);
-    // So nobody can put something there that is never taken.
+    // So no caller can send a request that is never taken.
     ex.spawn(answer(ex, words, 1));
     const std::vector<std::byte> nine(9);
     CHECK(ex.run(errno_of(ex.call(0, words.number(), nine))) == E2BIG);
     CHECK(ex.run(ex.call(0, words.number(), enough)).status == 7);
-    // Of any function it is not known.
+    // For receive() of any function, the size is not known before.
     Call call(node, words.number());
     CHECK(ex.run(errno_of(ex.receive(0, small))) == EMSGSIZE);
     {
@@ -169,7 +169,7 @@ TEST_CASE_METHOD(Async, "async: a buffer that is too small is refused at once", 
     CHECK(ex.run(errno_of(ex.receive(60000, small))) == ENOENT);
 }
 
-TEST_CASE_METHOD(Async, "async: the number of a function becomes another one's", "[uring]") {
+TEST_CASE_METHOD(Async, "async: the number of a function is registered again", "[uring]") {
     std::array<std::byte, 64> buffer{};
     const std::uint32_t number = 2000 + env().self;
     {
@@ -181,13 +181,13 @@ TEST_CASE_METHOD(Async, "async: the number of a function becomes another one's",
     CHECK(ex.run(errno_of(ex.receive(short_ones, std::span(buffer).first(7), soon))) == EINVAL);
 }
 
-TEST_CASE_METHOD(Async, "async: a request is given back by an exception", "[uring]") {
+TEST_CASE_METHOD(Async, "async: an exception gives a request up", "[uring]") {
     Call call(node, words.number());
     CHECK_THROWS_WITH(ex.run(take_and_throw(ex, words)), "in between");
     CHECK(call.end() == -ECONNRESET);
 }
 
-TEST_CASE_METHOD(Async, "async: a request is given back with its executor", "[uring]") {
+TEST_CASE_METHOD(Async, "async: an executor's end gives its request up", "[uring]") {
     std::optional<lite::executor> mine(std::in_place, node);
     bool taken = false;
     mine->spawn(take_and_wait(*mine, words, taken));
@@ -198,12 +198,12 @@ TEST_CASE_METHOD(Async, "async: a request is given back with its executor", "[ur
     CHECK(call.end() == -ECONNRESET);
 }
 
-TEST_CASE_METHOD(Async, "async: a request that was taken for nobody is given back", "[uring]") {
+TEST_CASE_METHOD(Async, "async: a request that no coroutine gets is given up", "[uring]") {
     std::optional<lite::executor> mine(std::in_place, node);
     bool taken = false;
     mine->spawn(take_and_wait(*mine, words, taken));
     mine->run(mine->sleep(a_while()));
-    // It waits in the kernel; the executor does not run when it ends.
+    // The receive waits in the kernel; the executor does not run when it ends.
     Call call(node, words.number());
     std::this_thread::sleep_for(a_while());
     mine.reset();
@@ -216,7 +216,7 @@ TEST_CASE_METHOD(Async, "async: answers", "[uring]") {
     Word word{};
     auto request = ex.run(ex.receive(words, std::as_writable_bytes(std::span(word))));
     const std::vector<std::byte> too_long(65);
-    // It is there to be answered still.
+    // After an error the request can still be answered.
     CHECK(ex.run(errno_of(ex.reply(request, 0, too_long))) == E2BIG);
     std::stop_source stop;
     stop.request_stop();
@@ -225,11 +225,11 @@ TEST_CASE_METHOD(Async, "async: answers", "[uring]") {
     ex.run(ex.reply(request, 0, {}));
     CHECK(request.token == 0);
     CHECK(call.end() == 0);
-    // By who has it without its object.
+    // Answered without the request's object.
     Call other(node, words.number());
     const auto info = ex.run(ex.receive(words, std::as_writable_bytes(std::span(word)))).release();
     ex.run(ex.reply(info, 0, {}));
     CHECK(other.end() == 0);
-    // That nobody waits any more is no error.
+    // A missing caller is no error.
     ex.run(ex.reply(info, 0, {}));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Coroutines that await locks and barriers; and locks whose holders are gone.
+// Coroutines that await locks and barriers; and locks with dead holders.
 #include "async_fixture.hpp"
 
 #include <optional>
@@ -13,17 +13,17 @@ namespace {
 constexpr auto soon = milliseconds(20);
 constexpr std::uint64_t at = 64;
 
-// Is it to be had, alone?
+// Whether the lock can be taken exclusively.
 bool is_free(lite_ctx* ctx, const lite::region& lmr) {
     const int err = lite_lock(ctx, lmr.handle(), at, 1000, LITE_LOCK_TRY, LITE_FOREVER);
     if (!err)
         expect_equal(lite_unlock(ctx, lmr.handle(), at, 1000), 0, "unlock");
     else
-        expect_equal(err, -EBUSY, "a lock that somebody has");
+        expect_equal(err, -EBUSY, "a lock that is held");
     return !err;
 }
 
-// Becomes free, or does not within a while.
+// Whether the lock becomes free within a while.
 bool becomes_free(lite_ctx* ctx, const lite::region& lmr) {
     const int err =
         lite_lock(ctx, lmr.handle(), at, 1000, 0, static_cast<int>(patience().count() / 4));
@@ -48,12 +48,12 @@ lite::task<> arrive(lite::executor& ex, const lite::region& lmr, std::uint32_t n
     arrived++;
 }
 
-// Somebody has the lock and dies.
+// Takes the lock and dies.
 void die_with_lock(const std::string& name) {
     lite::context dying(static_cast<int>(env().indexes.front()));
     auto lmr = dying.map(name, kAccess);
     expect_equal(lite_lock(dying.get(), lmr.handle(), at, 1, 0, LITE_FOREVER), 0, "lock");
-    // It goes with the context.
+    // The lock goes with the context.
     lmr.release();
 }
 
@@ -88,7 +88,7 @@ TEST_CASE_METHOD(Async, "async: locks, tried and shared", "[uring]") {
     CHECK(ex.run(ex.try_lock(lmr, at, 2)));
     CHECK(ex.run(ex.try_lock_for(lmr, at, 2, soon)));
     CHECK(is_free(ctx, lmr));
-    // Without the object.
+    // Locked and unlocked without the lock's object.
     ex.run(ex.lock(lmr, at, 5)).release();
     CHECK_FALSE(is_free(ctx, lmr));
     CHECK(ex.run(errno_of(ex.unlock(lmr, at, 6))) == EPERM);
@@ -121,12 +121,12 @@ TEST_CASE_METHOD(Async, "async: locks and barriers that are asked to stop", "[ur
     CHECK(is_free(ctx, lmr));
 }
 
-TEST_CASE_METHOD(Async, "async: a lock is given back by an exception", "[uring]") {
+TEST_CASE_METHOD(Async, "async: an exception releases a lock", "[uring]") {
     CHECK_THROWS_WITH(ex.run(hold_and_throw(ex, lmr)), "in between");
     CHECK(is_free(ctx, lmr));
 }
 
-TEST_CASE_METHOD(Async, "async: a lock is given back with its executor", "[uring]") {
+TEST_CASE_METHOD(Async, "async: an executor's end releases its lock", "[uring]") {
     std::optional<lite::executor> mine(std::in_place, node);
     bool is_held = false;
     mine->spawn(hold(*mine, lmr, 1, is_held));
@@ -137,13 +137,13 @@ TEST_CASE_METHOD(Async, "async: a lock is given back with its executor", "[uring
     CHECK(is_free(ctx, lmr));
 }
 
-TEST_CASE_METHOD(Async, "async: a lock that was given to nobody is given back", "[uring]") {
+TEST_CASE_METHOD(Async, "async: a lock that no coroutine gets is released", "[uring]") {
     std::optional<lite::executor> mine(std::in_place, node);
     bool is_held = false;
     REQUIRE(lite_lock(ctx, lmr.handle(), at, 1, 0, LITE_FOREVER) == 0);
     mine->spawn(hold(*mine, lmr, 2, is_held));
     mine->run(mine->sleep(a_while()));
-    // It waits in the kernel; the executor does not run when it is given the lock.
+    // The lock waits in the kernel; the executor does not run when the lock is granted.
     REQUIRE(lite_unlock(ctx, lmr.handle(), at, 1) == 0);
     std::this_thread::sleep_for(a_while());
     CHECK_FALSE(is_free(ctx, lmr));
@@ -180,7 +180,7 @@ TEST_CASE_METHOD(Async, "async: locks of the dead", "[uring]") {
 TEST_CASE_METHOD(Async, "async: barriers", "[uring]") {
     CHECK_FALSE(ex.run(ex.arrive_and_wait_for(lmr, at, 2, soon)));
     CHECK_FALSE(ex.run(ex.arrive_and_wait_for(lmr, at, 2, milliseconds(0))));
-    // Those have not been counted.
+    // Arrivals that timed out were not counted.
     int arrived = 0;
     ex.spawn(arrive(ex, lmr, 3, arrived));
     ex.spawn(arrive(ex, lmr, 3, arrived));

@@ -56,13 +56,13 @@ lite::task<> move_all(lite::executor& ex, const lite::region& lmr) {
     co_await ex.all(std::move(moves));
 }
 
-// Adds to a word in two steps that only the lock keeps together.
+// Adds to a word in two steps that are only safe with the lock.
 lite::task<> add_locked(lite::executor& ex, const lite::region& lmr, std::uint64_t owner,
                         int rounds) {
     for (int i = 0; i < rounds; i++) {
         Word word{};
         auto held = co_await ex.lock(lmr, 0, owner);
-        expect(!held.owner_died(), "nobody has died");
+        expect(!held.owner_died(), "no holder has died");
         co_await ex.read(lmr, 8, std::as_writable_bytes(std::span(word)));
         word[0]++;
         co_await ex.write(lmr, 8, std::as_bytes(std::span(word)));
@@ -112,7 +112,7 @@ TEST_CASE_METHOD(Async, "async: data, atomics, locks", "[uring]") {
     for (std::uint64_t owner = 1; owner < 8; owner++)
         ex.spawn(add_locked(ex, lmr, owner, rounds));
     ex.run(add_locked(ex, lmr, 8, rounds));
-    // The others are not done yet, perhaps.
+    // The other tasks may not be finished yet.
     while (ex.run(value_at(ex, lmr, 8)) < all)
         continue;
     CHECK(ex.run(value_at(ex, lmr, 8)) == all);
@@ -132,7 +132,7 @@ TEST_CASE_METHOD(Async, "async: errors", "[uring]") {
     ex.spawn(throw_later(ex, lmr));
     std::stop_source never;
     CHECK_THROWS_AS(ex.run(receive_until(ex, words, never.get_token())), std::runtime_error);
-    // And it goes on.
+    // The executor goes on.
     CHECK(ex.run(value_at(ex, lmr, 256)) == 1);
 }
 
@@ -161,7 +161,7 @@ TEST_CASE_METHOD(Async, "async: a foreign descriptor, a signal and time beside L
     REQUIRE(::pthread_sigmask(SIG_SETMASK, &before, nullptr) == 0);
 }
 
-TEST_CASE_METHOD(Async, "async: an executor goes with all that is under way", "[uring]") {
+TEST_CASE_METHOD(Async, "async: an executor ends with operations in flight", "[uring]") {
     std::stop_source never;
     {
         lite::executor mine(node);
@@ -172,7 +172,7 @@ TEST_CASE_METHOD(Async, "async: an executor goes with all that is under way", "[
         }
         CHECK(mine.run(value_at(mine, lmr, 8)) == 0);
     }
-    // Nobody takes a request any more but who is there.
+    // Only the new server takes a request: the receives of the old executor are gone.
     int ended = 0;
     ex.spawn(serve(ex, words, 1));
     ex.run(call_all(ex, words.number(), 1, ended));

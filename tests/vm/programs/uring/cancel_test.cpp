@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The end of commands that wait: cancelled, their ring closed, their process killed.
+// Commands that wait are ended: they are cancelled, their ring is closed, or their process is
+// killed.
 #include "fixture.hpp"
 
 #include <array>
@@ -15,7 +16,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-// As many waiting commands as somebody may have, each of its kind.
+// One waiting command of each kind.
 struct Waiting {
     explicit Waiting(Uring& uring)
         : other(static_cast<int>(env().indexes.back())),
@@ -25,10 +26,11 @@ struct Waiting {
         expect_equal(lite_lock(uring.ctx, lmr.handle(), 8, 99, 0, LITE_FOREVER), 0, "lock");
     }
 
-    // @data + 0 to 3: of a receive, a call, a lock, a barrier.
+    // @data + 0 to 3: a receive, a call, a lock, a barrier.
     void submit(Ring& ring, lite_ctx* ctx, std::uint64_t data) {
         lite_uring_recv(ring.sqe(data), ctx, &recv, function, buffer.data(), buffer.size(), -1);
-        // To itself, and so taken by that receive, and never answered; or by none.
+        // A call to the same node: that receive takes its request and does not answer, or no
+        // receive takes it.
         lite_uring_call(ring.sqe(data + 1), ctx, &call, 0, function, buffer.data(), 8, reply.data(),
                         reply.size(), LITE_TIMEOUT_MAX);
         lite_uring_lock(ring.sqe(data + 2), ctx, &lock, lmr.handle(), 8, 100, 0, LITE_FOREVER);
@@ -49,7 +51,7 @@ struct Waiting {
 
 bool is_cancelled(int result) { return result == -ECANCELED || result == -EINTR; }
 
-// Commands before the first one may be waiting, too, for a thread.
+// Commands that wait occupy worker threads, so later ones need more of them.
 void more_workers(Ring& ring) {
     unsigned limits[] = {64, 64};
     expect_equal(::io_uring_register_iowq_max_workers(ring.get(), limits), 0, "workers");
@@ -86,13 +88,13 @@ TEST_CASE_METHOD(Uring, "cancel: a receive, a call, a lock, a barrier", "[uring]
         const int asked = ring.wait(1);
         CHECK((asked == 0 || asked == -EALREADY));
     }
-    // What they have left: nothing. The lock is to be had, the barrier counts nobody, the call's
-    // request is not to be answered.
+    // The cancelled commands have left nothing: the lock can be taken, the barrier counts no
+    // arrival, the call's request cannot be answered.
     REQUIRE(lite_unlock(ctx, w.lmr.handle(), 8, 99) == 0);
     REQUIRE(lite_lock(ctx, w.lmr.handle(), 8, 101, 0, static_cast<int>(patience().count())) == 0);
     REQUIRE(lite_unlock(ctx, w.lmr.handle(), 8, 101) == 0);
     CHECK(lite_barrier(ctx, w.lmr.handle(), 64, 1, static_cast<int>(patience().count())) == 0);
-    // And a cancelled receive does not take what comes.
+    // A cancelled receive does not take a new request.
     lite_ioc_rpc_call call{};
     lite_uring_call(ring.sqe(20), ctx, &call, 0, w.function, w.buffer.data(), 8, w.reply.data(),
                     w.reply.size(), LITE_TIMEOUT_DEFAULT);
@@ -120,7 +122,8 @@ TEST_CASE_METHOD(Uring, "cancel: a call is answered, a lock given, while others 
     CHECK(w.call.status == 7);
     CHECK(w.call.reply_len == 4);
     CHECK(std::string_view(reinterpret_cast<const char*>(w.reply.data()), 4) == "pong");
-    // Nothing there: at once, and not -EAGAIN for io_uring, which would try again.
+    // No request: the result comes at once. LITE must not return -EAGAIN to io_uring itself, which
+    // would try again.
     lite_ioc_rpc_recv none{};
     lite_uring_recv(ring.sqe(2), ctx, &none, w.function, w.buffer.data(), w.buffer.size(), 0);
     CHECK(ring.run(2) == -EAGAIN);
@@ -144,11 +147,11 @@ TEST_CASE_METHOD(Uring, "cancel: a ring is closed, and its process goes on", "[u
     wait_taken(*ring, 10);
     CHECK_FALSE(ring->over(12, 200));
     ring.reset();
-    // The kernel ends them in the background.
+    // The kernel ends the commands in the background.
     REQUIRE(lite_unlock(ctx, w.lmr.handle(), 8, 99) == 0);
     REQUIRE(lite_lock(ctx, w.lmr.handle(), 8, 101, 0, static_cast<int>(patience().count())) == 0);
     REQUIRE(lite_unlock(ctx, w.lmr.handle(), 8, 101) == 0);
-    wait_until("the barrier counts nobody", [&] {
+    wait_until("the barrier counts no arrival", [&] {
         const int err = lite_barrier(ctx, w.lmr.handle(), 64, 1, 1000);
         return err == 0;
     });
@@ -193,7 +196,7 @@ TEST_CASE_METHOD(Uring, "cancel: a process with a full ring is killed, or exits"
     CHECK(milliseconds_of(begun) < patience().count() / 4);
 }
 
-TEST_CASE_METHOD(Uring, "cancel: an LMR is freed while commands are at it", "[uring]") {
+TEST_CASE_METHOD(Uring, "cancel: an LMR is freed while commands use it", "[uring]") {
     const std::vector<std::uint32_t> nodes{env().remote.empty() ? env().self : env().peer()};
     const std::size_t rounds = env().scaled(20, 3);
     Ring ring(64);
@@ -215,7 +218,7 @@ TEST_CASE_METHOD(Uring, "cancel: an LMR is freed while commands are at it", "[ur
     }
 }
 
-TEST_CASE_METHOD(Uring, "cancel: a handle is closed while commands are at it", "[uring]") {
+TEST_CASE_METHOD(Uring, "cancel: a handle is closed while commands use it", "[uring]") {
     const std::vector<std::uint32_t> nodes{env().remote.empty() ? env().self : env().peer()};
     Ring ring(64);
     NamedLmr named(dev, 4096, nodes);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Operations on LMRs as commands: what they move, and what they say of nonsense.
+// Operations on LMRs as commands: the data that they move, and the errors of invalid ones.
 #include "fixture.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,12 +18,12 @@ namespace {
 
 constexpr unsigned kWindow = 64;
 
-// The SQE's own bytes for the command.
+// The command's bytes in the SQE.
 lite_uring_cmd& payload(io_uring_sqe* sqe) {
     return *reinterpret_cast<lite_uring_cmd*>(reinterpret_cast<char*>(sqe) + 48);
 }
 
-// Every byte says where it belongs.
+// Random bytes, so that each one shows where it belongs.
 void fill(std::span<std::byte> bytes, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     for (auto& byte : bytes)
@@ -29,8 +32,7 @@ void fill(std::span<std::byte> bytes, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE_METHOD(UringEverywhere, "data: what is written is there, and what is read is right",
-                 "[uring]") {
+TEST_CASE_METHOD(UringEverywhere, "data: reads return what was written", "[uring]") {
     INFO(where.label);
     constexpr std::size_t kSize = 1 << 16;
     auto lmr = region(kSize, where.nodes);
@@ -59,7 +61,7 @@ TEST_CASE_METHOD(UringEverywhere, "data: what is written is there, and what is r
             CHECK(std::equal(seen.begin() + static_cast<long>(offset),
                              seen.begin() + static_cast<long>(offset + n),
                              wanted.begin() + static_cast<long>(offset)));
-            // Nothing beside it.
+            // Nothing beside the range has changed.
             CHECK(std::count(seen.begin(), seen.begin() + static_cast<long>(offset),
                              std::byte{0x11}) == static_cast<long>(offset));
             CHECK(std::count(seen.begin() + static_cast<long>(offset + n), seen.end(),
@@ -78,7 +80,7 @@ TEST_CASE_METHOD(UringEverywhere, "data: a window of 64, many LMRs", "[uring]") 
         lmrs.push_back(region(kSlots * 64, where.nodes));
     Ring ring(kWindow);
     std::mt19937_64 random(env().seed);
-    // What is in each slot; one that a command is at is not given to another.
+    // The contents of each slot. A slot with a command in flight is not used by another command.
     std::vector<std::array<std::byte, 64>> model(kLmrs * kSlots);
     std::vector<bool> busy(model.size());
     struct Command {
@@ -144,7 +146,7 @@ TEST_CASE_METHOD(UringEverywhere, "data: atomics are atomic", "[uring]") {
             seen.push_back(ops[k].result);
         }
     }
-    // Each value before was seen once.
+    // Each old value was seen once.
     std::sort(seen.begin(), seen.end());
     std::vector<std::uint64_t> wanted(seen.size());
     std::iota(wanted.begin(), wanted.end(), 0);
@@ -162,7 +164,7 @@ TEST_CASE_METHOD(UringEverywhere, "data: atomics are atomic", "[uring]") {
     CHECK(op.result == 77);
 }
 
-TEST_CASE_METHOD(UringEverywhere, "data: what is wrong is said as by the ioctl", "[uring]") {
+TEST_CASE_METHOD(UringEverywhere, "data: errors are those of the ioctl", "[uring]") {
     INFO(where.label);
     auto lmr = region(8192, where.nodes);
     Ring ring;
@@ -210,7 +212,7 @@ TEST_CASE_METHOD(UringEverywhere, "data: what is wrong is said as by the ioctl",
     lite_uring_op(ring.sqe(1), ctx, &op);
     CHECK(ring.run(1) == -EOPNOTSUPP);
 
-    // Without the right.
+    // Without the right for the operation.
     NamedLmr named(dev, 4096, where.nodes);
     auto only_read = node.map(named.name(), lite::rights::read);
     lite_uring_write(ring.sqe(1), ctx, &op, only_read.handle(), 0, buffer.data(), 64);
@@ -255,14 +257,14 @@ TEST_CASE_METHOD(Uring, "data: malformed commands", "[uring]") {
     next();
     op.size = 1 << 20;
     CHECK(ring.run(1) == -E2BIG);
-    // Two of them are io_uring's, and it refuses them, too.
+    // io_uring itself refuses two of these.
     next();
     sqe->rw_flags = IORING_URING_CMD_FIXED;
     CHECK(ring.run(1) < 0);
     next();
     sqe->rw_flags = 1 << 20;
     CHECK(ring.run(1) == -EINVAL);
-    // Also what is no operation.
+    // Also commands other than operations.
     lite_ioc_query query{};
     query.size = sizeof(query);
     sqe = ring.sqe(1);
@@ -278,6 +280,31 @@ TEST_CASE_METHOD(Uring, "data: malformed commands", "[uring]") {
         CHECK(cqe->res == -EOPNOTSUPP);
         ::io_uring_cqe_seen(polled.get(), cqe);
     }
+}
+
+TEST_CASE_METHOD(UringEverywhere, "data: files", "[uring]") {
+    constexpr ssize_t kBytes = 50000;
+    Ring ring;
+    const int fd = ::memfd_create("uring", MFD_CLOEXEC);
+    std::vector<std::byte> bytes(kBytes);
+    fill(bytes, 1);
+    REQUIRE(::pwrite(fd, bytes.data(), bytes.size(), 0) == kBytes);
+    auto lmr = node.alloc({.length = kBytes, .nodes = where.nodes});
+    lite_ioc_file args{};
+    args.size = sizeof(args);
+    args.lh = lmr.handle();
+    args.length = ~0ULL;
+    args.fd = fd;
+    lite_uring_command(ring.sqe(1), ctx, LITE_IOC_SENDFILE, &args);
+    REQUIRE(ring.run(1) == 0);
+    REQUIRE(args.moved == kBytes);
+    lite_uring_command(ring.sqe(2), ctx, LITE_IOC_RECVFILE, &args);
+    REQUIRE(ring.run(2) == 0);
+    REQUIRE(args.file_offset == 2 * kBytes);
+    std::vector<std::byte> got(kBytes);
+    REQUIRE(::pread(fd, got.data(), got.size(), kBytes) == kBytes);
+    REQUIRE(got == bytes);
+    ::close(fd);
 }
 
 TEST_CASE_METHOD(UringEverywhere, "data: rings of all kinds", "[uring]") {

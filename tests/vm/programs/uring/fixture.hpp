@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A ring, and LMRs here and elsewhere, that go away with the test.
+// A ring, and LMRs at this node and elsewhere, which are freed at the end of the test.
 #pragma once
 
 #include "../common/catch.hpp"
@@ -36,7 +36,7 @@ class Ring {
 
     io_uring* get() { return &ring_; }
 
-    // An SQE whose completion will be found by @data.
+    // An SQE; its completion is found by @data.
     io_uring_sqe* sqe(std::uint64_t data) {
         auto* sqe = ::io_uring_get_sqe(&ring_);
         expect(sqe, "room in the submission queue");
@@ -47,7 +47,7 @@ class Ring {
 
     void submit() { expect(::io_uring_submit(&ring_) >= 0, "io_uring_submit"); }
 
-    // The result of the command with @data; those of others are kept.
+    // The result of the command with @data; results of other commands are kept.
     int wait(std::uint64_t data) {
         while (!results_.contains(data))
             take(patience().count());
@@ -62,7 +62,7 @@ class Ring {
         return wait(data);
     }
 
-    // Is it over, as far as is known after @milliseconds?
+    // Whether the command is completed within @milliseconds.
     bool over(std::uint64_t data, std::int64_t milliseconds) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
         while (!results_.contains(data) && std::chrono::steady_clock::now() < end)
@@ -70,7 +70,7 @@ class Ring {
         return results_.contains(data);
     }
 
-    // Asks for the end of the command with @data; what that says is found by @asked.
+    // Cancels the command with @data; the result of the cancellation is found by @asked.
     void cancel(std::uint64_t data, std::uint64_t asked) {
         auto* s = sqe(asked);
         ::io_uring_prep_cancel64(s, data, 0);
@@ -112,7 +112,7 @@ struct UringEverywhere : Uring {
     Placement where = GENERATE(from_range(env().placements()));
 };
 
-// A server of a function at the first node, that answers nothing; its number.
+// Registers a function at the first node that answers nothing; returns its number.
 inline std::uint32_t mute_function(lite_ctx* ctx) {
     lite_rpc_params params{};
     params.size = sizeof(params);

@@ -14,7 +14,7 @@ using namespace lite_test;
 
 namespace {
 
-// More than the send queues to a node have slots.
+// More than the number of slots in the send queues to a node.
 constexpr std::size_t kMany = 400;
 
 }  // namespace
@@ -100,7 +100,7 @@ TEST_CASE_METHOD(Uring, "many: to all nodes, of all kinds, and some that are wro
     }
 }
 
-// What has been begun, and is in an LMR, must not wait for user space.
+// Operations that have begun, and are entered in an LMR, must not wait for user space.
 TEST_CASE_METHOD(Uring, "many: a command waits for its page, those before it are carried out",
                  "[uring]") {
     constexpr std::size_t kBefore = 5;
@@ -130,7 +130,7 @@ TEST_CASE_METHOD(Uring, "many: a command waits for its page, those before it are
         INFO(i);
         CHECK(seen[i] == (i < kBefore ? value : 0));
     }
-    // Nor does anybody wait for them, for they are over.
+    // Nor does a free wait for these operations, as they are completed.
     CHECK(lite_free(ctx, lmr.handle()) == 0);
     missing.come();
     submitter.join();
@@ -138,6 +138,6 @@ TEST_CASE_METHOD(Uring, "many: a command waits for its page, those before it are
         const int result = ring.wait(i);
         CHECK((i < kBefore ? result == 0 : result == -EIDRM || result == -EBADF));
     }
-    // Zeroes: no size.
+    // The argument is all zeroes, so its size is 0.
     CHECK(ring.wait(100) == -EINVAL);
 }

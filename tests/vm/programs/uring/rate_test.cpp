@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How many operations of 64 bytes a second: one ioctl each, and commands, 64 at a time. Asserts
-// only that they succeed; for who wants to know.
+// Operations of 64 bytes per second: one ioctl each, and commands, 64 at a time. Asserts only that
+// they succeed; the rates are printed for people to read.
 #include "fixture.hpp"
 
 #include <array>
@@ -34,7 +34,7 @@ struct Rate : Uring {
         print(write, "ioctl", done, begun);
     }
 
-    // As many under way as the window has room for; taken some at a time.
+    // As many in flight as the window has room for; completions are taken several at a time.
     void by_commands(bool write, const char* how, unsigned flags, unsigned at_a_time) {
         Ring ring(kWindow, flags);
         std::vector<std::uint64_t> idle;

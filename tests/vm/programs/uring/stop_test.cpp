@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The node is stopped, or its peer's machine, with commands under way, by whoever starts this with
-// "[stop]" or "[full]".
+// The node is stopped, or its peer's machine, with commands in flight. The test that starts this
+// with "[stop]", "[peer]" or "[full]" does that.
 #include "fixture.hpp"
 
 #include <array>
@@ -34,7 +34,7 @@ TEST_CASE_METHOD(Uring, "stop: commands end when the node does", "[.stop]") {
     std::printf("ready\n");
     std::fflush(stdout);
 
-    // Writes all the time, until one fails; then everything else ends.
+    // Writes all the time, until a write fails; then all else ends.
     std::vector<lite_op> ops(32);
     int err = 0;
     while (!err) {
@@ -48,7 +48,7 @@ TEST_CASE_METHOD(Uring, "stop: commands end when the node does", "[.stop]") {
     }
     CHECK((err == -ENODEV || err == -EHOSTDOWN || err == -ENOTCONN || err == -EIDRM ||
            err == -ESTALE || err == -EBADF));
-    // But for the one that took the call's request, and had it before.
+    // Except for the receive that had taken the call's request before.
     for (std::size_t i = 0; i < recvs.size(); i++) {
         const int result = ring.wait(10 + i);
         CHECK((result == -ENODEV || result == 0));
@@ -75,7 +75,7 @@ TEST_CASE_METHOD(Uring, "stop: commands end when the peer dies", "[.peer]") {
     std::printf("ready\n");
     std::fflush(stdout);
 
-    // Of all kinds, all the time, until one fails.
+    // Operations of all kinds, all the time, until one fails.
     std::map<int, int> seen;
     while (seen.empty()) {
         for (std::size_t i = 0; i < ops.size(); i++) {
@@ -104,8 +104,8 @@ TEST_CASE_METHOD(Uring, "stop: commands end when the peer dies", "[.peer]") {
     CHECK(ring.run(2) == -EHOSTDOWN);
 }
 
-// Whoever starts this with "[full]" stops the peer's machine when this is ready, and lets it go on
-// when all is submitted.
+// The test that starts this with "[full]" stops the peer's machine when this is ready, and lets it
+// go on when all is submitted.
 TEST_CASE_METHOD(Uring, "full: a submission waits for no send queue", "[.full]") {
     constexpr std::size_t kWrites = 400;
     constexpr std::uint64_t kReply = 1000;
@@ -124,7 +124,7 @@ TEST_CASE_METHOD(Uring, "full: a submission waits for no send queue", "[.full]")
     std::fflush(stdout);
     REQUIRE(std::getchar() == '\n');
 
-    // More than all queue pairs have slots for.
+    // More writes than all queue pairs have slots.
     std::vector<lite_op> ops(kWrites);
     for (std::size_t i = 0; i < kWrites; i++)
         lite_uring_write(ring.sqe(2 + i), ctx, &ops[i], lmr.handle(), 0, buffer.data(), 8);

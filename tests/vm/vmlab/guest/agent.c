@@ -2,8 +2,8 @@
 /*
  * agent.c - the guest's end of tests/vm: runs commands for the host, over a virtio-serial port.
  *
- * It is process 1 (init has exec'ed it), so it also reaps what others leave behind and must never exit. One thread, one
- * poll loop, nothing blocks: commands run side by side, their output is passed on as it comes.
+ * It is process 1 (init has exec'ed it), so it also reaps orphans, and it must never exit. One thread, one poll loop,
+ * nothing blocks: commands run in parallel, and their output is passed on as it comes.
  *
  * Everything on the port is a frame: struct frame, then `length` bytes. The host numbers its commands; all frames about
  * a command carry its number. agent.py has the other end and the same list of frame types.
@@ -11,7 +11,7 @@
  * Flow control. Output: a command's pipes are not read while more than OUT_LIMIT bytes wait for the host, so the command
  * blocks, as it would on a slow terminal. Input: the host sends at most a window's worth ahead of our F_CREDIT.
  *
- * Static, so that it starts before anything else in the guest is known to work.
+ * Linked statically, so that it starts before anything else in the guest is known to work.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -82,7 +82,7 @@ struct job {
 	int err;
 	bool terminal;
 	bool in_eof;       /* close `in` when `input` is empty */
-	bool discard;      /* F_EXIT is sent: what its children still write goes nowhere, but does not kill them */
+	bool discard;      /* F_EXIT is sent: output of the command's children is read and thrown away, so that they go on */
 	struct buffer input;
 };
 
@@ -317,7 +317,7 @@ static void job_write(struct job *j)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			break;
-		if (n < 0) { /* it has closed its input: as if it had read everything */
+		if (n < 0) { /* the command has closed its input: as if it had read everything */
 			n = buffer_used(&j->input);
 			close_fd(&j->in);
 		}
@@ -365,7 +365,7 @@ static void reap_children(void)
 	}
 }
 
-/* A job is gone when its process is reaped and nobody holds its pipes any more. */
+/* A job is gone when its process is reaped and no process holds its pipes any more. */
 static void free_finished_jobs(void)
 {
 	for (struct job **at = &jobs; *at;) {
@@ -393,7 +393,7 @@ static void handle_frame(const struct frame *f, char *payload)
 		job_start(f->id, payload, f->length);
 		return;
 	}
-	if (!j) /* it has ended while the frame was on its way */
+	if (!j) /* the command has ended while the frame was on its way */
 		return;
 	switch (f->type) {
 	case F_STDIN:
@@ -405,7 +405,7 @@ static void handle_frame(const struct frame *f, char *payload)
 		if (f->length < sizeof(u32) || !j->pid)
 			break;
 		memcpy(&u32, payload, sizeof(u32));
-		/* The group may not exist yet if the child has not come to its setsid(). */
+		/* The process group does not exist yet if the child has not reached its setsid(). */
 		if (kill(-j->pid, u32))
 			kill(j->pid, u32);
 		break;
@@ -519,7 +519,7 @@ int main(void)
 
 		add_poll(&fds, &count, sigfd, POLLIN);
 		add_poll(&fds, &count, port, POLLIN | (buffer_used(&to_host) ? POLLOUT : 0));
-		/* Negative descriptors are skipped by poll: three entries per job, in the order of the list. */
+		/* poll skips negative descriptors: three entries per job, in the order of the list. */
 		for (struct job *j = jobs; j; j = j->next) {
 			add_poll(&fds, &count, buffer_used(&j->input) ? j->in : -1, POLLOUT);
 			add_poll(&fds, &count, full && !j->discard ? -1 : j->out, POLLIN);

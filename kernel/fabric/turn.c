@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Turns: which operation goes to the peer next, where the node schedules them.
+ *
+ * Normal operation: every lite_qp.waiting of a scheduled connection is at least 1, so posters take
+ * the slow path (slot.c), which comes here. Where nothing waits and the window has room, the poster
+ * posts at once. Otherwise its struct lite_post, on its stack, waits in the scheduler
+ * (core/sched.c), and the thread that makes room posts for it, as slot.c does for a slot. What is
+ * posted carries its cost in lite_wr.flight until it has completed. In mode none the fast path is
+ * the one of slot.c, without an instruction more.
+ *
+ * A waiter depends on completions of all queue pairs of the connection, so it has them all armed.
+ * One that has waited for a quarter of the operation time-out is posted out of turn: it may hold up
+ * the change of an LMR, and a REVOKE is answered in time only if it does not wait for long.
+ *
+ * Recovery: nothing gets a turn when the connection is dead; waiters leave. Turns that are in
+ * flight then are not given back: they end with the connection.
+ *
+ * Not scheduled: messages of calls between kernels (lite_conn_send()), and what is posted with
+ * LITE_POST_UNSCHEDULED.
+ *
+ * Locking: lite_turns.lock protects tenants and the scheduler's queues. It is taken in process
+ * context, outside of lite_qp.lock, and nothing is posted under it.
+ */
+#include <linux/sched/clock.h>
+#include <linux/slab.h>
+
+#include "slot.h"
+#include "trace.h"
+
+/*
+ * What a work request costs a device besides its bytes, in bytes: about as on Soft-RoCE, and so
+ * that the window has few more small work requests than a queue pair has slots.
+ */
+#define LITE_TURN_OP_COST (LITE_TURN_WINDOW / LITE_SQ_DEPTH)
+/* Most that is in flight. */
+#define LITE_TURN_WINDOW SZ_512K
+/* A class that is not served rises by one after this time. */
+#define LITE_TURN_AGE_NS (10 * NSEC_PER_MSEC)
+
+struct lite_turn_tenant {
+	struct lite_sched_tenant tenant;
+	struct list_head list; /* in lite_turns.tenants */
+	u64 id;                /* see lite_qos_tenant() */
+};
+
+static const struct lite_sched_conf lite_turn_conf = {
+	.mode = LITE_SCHED_NONE,
+	.slice = LITE_WR_BYTES_MAX,
+	.op_cost = LITE_TURN_OP_COST,
+	.window_max = LITE_TURN_WINDOW,
+	.age_ns = LITE_TURN_AGE_NS,
+};
+
+/* ---- tenants -------------------------------------------------------------- */
+
+static struct lite_turn_tenant *lite_tenant_find(struct lite_turns *turns, u64 id)
+{
+	struct lite_turn_tenant *t;
+
+	lockdep_assert_held(&turns->lock);
+	list_for_each_entry(t, &turns->tenants, list) {
+		if (t->id == id)
+			return t;
+	}
+	return NULL;
+}
+
+/* A tenant that has nothing waiting or in flight, or NULL. */
+static struct lite_turn_tenant *lite_tenant_idle(struct lite_turns *turns)
+{
+	struct lite_turn_tenant *t;
+
+	lockdep_assert_held(&turns->lock);
+	list_for_each_entry(t, &turns->tenants, list) {
+		if (!t->tenant.stats.queued && !t->tenant.stats.in_flight)
+			return t;
+	}
+	return NULL;
+}
+
+/*
+ * The tenant @id. Takes @new for it, if it is none yet; where there are too many, the place of
+ * an idle one; and where all are busy, or without @new, the tenant of root.
+ */
+static struct lite_sched_tenant *lite_tenant_get(struct lite_conn *conn, u64 id,
+						 struct lite_turn_tenant **new)
+{
+	struct lite_turns *turns = conn->turns;
+	struct lite_turn_tenant *t = id != LITE_QOS_ROOT ? lite_tenant_find(turns, id) : NULL;
+
+	if (id == LITE_QOS_ROOT)
+		return &turns->root;
+	if (t)
+		return &t->tenant;
+	if (turns->n_tenants == LITE_TENANTS_MAX) {
+		t = lite_tenant_idle(turns);
+	} else if (*new) {
+		t = *new;
+		*new = NULL;
+		list_add(&t->list, &turns->tenants);
+		turns->n_tenants++;
+	}
+	if (!t)
+		return &turns->root;
+	t->id = id;
+	lite_sched_tenant_init(&t->tenant, lite_qos_weight(conn->fab->qos, id));
+	return &t->tenant;
+}
+
+/* @prio: 0: the default; else a class and 1. */
+static u32 lite_turn_class(u32 prio)
+{
+	return prio && prio <= LITE_SCHED_CLASSES ? prio - 1 : LITE_SCHED_CLASS_DEFAULT;
+}
+
+/* ---- turns ---------------------------------------------------------------- */
+
+/* @post has its turn: post it, or have it wait for a slot. */
+static void lite_turn_give(struct lite_post *post)
+{
+	int slot = lite_slot_get_last(post->qp, post->kind);
+
+	if (slot < 0) {
+		lite_slot_queue(post);
+		return;
+	}
+	lite_post_with(post, slot);
+	lite_io_end(&post->turn, 0, 1);
+}
+
+/* The waiter that goes next: any one if the connection is dead; the first if it waits too long. */
+static struct lite_post *lite_turn_next(struct lite_turns *turns, bool dead)
+{
+	struct lite_sched_item *item = NULL;
+	struct lite_post *post;
+	u64 now = local_clock();
+
+	spin_lock(&turns->lock);
+	post = list_first_entry_or_null(&turns->line, struct lite_post, since);
+	if (post && (dead || (s64)(now - post->item.since) > (s64)turns->wait_max)) {
+		lite_sched_remove(&turns->sched, &post->item);
+		post->item.flight.cost = 0;
+	} else {
+		item = lite_sched_pop(&turns->sched, now);
+		post = item ? container_of(item, struct lite_post, item) : NULL;
+	}
+	if (post)
+		list_del(&post->since);
+	spin_unlock(&turns->lock);
+	return post;
+}
+
+static void lite_turn_trace(const struct lite_conn *conn, const struct lite_sched_item *item)
+{
+	const struct lite_sched_flight *flight = &item->flight;
+	const struct lite_turn_tenant *t =
+		container_of(flight->tenant, struct lite_turn_tenant, tenant);
+
+	trace_lite_turn(conn->session, flight->tenant == &conn->turns->root ? LITE_QOS_ROOT : t->id,
+			flight->prio, item->bytes, flight->posted - item->since);
+}
+
+/*
+ * Post for waiters while the window has room. If the connection is dead they leave. Process
+ * context.
+ */
+void lite_turns_grant(struct lite_conn *conn)
+{
+	struct lite_turns *turns = lite_turns_of(conn);
+	struct lite_post *post;
+	bool dead;
+
+	if (!turns)
+		return;
+	do {
+		/* A waiter that was taken out depends on this thread. */
+		preempt_disable();
+		dead = lite_conn_is_dead(conn);
+		post = lite_turn_next(turns, dead);
+		if (post && dead) {
+			post->err = -EHOSTDOWN;
+			lite_io_end(&post->turn, 0, 1);
+		} else if (post) {
+			if (trace_lite_turn_enabled() && post->item.flight.cost)
+				lite_turn_trace(conn, &post->item);
+			lite_turn_give(post);
+		}
+		preempt_enable();
+	} while (post);
+}
+
+/* What had a turn has completed, or was not posted. Process context, preemptible or not. */
+static void lite_turn_end(struct lite_conn *conn, const struct lite_sched_flight *flight)
+{
+	struct lite_turns *turns = conn->turns;
+
+	/* Then @flight may be another one's, see chain.c; nothing is posted any more. */
+	if (lite_conn_is_dead(conn))
+		return;
+	if (!lite_sched_leave(&turns->sched, flight))
+		return;
+	spin_lock(&turns->lock);
+	lite_sched_done(&turns->sched, flight, local_clock());
+	spin_unlock(&turns->lock);
+	lite_turns_grant(conn);
+}
+
+/* Of what had a turn. */
+void lite_turn_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct lite_wr *wr = container_of(wc->wr_cqe, struct lite_wr, cqe);
+	struct lite_sched_flight flight = wr->flight;
+	struct lite_conn *conn = wr->qp->conn;
+
+	/* Before the slot is given back. */
+	wr->cqe.done = lite_send_done;
+	lite_send_done(cq, wc);
+	lite_turn_end(conn, &flight);
+}
+
+static u32 lite_wr_bytes(const struct ib_send_wr *send)
+{
+	u32 bytes = 0;
+	int i;
+
+	for (i = 0; i < send->num_sge; i++)
+		bytes += send->sg_list[i].length;
+	return bytes;
+}
+
+/*
+ * Choose the work requests for the next turn of @post: as many as cost no more than a quantum, but
+ * at least one. Returns their bytes.
+ */
+static u32 lite_turn_bytes(struct lite_post *post)
+{
+	const struct ib_send_wr *send = post->send;
+	u32 n, bytes = 0, more;
+
+	for (n = 0; n < min_t(u32, post->n, LITE_TURN_WRS); n++, send = send->next) {
+		more = lite_wr_bytes(send);
+		if (n && bytes + more + (n + 1) * LITE_TURN_OP_COST >
+			 LITE_WR_BYTES_MAX + LITE_TURN_OP_COST)
+			break;
+		bytes += more;
+	}
+	post->turn_wrs = n;
+	return bytes;
+}
+
+/* Memory for tenant @id, if the connection has room for it and needs it. Process context. */
+static struct lite_turn_tenant *lite_tenant_new(struct lite_turns *turns, u64 id)
+{
+	bool needed;
+
+	spin_lock(&turns->lock);
+	needed = id != LITE_QOS_ROOT && turns->n_tenants < LITE_TENANTS_MAX &&
+		 !lite_tenant_find(turns, id);
+	spin_unlock(&turns->lock);
+	return needed ? kmalloc(sizeof(struct lite_turn_tenant), GFP_NOWAIT | __GFP_NOWARN) : NULL;
+}
+
+/* Have a post wait for its turn; false: turns are not given any more. Process context. */
+static bool lite_turn_queue(struct lite_post *post, u32 bytes)
+{
+	struct lite_conn *conn = post->qp->conn;
+	u64 id = lite_qos_tenant(conn->fab->qos);
+	struct lite_turns *turns = conn->turns;
+	struct lite_turn_tenant *new = lite_tenant_new(turns, id);
+	bool on;
+
+	spin_lock(&turns->lock);
+	on = turns->on;
+	if (on) {
+		lite_sched_push(&turns->sched, &post->item, lite_tenant_get(conn, id, &new),
+				lite_turn_class(post->prio), bytes, post->turn_wrs, local_clock());
+		list_add_tail(&post->since, &turns->line);
+	}
+	spin_unlock(&turns->lock);
+	kfree(new);
+	return on;
+}
+
+/*
+ * Take a turn and a slot for the next work requests of @post, without waiting. Any context. Returns
+ * the slot, or -EAGAIN.
+ */
+int lite_turn_take(struct lite_post *post)
+{
+	struct lite_turns *turns = post->qp->conn->turns;
+	struct lite_sched_flight *flight = &post->item.flight;
+	u32 bytes = lite_turn_bytes(post);
+	int slot;
+
+	*flight = (struct lite_sched_flight){
+		.cost = lite_sched_cost(&turns->sched, bytes, post->turn_wrs),
+	};
+	if (!lite_sched_try(&turns->sched, flight->cost)) {
+		flight->cost = 0;
+		return -EAGAIN;
+	}
+	slot = lite_slot_get_last(post->qp, post->kind);
+	if (slot < 0) {
+		lite_turn_end(post->qp->conn, flight);
+		flight->cost = 0;
+	}
+	return slot;
+}
+
+/* All completions of a connection are taken while a thread waits for its turn. */
+static void lite_turn_arm(struct lite_conn *conn, int n, bool arm)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		if (arm)
+			lite_cq_arm_sleeper(conn->qp[i].scq);
+		else
+			lite_cq_disarm_sleeper(conn->qp[i].scq);
+	}
+}
+
+/*
+ * Wait for a turn until this or another thread has posted at least one work request of @post, or
+ * set its error; false: it needs no turn, as others get none any more, or as it has waited for long
+ * enough. May sleep, uninterruptible, as lite_slot_wait().
+ */
+bool lite_turn_wait(struct lite_post *post)
+{
+	struct lite_conn *conn = post->qp->conn;
+	int n = READ_ONCE(conn->n_up), slot = -EAGAIN;
+	u64 begun;
+
+	if (post->waited <= conn->turns->wait_max)
+		slot = lite_turn_take(post);
+	if (slot >= 0) {
+		lite_post_with(post, slot);
+		return true;
+	}
+	begun = local_clock();
+	lite_io_init(&post->turn);
+	lite_io_expect(&post->turn, 1);
+	if (post->waited > conn->turns->wait_max || !lite_turn_queue(post, lite_turn_bytes(post))) {
+		post->item.flight.cost = 0;
+		return false;
+	}
+	lite_turns_grant(conn);
+	if (lite_io_ended(&post->turn))
+		return true;
+	lite_turn_arm(conn, n, true);
+	lite_io_wait_long(&post->turn, post->qp, LITE_ROOM_SPIN_NS);
+	lite_turn_arm(conn, n, false);
+	post->waited += local_clock() - begun;
+	return true;
+}
+
+/* ---- the policy ----------------------------------------------------------- */
+
+static struct lite_turns *lite_turns_alloc(const struct lite_fabric *fab)
+{
+	struct lite_turns *turns = kzalloc(sizeof(*turns), GFP_KERNEL);
+
+	if (!turns)
+		return NULL;
+	spin_lock_init(&turns->lock);
+	INIT_LIST_HEAD(&turns->tenants);
+	INIT_LIST_HEAD(&turns->line);
+	turns->wait_max = jiffies_to_nsecs(fab->op_timeout) / 4;
+	lite_sched_init(&turns->sched, &lite_turn_conf);
+	lite_sched_tenant_init(&turns->root, LITE_SCHED_WEIGHT_DEFAULT);
+	return turns;
+}
+
+static void lite_turns_free(struct lite_turns *turns)
+{
+	struct lite_turn_tenant *t, *next;
+
+	if (!turns)
+		return;
+	list_for_each_entry_safe(t, next, &turns->tenants, list)
+		kfree(t);
+	kfree(turns);
+}
+
+/* No thread uses the connection any more. */
+void lite_turns_exit(struct lite_conn *conn)
+{
+	lite_turns_free(conn->turns);
+}
+
+/* In other modes nothing ever waits. */
+static bool lite_turns_needed(enum lite_sched_mode mode)
+{
+	return mode == LITE_SCHED_FAIR || mode == LITE_SCHED_SW_PRI;
+}
+
+static void lite_turns_weigh(struct lite_turns *turns, struct lite_sched_tenant *tenant, u32 weight)
+{
+	if (tenant->weight != weight)
+		lite_sched_set_weight(&turns->sched, tenant, weight);
+}
+
+/* Apply mode and weights, which may have changed. */
+static void lite_turns_apply(struct lite_conn *conn, struct lite_turns *turns)
+{
+	struct lite_qos *qos = conn->fab->qos;
+	struct lite_turn_tenant *t;
+	enum lite_sched_mode mode;
+	bool on;
+	int i;
+
+	spin_lock(&turns->lock);
+	mode = lite_qos_mode(qos);
+	on = lite_turns_needed(mode);
+	if (mode != turns->sched.mode)
+		lite_sched_set_mode(&turns->sched, mode);
+	lite_turns_weigh(turns, &turns->root, lite_qos_weight(qos, LITE_QOS_ROOT));
+	list_for_each_entry(t, &turns->tenants, list)
+		lite_turns_weigh(turns, &t->tenant, lite_qos_weight(qos, t->id));
+	if (on != turns->on) {
+		WRITE_ONCE(turns->on, on);
+		for (i = 0; i < LITE_QPS_MAX; i++)
+			lite_slots_schedule(&conn->qp[i], on);
+	}
+	spin_unlock(&turns->lock);
+}
+
+/*
+ * Apply the node's rules, which may have changed, to a connection. May sleep. Without memory it
+ * stays as it is.
+ */
+void lite_turns_update(struct lite_conn *conn)
+{
+	struct lite_turns *turns = lite_turns_of(conn), *new;
+
+	lite_conn_share_qps(conn);
+	if (!turns && !lite_turns_needed(lite_qos_mode(conn->fab->qos)))
+		return;
+	if (!turns) {
+		new = lite_turns_alloc(conn->fab);
+		if (!new) {
+			pr_warn_ratelimited("lite: no memory to schedule operations\n");
+			return;
+		}
+		/* Another thread may have been quicker. */
+		turns = cmpxchg(&conn->turns, NULL, new);
+		if (turns)
+			lite_turns_free(new);
+		else
+			turns = new;
+	}
+	lite_turns_apply(conn, turns);
+	lite_turns_grant(conn);
+}
+
+/* The connection that is next after @session, or NULL. */
+static struct lite_conn *lite_conn_after(struct lite_fabric *fab, u64 session)
+{
+	struct lite_conn *conn, *next = NULL;
+
+	lockdep_assert_held(&fab->conns_lock);
+	list_for_each_entry(conn, &fab->conns, list) {
+		if (conn->session > session && (!next || conn->session < next->session))
+			next = conn;
+	}
+	return next;
+}
+
+/*
+ * Go through all connections: returns the next after @conn, or the first, with a reference, or
+ * NULL. Drops that of @conn.
+ */
+static struct lite_conn *lite_conn_next(struct lite_fabric *fab, struct lite_conn *conn)
+{
+	u64 session = conn ? conn->session : 0;
+
+	if (conn)
+		lite_conn_put(conn);
+	spin_lock(&fab->conns_lock);
+	/* Those that are about to leave the list are skipped. */
+	do {
+		conn = lite_conn_after(fab, session);
+		session = conn ? conn->session : 0;
+	} while (conn && !kref_get_unless_zero(&conn->ref));
+	spin_unlock(&fab->conns_lock);
+	return conn;
+}
+
+/*
+ * Apply the node's rules, which have changed, to all connections: later ones find them by
+ * themselves. Process context.
+ */
+void lite_fabric_schedule(struct lite_fabric *fab)
+{
+	struct lite_conn *conn = NULL;
+
+	while ((conn = lite_conn_next(fab, conn)))
+		lite_turns_update(conn);
+}
+
+/* ---- counters ------------------------------------------------------------ */
+
+static void lite_turns_add(struct lite_sched_stats *sum, const struct lite_sched_stats *stats)
+{
+	int i;
+
+	sum->queued += stats->queued;
+	sum->in_flight += stats->in_flight;
+	sum->slices += stats->slices;
+	sum->bytes += stats->bytes;
+	for (i = 0; i < LITE_SCHED_WAITS; i++)
+		sum->waited[i] += stats->waited[i];
+}
+
+/* Count what waited in @class; false: there is no such class. Process context. */
+bool lite_turns_count_class(struct lite_fabric *fab, u32 class, struct lite_turn_count *count)
+{
+	struct lite_conn *conn = NULL;
+	struct lite_turns *turns;
+
+	if (class >= LITE_SCHED_CLASSES)
+		return false;
+	*count = (struct lite_turn_count){ .class = class };
+	while ((conn = lite_conn_next(fab, conn))) {
+		turns = lite_turns_of(conn);
+		if (!turns)
+			continue;
+		spin_lock(&turns->lock);
+		lite_turns_add(&count->sum, &turns->sched.classes[class].stats);
+		spin_unlock(&turns->lock);
+	}
+	return true;
+}
+
+/* Add a tenant, if it is the first of @from or a higher one so far, or the same on another peer. */
+static bool lite_turns_count_one(struct lite_turn_count *count, bool found, u64 from, u64 id,
+				 const struct lite_sched_tenant *tenant)
+{
+	const struct lite_sched_stats *stats = &tenant->stats;
+
+	if (id < from || (found && id > count->tenant) || (!stats->slices && !stats->queued))
+		return found;
+	if (!found || id < count->tenant)
+		*count = (struct lite_turn_count){ .class = -1, .tenant = id };
+	lite_turns_add(&count->sum, stats);
+	return true;
+}
+
+/*
+ * Count what the first tenant from @from on waited for; false: there is none of
+ * which anything has waited. Process context.
+ */
+bool lite_turns_count_tenant(struct lite_fabric *fab, u64 from, struct lite_turn_count *count)
+{
+	struct lite_conn *conn = NULL;
+	struct lite_turn_tenant *t;
+	struct lite_turns *turns;
+	bool found = false;
+
+	while ((conn = lite_conn_next(fab, conn))) {
+		turns = lite_turns_of(conn);
+		if (!turns)
+			continue;
+		spin_lock(&turns->lock);
+		found = lite_turns_count_one(count, found, from, LITE_QOS_ROOT, &turns->root);
+		list_for_each_entry(t, &turns->tenants, list)
+			found = lite_turns_count_one(count, found, from, t->id, &t->tenant);
+		spin_unlock(&turns->lock);
+	}
+	return found;
+}

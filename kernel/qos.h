@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The rules by which a node schedules what goes to its peers: a mode, what the tenants are, and for
+ * tenants that have one a weight, a ceiling and a priority. fabric/turn.c applies them.
+ */
+#ifndef _LITE_QOS_H
+#define _LITE_QOS_H
+
+#include <linux/mutex.h>
+#include <linux/xarray.h>
+
+#include "core/sched.h"
+
+/* Rules of a node. */
+#define LITE_QOS_RULES_MAX 256
+
+/* A tenant is a uid in the initial user namespace, or the id of a control group and this. */
+#define LITE_QOS_CGROUP BIT_ULL(63)
+/* Root, and what runs in the root control group. */
+#define LITE_QOS_ROOT 0
+
+struct lite_qos_rule {
+	u64 tenant;
+	u32 weight; /* 1..LITE_SCHED_WEIGHT_MAX */
+	u8 ceiling; /* the highest class that it may use */
+	u8 prio;    /* of files that it opens: 0, or a class and 1 */
+	struct rcu_head rcu;
+};
+
+struct lite_qos {
+	struct mutex lock;   /* held by threads that change the others; they are read without it */
+	struct xarray rules; /* struct lite_qos_rule, by tenant */
+	u32 n;               /* of these */
+	enum lite_sched_mode mode;
+	bool by_cgroup;      /* tenants are control groups */
+};
+
+void lite_qos_init(struct lite_qos *qos);
+void lite_qos_exit(struct lite_qos *qos);
+int lite_qos_set(struct lite_qos *qos, const struct lite_qos_rule *rule);
+int lite_qos_reset(struct lite_qos *qos, u64 tenant);
+void lite_qos_get(struct lite_qos *qos, u64 tenant, struct lite_qos_rule *out);
+bool lite_qos_next(struct lite_qos *qos, u64 from, struct lite_qos_rule *out);
+void lite_qos_set_mode(struct lite_qos *qos, enum lite_sched_mode mode);
+int lite_qos_set_by_cgroup(struct lite_qos *qos, bool by_cgroup);
+u64 lite_qos_tenant(struct lite_qos *qos);
+u32 lite_qos_weight(struct lite_qos *qos, u64 tenant);
+u8 lite_qos_prio(struct lite_qos *qos);
+u8 lite_qos_ceiling(struct lite_qos *qos);
+
+static inline enum lite_sched_mode lite_qos_mode(const struct lite_qos *qos)
+{
+	return READ_ONCE(qos->mode);
+}
+
+static inline bool lite_qos_by_cgroup(const struct lite_qos *qos)
+{
+	return READ_ONCE(qos->by_cgroup);
+}
+
+#endif /* _LITE_QOS_H */

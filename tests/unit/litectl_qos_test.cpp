@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+//
+// "litectl qos": what it asks the kernel, what it shows, and the file that keeps the rules.
+
+#include "litectl_machine.hpp"
+
+#include "catch.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <uapi/lite.h>
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include <sys/stat.h>
+
+using nlohmann::json;
+using namespace litectl_test;
+
+namespace {
+
+message fair() {
+    message mode(LITE_CMD_QOS_GET);
+    mode.put_u8(LITE_A_QOS_MODE, LITE_QOS_FAIR);
+    mode.put_u8(LITE_A_TENANTS, LITE_QOS_BY_UID);
+    return mode;
+}
+
+message rule_of_alice() {
+    message rule(LITE_CMD_QOS_GET);
+    rule.put_u32(LITE_A_UID, 1000);
+    rule.put_u32(LITE_A_WEIGHT, 300);
+    rule.put_u8(LITE_A_CEILING, 2);
+    rule.put_u8(LITE_A_PRIORITY, LITE_PRIORITY(6));
+    return rule;
+}
+
+}  // namespace
+
+TEST_CASE("litectl qos", "[litectl]") {
+    machine litectl;
+    const auto mode = fair();
+    const auto rule = rule_of_alice();
+    message class1(LITE_CMD_QOS_GET);
+    class1.put_u8(LITE_A_CLASS, 1);
+    class1.put_u64(LITE_A_QUEUED, 2);
+    class1.put_u64(LITE_A_IN_FLIGHT, 3);
+    class1.put_u64(LITE_A_SLICES, 100);
+    class1.put_u64(LITE_A_BYTES, 6400);
+    std::array<std::uint64_t, 24> waited{};
+    waited[0] = 60;
+    waited[5] = 40;
+    class1.put_bytes(LITE_A_WAITED, std::as_bytes(std::span(waited)));
+    message class2(LITE_CMD_QOS_GET);
+    class2.put_u8(LITE_A_CLASS, 2);
+    message tenant(LITE_CMD_QOS_GET);
+    tenant.put_u32(LITE_A_TENANT, 1000);
+    tenant.put_u64(LITE_A_SLICES, 7);
+    litectl.kernel.answers = {mode, rule, class1, class2, tenant};
+    CHECK(litectl({"qos", "show"}).out ==
+          "mode: fair, by uid\n"
+          "TENANT  WEIGHT  CEILING  DEFAULT\n"
+          "  1000     300        2        6\n"
+          "\n"
+          "CLASS  QUEUED  IN-FLIGHT  SLICES  BYTES  P50-US  P99-US\n"
+          "    1       2          3     100   6400       1      32\n"
+          "\n"
+          "TENANT  QUEUED  IN-FLIGHT  SLICES  BYTES  P50-US  P99-US\n"
+          "  1000       0          0       7      0       0       0\n");
+    CHECK(json::parse(litectl({"qos", "show", "-j"}).out)["classes"][0]["waited_p99_us"] == 32);
+    CHECK(json::parse(litectl({"qos", "show", "-j"}).out)["rules"][0]["ceiling"] == 2);
+    litectl.kernel.asked.clear();
+    CHECK(litectl({"qos", "set", "-m", "sw-pri", "-u", "5", "-w", "7"}).status == 0);
+    REQUIRE(litectl.kernel.asked.size() == 3);  // the last to keep what holds now
+    CHECK(litectl.kernel.asked[0].u8(LITE_A_QOS_MODE) == LITE_QOS_SW_PRI);
+    CHECK(litectl.kernel.asked[1].u32(LITE_A_UID) == 5U);
+    CHECK(litectl.kernel.asked[1].u32(LITE_A_WEIGHT) == 7U);
+    CHECK(!litectl.kernel.asked[1].u8(LITE_A_CEILING));
+    CHECK(litectl({"qos", "reset", "-u", "5"}).status == 0);
+    CHECK(!litectl.kernel.asked[3].u32(LITE_A_WEIGHT));
+    CHECK(litectl({"qos", "set"}).status != 0);
+    CHECK(litectl({"qos", "set", "-w", "7"}).status != 0);
+    CHECK(litectl({"qos", "set", "-u", "7"}).status != 0);
+    CHECK(litectl({"qos", "set", "-m", "fast"}).status != 0);
+    CHECK(litectl.kernel.asked.size() == 5);
+}
+
+TEST_CASE("litectl qos: rules outlive a node", "[litectl]") {
+    machine litectl;
+    const auto mode = fair();
+    const auto rule = rule_of_alice();
+    litectl.kernel.answers = {mode, rule};
+    CHECK(litectl({"qos", "set", "-m", "fair", "-i", "3"}).status == 0);
+    CHECK(json::parse(read_file(litectl.world.qos_file + ".3"))["rules"][0]["weight"] == 300);
+    CHECK(!std::filesystem::exists(litectl.world.qos_file));
+
+    litectl.kernel.answers.clear();
+    litectl.kernel.asked.clear();
+    CHECK(litectl({"start", "--insecure", "-i", "3"}).status == 0);
+    REQUIRE(litectl.kernel.asked.size() == 3);
+    CHECK(litectl.kernel.asked[1].u32(LITE_A_INDEX) == 3U);
+    CHECK(litectl.kernel.asked[1].u32(LITE_A_UID) == 1000U);
+    CHECK(litectl.kernel.asked[1].u32(LITE_A_WEIGHT) == 300U);
+    CHECK(litectl.kernel.asked[1].u8(LITE_A_CEILING) == 2);
+    CHECK(litectl.kernel.asked[1].u8(LITE_A_PRIORITY) == LITE_PRIORITY(6));
+    CHECK(litectl.kernel.asked[2].u8(LITE_A_QOS_MODE) == LITE_QOS_FAIR);
+
+    // Nothing holds any more, so nothing is kept.
+    CHECK(litectl({"qos", "set", "-m", "none", "-i", "3"}).status == 0);
+    CHECK(!std::filesystem::exists(litectl.world.qos_file + ".3"));
+
+    for (const auto* wrong :
+         {"", "{", "[]", R"({"mode": "fair"})", R"({"mode": "fast", "rules": []})",
+          R"({"mode": "none", "rules": [{"uid": -1}]})"}) {
+        write_file(litectl.world.qos_file, wrong);
+        const auto r = litectl({"start", "--insecure"});
+        CHECK(r.status == 0);
+        CHECK(r.err.find(litectl.world.qos_file + ": not all rules hold: ") != std::string::npos);
+    }
+    // One wrong rule does not keep the others, nor the mode, from holding.
+    litectl.kernel.asked.clear();
+    write_file(
+        litectl.world.qos_file,
+        R"({"mode": "fair", "rules": [{"uid": 1, "weight": 256, "ceiling": 256, "default": 4},
+                  {"uid": 2, "weight": 5, "ceiling": 3, "default": 4}]})");
+    CHECK(!litectl({"start", "--insecure"}).err.empty());
+    REQUIRE(litectl.kernel.asked.size() == 3);
+    CHECK(litectl.kernel.asked[1].u32(LITE_A_UID) == 2U);
+    CHECK(litectl.kernel.asked[2].u8(LITE_A_QOS_MODE) == LITE_QOS_FAIR);
+
+    litectl.world.qos_file = litectl.devices / "missing/qos";
+    litectl.kernel.answers = {mode, rule};
+    const auto r = litectl({"qos", "set", "-m", "fair"});
+    CHECK(r.status == 1);
+    CHECK(r.err.find("it is lost when the node stops") != std::string::npos);
+}
+
+TEST_CASE("litectl qos: control groups", "[litectl]") {
+    machine litectl;
+    const temporary_directory place;
+    const std::filesystem::path hierarchy = place / "cgroup";
+    std::filesystem::create_directories(hierarchy / "work.slice/db");
+    for (const auto* group : {"", "work.slice", "work.slice/db"})
+        write_file((hierarchy / group / "cgroup.controllers").string(), "");
+    litectl.world.cgroups = hierarchy;
+    struct stat st {};
+    REQUIRE(::stat((hierarchy / "work.slice/db").c_str(), &st) == 0);
+
+    message mode(LITE_CMD_QOS_GET);
+    mode.put_u8(LITE_A_QOS_MODE, LITE_QOS_FAIR);
+    mode.put_u8(LITE_A_TENANTS, LITE_QOS_BY_CGROUP);
+    message rule(LITE_CMD_QOS_GET);
+    rule.put_u64(LITE_A_CGROUP, st.st_ino);
+    rule.put_u32(LITE_A_WEIGHT, 300);
+    rule.put_u8(LITE_A_CEILING, 4);
+    message gone(LITE_CMD_QOS_GET);
+    gone.put_u64(LITE_A_CGROUP, 999999999999);
+    gone.put_u32(LITE_A_WEIGHT, 10);
+    gone.put_u8(LITE_A_CEILING, 4);
+    message tenant(LITE_CMD_QOS_GET);
+    tenant.put_u64(LITE_A_TENANT_CGROUP, st.st_ino);
+    tenant.put_u64(LITE_A_SLICES, 7);
+    litectl.kernel.answers = {mode, rule, gone, tenant};
+    CHECK(litectl({"qos", "show"}).out ==
+          "mode: fair, by cgroup\n"
+          "       TENANT  WEIGHT  CEILING  DEFAULT\n"
+          "work.slice/db     300        4        4\n"
+          "#999999999999      10        4        4\n"
+          "\n"
+          "\n"
+          "       TENANT  QUEUED  IN-FLIGHT  SLICES  BYTES  P50-US  P99-US\n"
+          "work.slice/db       0          0       7      0       0       0\n");
+
+    litectl.kernel.asked.clear();
+    CHECK(litectl({"qos", "set", "-t", "cgroup", "-g", "work.slice/db", "-w", "300"}).status == 0);
+    REQUIRE(litectl.kernel.asked.size() == 3);
+    CHECK(litectl.kernel.asked[0].u8(LITE_A_TENANTS) == LITE_QOS_BY_CGROUP);
+    CHECK(litectl.kernel.asked[1].u64(LITE_A_CGROUP) == st.st_ino);
+    CHECK(!litectl.kernel.asked[1].u32(LITE_A_UID));
+    // The file has names: numbers mean nothing after the next boot.
+    const auto kept = json::parse(read_file(litectl.world.qos_file));
+    CHECK(kept["tenants_are"] == "cgroup");
+    REQUIRE(kept["rules"].size() == 1);
+    CHECK(kept["rules"][0]["cgroup"] == "work.slice/db");
+    const auto absolute = (hierarchy / "work.slice/db").string();
+    CHECK(litectl({"qos", "set", "--cgroup", absolute, "-c", "2"}).status == 0);
+    CHECK(litectl.kernel.asked[3].u64(LITE_A_CGROUP) == st.st_ino);
+    CHECK(litectl({"qos", "reset", "--cgroup", "#999999999999"}).status == 0);
+    CHECK(litectl.kernel.asked[5].u64(LITE_A_CGROUP) == 999999999999U);
+    for (const auto* wrong : {"absent", "#0", "#x", "/"})
+        CHECK(litectl({"qos", "set", "--cgroup", wrong, "-w", "3"}).status != 0);
+    CHECK(litectl({"qos", "set", "-g", "work.slice", "-u", "3", "-w", "3"}).status != 0);
+    CHECK(litectl({"qos", "set", "-g", "work.slice"}).status != 0);
+    CHECK(litectl({"qos", "reset"}).status != 0);
+
+    litectl.kernel.answers.clear();
+    litectl.kernel.asked.clear();
+    CHECK(litectl({"start", "--insecure"}).status == 0);
+    REQUIRE(litectl.kernel.asked.size() == 4);
+    CHECK(litectl.kernel.asked[1].u64(LITE_A_CGROUP) == st.st_ino);
+    CHECK(litectl.kernel.asked[2].u8(LITE_A_TENANTS) == LITE_QOS_BY_CGROUP);
+
+    // A service that does not run keeps its rule in the file, until that is removed.
+    std::filesystem::remove_all(hierarchy / "work.slice/db");
+    litectl.kernel.answers = {mode};
+    CHECK(litectl({"qos", "set", "-m", "fair"}).status == 0);
+    CHECK(json::parse(read_file(litectl.world.qos_file))["rules"].size() == 1);
+    CHECK(litectl({"start", "--insecure"}).err.find("no such control group") != std::string::npos);
+    CHECK(litectl({"qos", "reset", "-g", "work.slice/db"}).status == 0);
+    CHECK(json::parse(read_file(litectl.world.qos_file))["rules"].empty());
+}

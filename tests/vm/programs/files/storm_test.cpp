@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// Files that change while they are sent, senders that are killed, and files that can be read only
+// when another process permits it.
+#include "fixture.hpp"
+
+#include <sys/fanotify.h>
+
+#include <poll.h>
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <random>
+
+using namespace lite_test;
+
+namespace {
+
+constexpr std::uint64_t kLength = 3 << 20;
+
+void drop_caches() {
+    const File file("/proc/sys/vm/drop_caches", O_WRONLY);
+    (void)!::write(file.fd(), "1", 1);
+}
+
+// Truncates, punches and fills the file, and evicts its pages.
+void change(const File& file, std::uint64_t seed, std::mt19937_64& random) {
+    const auto at = random() % kLength;
+    const auto length = std::min<std::uint64_t>(random() % 100000 + 1, kLength - at);
+    switch (random() % 5) {
+        case 0:
+            file.resize(at);
+            break;
+        case 1:
+            ::fallocate(file.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        static_cast<off_t>(at), static_cast<off_t>(length));
+            break;
+        case 2:
+            drop_caches();
+            break;
+        default:
+            file.write(at, make_pattern(length, seed, at));
+            break;
+    }
+}
+
+// Every byte is what was once written there, or zero.
+bool is_old_or_zero(std::span<const std::byte> got, std::uint64_t seed) {
+    const auto wanted = make_pattern(got.size(), seed);
+    return std::equal(got.begin(), got.end(), wanted.begin(), [](std::byte have, std::byte want) {
+        return have == want || have == std::byte{};
+    });
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(FilesEverywhere, "storm: a file that changes while it is sent", "[storm]") {
+    const auto seed = env().seed + 20;
+    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    const File file = make_file(directory);
+    file.write(0, make_pattern(kLength, seed));
+    std::atomic<bool> over = false;
+    Threads threads;
+    threads.start([&] {
+        std::mt19937_64 random(seed);
+        while (!over)
+            change(file, seed, random);
+    });
+    std::string wrong;
+    std::mt19937_64 random(seed + 1);
+    for (std::size_t i = 0; i < env().scaled(60, 10) && wrong.empty(); ++i) {
+        auto args = file_args(lh, 0, file.fd(), 0, kAll);
+        args.pages = static_cast<__u32>(1 + random() % 256);
+        args.sets = static_cast<__u32>(1 + random() % 4);
+        const auto moved = move(dev, LITE_IOC_SENDFILE, args);
+        if (moved.error != ok || moved.bytes > kLength)
+            wrong = "sending failed";
+        else if (!is_old_or_zero(read_lmr(dev, lh, 0, moved.bytes), seed))
+            wrong = "wrong bytes";
+    }
+    over = true;
+    threads.join();
+    REQUIRE(wrong.empty());
+}
+
+TEST_CASE_METHOD(FilesEverywhere, "storm: processes that are killed", "[storm]") {
+    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    const File from = make_file(directory);
+    from.write(0, make_pattern(kLength, 1));
+    std::mt19937_64 random(env().seed);
+    for (std::size_t i = 0; i < env().scaled(40, 8); ++i) {
+        Shared<Signal> running;
+        const Child child([&, i] {
+            const File to = make_file(directory);
+            for (;;) {
+                auto args = file_args(lh, 0, i % 2 ? from.fd() : to.fd(), 0, kAll);
+                args.pages = 32;
+                args.sets = 4;
+                move(dev, i % 2 ? LITE_IOC_SENDFILE : LITE_IOC_RECVFILE, args);
+                running->post();
+            }
+        });
+        running->wait("the first transfer");
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 20000));
+        child.kill(SIGKILL);
+    }
+    if (directory.rfind("/tmp", 0) != 0)  // files of tmpfs are not evicted
+        wait_until("the pages are released", [&] { return is_released(from); });
+    // The LMR and the file are as usable as before.
+    REQUIRE(send(dev, lh, 0, from, 0, kAll).bytes == kLength);
+    REQUIRE(!find_mismatch(read_lmr(dev, lh, 0, kLength), 1));
+}
+
+TEST_CASE_METHOD(Files, "storm: a file that another process keeps from being read", "[storm]") {
+    // A listener of fanotify has to permit each read. While it does not answer, the sender holds no
+    // LMR: that can be freed.
+    const int listener = ::fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY);
+    if (listener < 0 && errno == ENOSYS)  // the debug kernels
+        return;
+    REQUIRE(listener >= 0);
+    const File events(listener);
+    const auto path = "/tmp/" + unique_name("watched");
+    const File file(path, O_RDWR | O_CREAT);
+    file.write(0, make_pattern(kLength, 1));
+    const NamedLmr lmr(dev, kLength, std::vector{env().peer()});
+    REQUIRE(::fanotify_mark(listener, FAN_MARK_ADD, FAN_ACCESS_PERM, AT_FDCWD, path.c_str()) == 0);
+
+    const auto permit = [&] {
+        pollfd ready{.fd = listener, .events = POLLIN, .revents = 0};
+        expect_equal(::poll(&ready, 1, static_cast<int>(patience().count())), 1, "an event");
+        fanotify_event_metadata event{};
+        expect(::read(listener, &event, sizeof(event)) >= static_cast<ssize_t>(sizeof(event)),
+               "read an event");
+        return event.fd;
+    };
+    const auto answer = [&](int fd) {
+        const fanotify_response response{.fd = fd, .response = FAN_ALLOW};
+        expect_equal(::write(listener, &response, sizeof(response)),
+                     static_cast<ssize_t>(sizeof(response)), "answer");
+        ::close(fd);
+    };
+    std::atomic<bool> over = false;
+    Moved moved{};
+    Threads threads;
+    threads.start([&] {
+        const File own(path, O_RDONLY);
+        auto args = file_args(lmr.lh(), 0, own.fd(), 0, kAll);
+        args.pages = 16;
+        args.sets = 3;
+        moved = move(dev, LITE_IOC_SENDFILE, args);
+        over = true;
+    });
+    // Some sets go through, so others are in flight when the next read waits.
+    for (int i = 0; i < 6; ++i)
+        answer(permit());
+    const int waiting = permit();
+    dev.free(lmr.name());
+    REQUIRE(!over);
+    answer(waiting);
+    ::fanotify_mark(listener, FAN_MARK_FLUSH, 0, AT_FDCWD, nullptr);
+    pollfd ready{.fd = listener, .events = POLLIN, .revents = 0};
+    while (!over) {
+        if (::poll(&ready, 1, 10) == 1)
+            answer(permit());
+    }
+    threads.join();
+    ::unlink(path.c_str());
+    // What was moved before counts; then the LMR was gone.
+    REQUIRE((moved.error == ok || moved.error == err(EIDRM)));
+    REQUIRE(moved.bytes < kLength);
+}
+
+TEST_CASE_METHOD(Files, "storm: until the receiver dies", "[.death]") {
+    const char* name = std::getenv("LITE_TEST_LMR");
+    REQUIRE(name);
+    const auto lh = dev.map(name);
+    const File file = make_file(directories().back());
+    file.write(0, make_pattern(kLength, 1));
+    Moved moved{};
+    for (bool first = true; moved.error == ok; first = false) {
+        auto args = file_args(lh, 0, file.fd(), 0, kAll);
+        args.pages = 64;
+        args.sets = 4;
+        moved = move(dev, LITE_IOC_SENDFILE, args);
+        if (first) {
+            std::printf("sending\n");
+            std::fflush(stdout);
+        }
+    }
+    INFO(moved.error);
+    REQUIRE((moved.error == err(EHOSTDOWN) || moved.error == err(ETIMEDOUT)));
+    REQUIRE(!find_mismatch(file.read(0, kLength), 1));
+}
+
+TEST_CASE_METHOD(Files, "storm: a file larger than the memory", "[.pressure]") {
+    const char* name = std::getenv("LITE_TEST_LMR");
+    REQUIRE(name);
+    const auto lh = dev.map(name);
+    constexpr std::uint64_t kPart = 8 << 20;
+    constexpr std::uint64_t kParts = 34;
+    const File file = make_file(directories().back());
+    for (std::uint64_t part = 0; part < kParts; ++part)
+        file.write(part * kPart, make_pattern(kPart, 1, part * kPart));
+    for (std::uint64_t part = 0; part < kParts; ++part) {
+        INFO(part);
+        REQUIRE(send(dev, lh, 0, file, part * kPart, kPart).bytes == kPart);
+        REQUIRE(!find_mismatch(read_lmr(dev, lh, 0, kPart), 1, part * kPart));
+    }
+    // And back, over what is there.
+    dev.write(lh, 0, make_pattern(kPart, 2));
+    for (std::uint64_t part = 0; part < kParts; ++part)
+        REQUIRE(receive(dev, lh, 0, file, part * kPart, kPart).bytes == kPart);
+    for (std::uint64_t part = 0; part < kParts; ++part)
+        REQUIRE(!find_mismatch(file.read(part * kPart, kPart), 2));
+}

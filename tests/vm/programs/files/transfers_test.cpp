@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+// What is in a file arrives in an LMR, and the other way, whatever the sizes, offsets and sets.
+#include "fixture.hpp"
+
+#include <lite/file.hpp>
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+using namespace lite_test;
+
+namespace {
+
+constexpr std::uint64_t kLength = 5 << 20;
+
+// Small numbers as often as large ones; 0, and numbers next to whole pages, are frequent.
+std::uint64_t any_size(std::mt19937_64& random, std::uint64_t most) {
+    const double log =
+        std::uniform_real_distribution(0.0, std::log2(static_cast<double>(most) + 1))(random);
+    auto n = static_cast<std::uint64_t>(std::exp2(log)) - 1;
+    if (random() % 3 == 0)
+        n = (n + kPage - 1) / kPage * kPage + random() % 3 - 1;
+    return random() % 16 ? std::min(n, most) : 0;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(FilesEverywhere, "transfers: random files, sets and places", "[transfers]") {
+    std::mt19937_64 random(env().seed);
+    const auto places = env().placements();
+    const auto count = env().scaled(60, 8);
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto& where = places[i % places.size()];
+        const auto lh = dev.alloc(kLength, where.nodes);
+        const auto length = any_size(random, kLength);
+        const auto at = any_size(random, kLength - length);
+        const auto before = any_size(random, 1 << 20);  // in the file
+        const auto seed = random();
+        auto args = file_args(lh, at, -1, before, length);
+        args.pages = random() % 2 ? 0 : static_cast<__u32>(1 + any_size(random, 63));
+        args.sets = static_cast<__u32>(random() % 7);
+        INFO(directory << ", " << where.label << ", seed " << env().seed << ", number " << i << ": "
+                       << length << " bytes at " << at << " from " << before << ", " << args.sets
+                       << " sets of " << args.pages << " pages");
+
+        File from = make_file(directory);
+        from.write(before, make_pattern(length, seed));
+        args.fd = from.fd();
+        auto moved = move(dev, LITE_IOC_SENDFILE, args);
+        REQUIRE(moved.error == ok);
+        REQUIRE(moved.bytes == length);
+        REQUIRE(moved.end == before + length);
+        REQUIRE(!find_mismatch(read_lmr(dev, lh, at, length), seed));
+
+        const File to = make_file(directory);
+        args.fd = to.fd();
+        moved = move(dev, LITE_IOC_RECVFILE, args);
+        REQUIRE(moved.error == ok);
+        REQUIRE(moved.bytes == length);
+        REQUIRE(moved.end == before + length);
+        REQUIRE(to.size() == (length ? before + length : 0));
+        REQUIRE(!find_mismatch(to.read(before, length), seed));
+        dev.free(lh);
+    }
+}
+
+TEST_CASE_METHOD(FilesEverywhere, "transfers: only the bytes asked for are written",
+                 "[transfers]") {
+    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    const auto all = make_pattern(kLength, 1);
+    const File file = make_file(directory);
+    file.write(0, make_pattern(kLength, 2));
+    dev.write(lh, 0, all);
+    REQUIRE(send(dev, lh, 5000, file, 7000, 2000003).bytes == 2000003);
+    auto got = read_lmr(dev, lh, 0, kLength);
+    REQUIRE(!find_mismatch(std::span(got).first(5000), 1));
+    REQUIRE(!find_mismatch(std::span(got).subspan(5000, 2000003), 2, 7000));
+    REQUIRE(!find_mismatch(std::span(got).subspan(2005003), 1, 2005003));
+
+    dev.write(lh, 0, all);
+    REQUIRE(receive(dev, lh, 5000, file, 7000, 2000003).bytes == 2000003);
+    got = file.read(0, kLength);
+    REQUIRE(!find_mismatch(std::span(got).first(7000), 2));
+    REQUIRE(!find_mismatch(std::span(got).subspan(7000, 2000003), 1, 5000));
+    REQUIRE(!find_mismatch(std::span(got).subspan(2007003), 2, 2007003));
+}
+
+TEST_CASE_METHOD(FilesEverywhere, "transfers: to the end of the file, or of the LMR",
+                 "[transfers]") {
+    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    const File file = make_file(directory);
+    file.write(0, make_pattern(kLength - 100, 3));
+    auto moved = send(dev, lh, 0, file, 0, kAll);
+    REQUIRE(moved.error == ok);
+    REQUIRE(moved.bytes == kLength - 100);
+    moved = send(dev, lh, 0, file, kLength - 100, kAll);  // at its end
+    REQUIRE(moved.error == ok);
+    REQUIRE(moved.bytes == 0);
+    REQUIRE(send(dev, lh, 0, file, kLength, 1).bytes == 0);  // beyond
+
+    file.write(0, make_pattern(kLength + 100, 4));
+    moved = send(dev, lh, 50, file, 0, kAll);
+    REQUIRE(moved.error == ok);
+    REQUIRE(moved.bytes == kLength - 50);
+    REQUIRE(send(dev, lh, kLength, file, moved.end, kAll).error == err(ERANGE));
+    REQUIRE(send(dev, lh, kLength, file, kLength + 100, kAll).error == ok);
+    REQUIRE(send(dev, lh, kLength + 1, file, 0, 1).error == err(ERANGE));
+
+    file.resize(0);
+    moved = receive(dev, lh, 50, file, 0, kAll);
+    REQUIRE(moved.error == ok);
+    REQUIRE(moved.bytes == kLength - 50);
+    REQUIRE(file.size() == kLength - 50);
+    REQUIRE(!find_mismatch(file.read(0, kLength - 50), 4));
+    moved = receive(dev, lh, kLength, file, 0, kAll);
+    REQUIRE(moved.error == ok);
+    REQUIRE(moved.bytes == 0);
+    REQUIRE(receive(dev, lh, kLength + 1, file, 0, 1).error == err(ERANGE));
+}
+
+TEST_CASE_METHOD(FilesEverywhere, "transfers: holes are zeroes", "[transfers]") {
+    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    dev.write(lh, 0, make_pattern(kLength, 5));
+    const File file = make_file(directory);
+    file.write(1000000, make_pattern(3000, 6));
+    file.resize(kLength);
+    const auto before = send(dev, lh, 0, file, 0, kAll);
+    REQUIRE(before.bytes == kLength);
+    const auto got = read_lmr(dev, lh, 0, kLength);
+    REQUIRE(got == file.read(0, kLength));
+    REQUIRE(std::count(got.begin(), got.begin() + 1000000, std::byte{}) == 1000000);
+    REQUIRE(!find_mismatch(std::span(got).subspan(1000000, 3000), 6));
+}
+
+TEST_CASE_METHOD(Files, "transfers: far into a sparse file", "[transfers]") {
+    // Beyond what 32 bits count, in bytes and in pages.
+    for (const std::uint64_t at : {(1ULL << 32) - 5000, (1ULL << 44) - 5000}) {
+        const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+        const File file = make_file(kMemfd);
+        file.write(at, make_pattern(20000, 7));
+        REQUIRE(send(dev, lh, 3, file, at, 20000).bytes == 20000);
+        REQUIRE(!find_mismatch(read_lmr(dev, lh, 3, 20000), 7));
+        const File other = make_file(kMemfd);
+        REQUIRE(receive(dev, lh, 3, other, at, 20000).end == at + 20000);
+        REQUIRE(!find_mismatch(other.read(at, 20000), 7));
+        dev.free(lh);
+    }
+}
+
+TEST_CASE_METHOD(FilesEverywhere, "transfers: the position of the file", "[transfers]") {
+    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    const File file = make_file(directory);
+    file.write(0, make_pattern(100000, 8));
+    auto args = file_args(lh, 0, file.fd(), 77, 30000);
+    args.flags = LITE_FILE_POSITION;
+    ::lseek(file.fd(), 10000, SEEK_SET);
+    REQUIRE(move(dev, LITE_IOC_SENDFILE, args).bytes == 30000);
+    REQUIRE(::lseek(file.fd(), 0, SEEK_CUR) == 40000);
+    REQUIRE(!find_mismatch(read_lmr(dev, lh, 0, 30000), 8, 10000));
+    REQUIRE(move(dev, LITE_IOC_RECVFILE, args).bytes == 30000);
+    REQUIRE(::lseek(file.fd(), 0, SEEK_CUR) == 70000);
+    REQUIRE(!find_mismatch(file.read(40000, 30000), 8, 10000));
+    // With an offset the position stays.
+    REQUIRE(send(dev, lh, 0, file, 5, 1000).bytes == 1000);
+    REQUIRE(::lseek(file.fd(), 0, SEEK_CUR) == 70000);
+}
+
+TEST_CASE_METHOD(FilesEverywhere, "transfers: appending", "[transfers]") {
+    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    dev.write(lh, 0, make_pattern(kLength, 9));
+    const File file = make_file(directory);
+    file.write(0, make_pattern(12345, 10));
+    const File appending = open_again(file, O_WRONLY | O_APPEND);
+    auto args = file_args(lh, 0, appending.fd(), 0, 300000);
+    args.pages = 16;
+    const auto moved = move(dev, LITE_IOC_RECVFILE, args);
+    REQUIRE(moved.bytes == 300000);
+    REQUIRE(moved.end == 312345);
+    REQUIRE(file.size() == 312345);
+    REQUIRE(!find_mismatch(file.read(0, 12345), 10));
+    REQUIRE(!find_mismatch(file.read(12345, 300000), 9));
+}
+
+TEST_CASE_METHOD(FilesEverywhere, "transfers: files that are read and written directly",
+                 "[transfers]") {
+    const File file = make_file(directory);
+    const int fd =
+        ::open(("/proc/self/fd/" + std::to_string(file.fd())).c_str(), O_RDWR | O_DIRECT);
+    if (fd < 0)  // tmpfs of 6.1
+        return;
+    const File direct(fd);
+    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    file.write(0, make_pattern(1 << 20, 11));
+    REQUIRE(send(dev, lh, 1, direct, 8192, 500 * kPage).bytes == (1 << 20) - 8192);
+    REQUIRE(!find_mismatch(read_lmr(dev, lh, 1, (1 << 20) - 8192), 11, 8192));
+    REQUIRE(receive(dev, lh, 1, direct, 16384, 123 * kPage).bytes == 123 * kPage);
+    REQUIRE(!find_mismatch(file.read(16384, 123 * kPage), 11, 8192));
+    // Unaligned: as write(2).
+    const Mapping aligned(2 * kPage);
+    const bool can = ::pwrite(direct.fd(), aligned.data(), 5555, 1000) == 5555;
+    REQUIRE(receive(dev, lh, 1, direct, 1000, 5555).error == (can ? ok : err(EINVAL)));
+}
+
+TEST_CASE_METHOD(Files, "transfers: files without pages", "[transfers]") {
+    // What the kernel makes up as it is read arrives in pieces that begin and end anywhere.
+    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    for (const char* path : {"/proc/iomem", "/proc/crypto", "/proc/version"}) {
+        INFO(path);
+        const File file(path, O_RDONLY);
+        std::vector<std::byte> wanted(kLength);
+        std::uint64_t length = 0;
+        for (ssize_t n = 1; n > 0; length += static_cast<std::uint64_t>(n)) {
+            n = ::pread(file.fd(), wanted.data() + length, kLength - length,
+                        static_cast<off_t>(length));
+            REQUIRE(n >= 0);
+        }
+        wanted.resize(length);
+        REQUIRE(length > 20);
+        REQUIRE(send(dev, lh, 0, file, 0, kAll).bytes == length);
+        REQUIRE(read_lmr(dev, lh, 0, length) == wanted);
+        REQUIRE(send(dev, lh, 0, file, 15, length - 20).bytes == length - 20);
+        wanted.resize(length - 5);
+        wanted.erase(wanted.begin(), wanted.begin() + 15);
+        REQUIRE(read_lmr(dev, lh, 0, length - 20) == wanted);
+    }
+}
+
+TEST_CASE_METHOD(Files, "transfers: the library", "[transfers]") {
+    lite::context node(static_cast<int>(env().indexes.front()));
+    auto lmr = node.alloc({.length = 40U << 20, .nodes = {env().peer()}});
+    const File file = make_file(kMemfd);
+    file.write(0, make_pattern(lmr.length(), 12));
+    std::vector<std::uint64_t> seen;
+    const auto note = [&seen](std::uint64_t moved) { seen.push_back(moved); };
+    REQUIRE(lite::send_file(node, lmr, 0, file.fd(), 0, lite::to_end, note) == lmr.length());
+    REQUIRE(seen == std::vector<std::uint64_t>{16U << 20, 32U << 20, 40U << 20, 40U << 20});
+    std::vector<std::byte> got(lmr.length());
+    lmr.read(0, got);
+    REQUIRE(!find_mismatch(got, 12));
+
+    const File copy = make_file(kMemfd);
+    REQUIRE(lite::receive_file(node, lmr, 100, copy.fd(), 5) == lmr.length() - 100);
+    REQUIRE(!find_mismatch(copy.read(5, lmr.length() - 100), 12, 100));
+
+    // One byte too many: all that has room is moved, then the error tells.
+    file.resize(lmr.length() + 1);
+    try {
+        lite::send_file(node, lmr, 0, file.fd());
+        FAIL("no error");
+    } catch (const lite::error& e) {
+        REQUIRE(e.code() == std::errc::result_out_of_range);
+        REQUIRE(e.transferred() == lmr.length());
+    }
+
+    std::int64_t at = 1000;
+    REQUIRE(lite_sendfile(node.get(), lmr.handle(), 0, file.fd(), &at, 5000) == 5000);
+    REQUIRE(at == 6000);
+    REQUIRE(lite_recvfile(node.get(), lmr.handle(), 0, copy.fd(), &at, 5000) == 5000);
+    REQUIRE(at == 11000);
+    ::lseek(file.fd(), 2000, SEEK_SET);
+    REQUIRE(lite_sendfile(node.get(), lmr.handle(), 0, file.fd(), nullptr, 500) == 500);
+    REQUIRE(::lseek(file.fd(), 0, SEEK_CUR) == 2500);
+    at = -1;
+    REQUIRE(lite_sendfile(node.get(), lmr.handle(), 0, file.fd(), &at, 1) == -EINVAL);
+    lite_ioc_file args{};
+    REQUIRE(lite_file_submit(node.get(), LITE_IOC_OP, &args) == -EINVAL);
+}

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Files straight into LMRs, and back: contents, refusals, files that change, senders that are killed, receivers that die."""
+
+from litelab import environment, in_one_machine, on_machines, prepare_all, program_path, run_catch, wait_until
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+_DISK_MB = 320  # mkfs.xfs makes none below 300
+
+
+def _mount(vm):
+    """Makes file systems: ext4 on a loop device, and where the kernel has them, overlayfs, and xfs on the machine's disk.
+    Returns the environment of files_test."""
+    vm.run("modprobe -q -a loop ext4; mkdir -p /mnt/ext4 /mnt/xfs /mnt/overlay /mnt/small && truncate -s 96M /tmp/ext4 && "
+           "mke2fs -q -t ext4 /tmp/ext4 && mount -o loop /tmp/ext4 /mnt/ext4 && "
+           "mkdir -p /mnt/ext4/lower /mnt/ext4/upper /mnt/ext4/work && mount -t tmpfs -o size=256k small /mnt/small", timeout=60)
+    directories = ["/tmp", "/mnt/ext4"]
+    if vm.run("modprobe -q overlay && mount -t overlay -o lowerdir=/mnt/ext4/lower,upperdir=/mnt/ext4/upper,"
+              "workdir=/mnt/ext4/work overlay /mnt/overlay", check=False).ok:
+        directories.append("/mnt/overlay")
+    if vm.run("command -v mkfs.xfs && modprobe -q xfs && swapoff /dev/vda && mkfs.xfs -q -f /dev/vda && "
+              "mount /dev/vda /mnt/xfs", check=False, timeout=60).ok:
+        directories.append("/mnt/xfs")
+    assert vm.kernel.is_debug or "/mnt/overlay" in directories
+    vm.log(f"file systems: {directories}")
+    return {"LITE_TEST_DIRS": ":".join(directories), "LITE_TEST_SMALL": "/mnt/small"}
+
+
+def _unmount(vm):
+    """A file system that is in use cannot be unmounted."""
+    vm.run("for d in xfs overlay ext4 small; do ! mountpoint -q /mnt/$d || umount /mnt/$d || exit 1; done; rm -f /tmp/ext4",
+           timeout=60)
+
+
+def _run(lab, lites, spec, timeout):
+    vm = lites[0].vm
+    env = _mount(vm)
+    try:
+        run_catch(lab, lites, "files_test", spec, timeout=timeout, case_timeout=timeout, env=env)
+    finally:
+        _unmount(vm)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, swap_mb=_DISK_MB, timeout=500)
+def test_contents(lab):
+    _run(lab, in_one_machine(lab.n1), "[transfers]", 480)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, swap_mb=_DISK_MB, timeout=300)
+def test_refusals(lab):
+    _run(lab, in_one_machine(lab.n1), "[refusals]", 280)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, swap_mb=_DISK_MB, timeout=500)
+def test_storms(lab):
+    _run(lab, in_one_machine(lab.n1), "[storm]", 480)
+
+
+@vmtest(nodes=3, mem_mb=512, swap_mb=_DISK_MB, timeout=500, slow=True)
+def test_three_machines(lab):
+    _run(lab, on_machines(lab), "[transfers],[storm]", 480)
+
+
+@vmtest(nodes=2, mem_mb=512, swap_mb=_DISK_MB, timeout=200, fresh=True)
+def test_the_receiver_dies(lab):
+    """A sender of sets in flight gets an error, holds no page of its file, and the file system can be unmounted."""
+    lites = on_machines(lab)
+    sender, receiver = lites
+    env = {**_mount(sender.vm), **environment(lab, lites), "LITE_TEST_LMR": "target"}
+    sender.lite("alloc", "target", "4M", "--node", receiver.id)
+    process = sender.vm.spawn([program_path("files_test"), "[.death]"], env=env)
+    process.wait_output("sending")
+    receiver.vm.crash()
+    process.wait(120, check=True)
+    _unmount(sender.vm)
+    wait_until("idle", lambda: sender.stats()["ops_inflight"] == 0)
+
+
+@vmtest(nodes=2, mem_mb=256, swap_mb=_DISK_MB, timeout=600, slow=True, fresh=True, kernels=("6.1", "6.12"))
+def test_a_file_larger_than_the_memory(lab):
+    lites = on_machines(lab)
+    sender, receiver = lites
+    env = _mount(sender.vm)
+    assert env["LITE_TEST_DIRS"].endswith("xfs"), "no mkfs.xfs on the host: scripts/deps vm"
+    sender.lite("alloc", "target", "8M", "--node", receiver.id)
+    run_catch(lab, lites, "files_test", "[.pressure]", timeout=560, case_timeout=560, env={**env, "LITE_TEST_LMR": "target"})
+    _unmount(sender.vm)
+    sender.lite("free", "target")

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: MIT
+"""Order on the wire: classes, weights and ceilings. Program ``queues``."""
+
+import collections
+import json
+
+from litelab import module_path, on_machines, prepare_all, program_path, stop_all, wait_until
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+# Kernels on which a slow link is the bottleneck, and not the processor: for what compares shares and times.
+_FAST = ("6.1", "6.12")
+_MODES = ("fair", "sw-pri", "none", "hw-sep")
+
+
+def _qos(lite, *words, check=True):
+    return lite.vm.run(["litectl", "qos", *(str(w) for w in words), "-i", str(lite.index)], check=check)
+
+
+def _spawn(lite, user, *words):
+    return lite.vm.spawn([program_path("queues"), *(str(w) for w in words)], user=user, env={"LITE_INDEX": str(lite.index)})
+
+
+def _end(*streams):
+    """Ends them; they say that all bytes were right."""
+    for stream in streams:
+        stream.close_stdin()
+    for stream in streams:
+        stream.wait(120, check=True)
+
+
+def _bytes_of(lite):
+    """What each user has written or read after waiting for its turn, by uid."""
+    return collections.Counter({tenant["uid"]: tenant["bytes"] for tenant in json.loads(_qos(lite, "show", "-j").out)["tenants"]})
+
+
+def _link(lab, size="64M", rate="60mbit", **options):
+    here, there = on_machines(lab, **options)
+    here.lite("alloc", "target", size, "--node", there.id, "--mode", "0666")
+    if rate:
+        lab.n1.netem(f"rate {rate}")
+    return here, there
+
+
+def _done(lab, here, there):
+    lab.n1.netem(None)
+    here.lite("free", "target")
+    _qos(here, "set", "--mode", "none")
+    here.check_idle()
+    there.check_idle()
+
+
+@vmtest(nodes=2)
+def test_rules(lab):
+    """They are set, shown and removed; wrong ones are refused; others may only look."""
+    here, there = on_machines(lab)
+    ctl = lambda *words, **options: lab.n1.run(["litectl", "qos", *words], **options)
+    rules = lambda **options: {k: v for k, v in json.loads(ctl("show", "-j", **options).out).items() if k in ("mode", "rules")}
+    assert rules() == {"mode": "none", "rules": []}
+    ctl("set", "--uid", "1001", "--weight", "300")
+    ctl("set", "--uid", "1000", "--ceiling", "2")
+    ctl("set", "--uid", "1000", "--weight", "7")
+    ctl("set", "--mode", "fair")
+    assert rules(user="alice") == {
+        "mode": "fair", "rules": [{"uid": 1000, "weight": 7, "ceiling": 2, "default": 4}, {"uid": 1001, "weight": 300, "ceiling": 4, "default": 4}]}
+    for wrong in (("set",), ("set", "--weight", "3"), ("set", "--uid", "1"), ("set", "--uid", "1", "--weight", "0"),
+                  ("set", "--uid", "1", "--weight", "1001"), ("set", "--uid", "1", "--ceiling", "8"),
+                  ("set", "--mode", "fast"), ("reset", "--uid", "5")):
+        assert not ctl(*wrong, check=False).ok, wrong
+    for forbidden in (("set", "--mode", "none"), ("set", "--uid", "1000", "--ceiling", "0"), ("reset", "--uid", "1000")):
+        assert not ctl(*forbidden, user="alice", check=False).ok, forbidden
+    ctl("reset", "--uid", "1000")
+    ctl("reset", "--uid", "1001")
+    ctl("set", "--mode", "none")
+    assert rules() == {"mode": "none", "rules": []}
+    stop_all((here, there))
+
+
+@vmtest(nodes=2)
+def test_ceilings(lab):
+    """A user may lower the class of an operation, and raise it up to its ceiling; root goes beyond."""
+    here, there = _link(lab, "4K", None)
+    write = lambda user, priority: lab.n1.run(f"echo x | lite --priority {priority} write target 0", user=user, check=False)
+    assert [write("alice", p).ok for p in range(8)] == [False] * 4 + [True] * 4
+    assert "ceiling" in write("alice", 0).err, write("alice", 0).err
+    assert all(write(None, p).ok for p in range(8))
+    _qos(here, "set", "--uid", "1000", "--ceiling", "1")
+    assert [write("alice", p).ok for p in range(8)] == [False] + [True] * 7
+    assert not write("bob", 1).ok
+    _qos(here, "reset", "--uid", "1000")
+    assert not write("alice", 1).ok
+    _done(lab, here, there)
+    stop_all((here, there))
+
+
+@vmtest(nodes=2, timeout=300)
+def test_rules_change_under_traffic(lab):
+    """Modes and weights change while large and small operations of two users and of root wait. All bytes are right, no
+    operation fails, and in the end nothing is left."""
+    here, there = _link(lab, rate=None)
+    streams = [_spawn(here, "alice", "stream", "target", 0, 1 << 20, 3, 0), _spawn(here, "bob", "stream", "target", 16 << 20, 256, 3, 8),
+               _spawn(here, None, "stream", "target", 32 << 20, 100_000, 3, 1)]
+    for stream in streams:
+        stream.wait_output("ready", timeout=60)
+    for turn in range(lab.scale(24, 4)):
+        _qos(here, "set", "--mode", _MODES[turn % 4])
+        _qos(here, "set", "--uid", 1000 + turn % 2, "--weight", lab.rng.randint(1, 1000))
+    _end(*streams)
+    for uid in (1000, 1001):
+        _qos(here, "reset", "--uid", uid)
+    _done(lab, here, there)
+
+
+@vmtest(nodes=2, timeout=300, kernels=_FAST)
+def test_weights(lab):
+    """Of two users with weights 1 and 3 the second gets three times as much, in bytes of large operations."""
+    # The link decides, not the host.
+    here, there = _link(lab, rate="20mbit")
+    _qos(here, "set", "--mode", "fair")
+    _qos(here, "set", "--uid", 1001, "--weight", 300)
+    streams = [_spawn(here, user, "stream", "target", at << 20, 1 << 20, 8, 0) for user, at in (("alice", 0), ("bob", 16))]
+    for stream in streams:
+        stream.wait_output("ready", timeout=100)
+    before = _bytes_of(here)
+    # Enough operations for a ratio: it says nothing about time.
+    wait_until("bob has written", lambda: _bytes_of(here)[1001] - before[1001] >= 12 << 20, 100)
+    after = _bytes_of(here)
+    _end(*streams)
+    alice, bob = (after[uid] - before[uid] for uid in (1000, 1001))
+    print(f"      shares of alice and bob: {alice / (alice + bob):.3f}, {bob / (alice + bob):.3f}")
+    assert 2.5 < bob / alice < 3.6, (alice, bob)
+    _qos(here, "reset", "--uid", 1001)
+    _done(lab, here, there)
+
+
+@vmtest(nodes=2, timeout=200)
+def test_control_groups(lab):
+    """Where tenants are control groups, an operation counts as that of the nearest one with a rule above its process, or of
+    the one at the top: making control groups below its own does not make a user more tenants."""
+    here, there = _link(lab, "4M", "20mbit")
+    root = "/sys/fs/cgroup"
+    groups = ("work/one/deep", "work/two", "other/deep/deeper")
+    lab.n1.run(f"[ -e {root}/cgroup.procs ] || mount -t cgroup2 none {root}; cd {root} && mkdir -p {' '.join(groups)}")
+    try:
+        for wrong in (("--cgroup", "absent", "--weight", 3), ("--cgroup", "/tmp", "--weight", 3), ("--tenants", "pid")):
+            assert not _qos(here, "set", *wrong, check=False).ok, wrong
+        _qos(here, "set", "--mode", "fair", "--tenants", "cgroup", "--cgroup", "work/one", "--weight", 300, "--ceiling", 2)
+        _qos(here, "set", "--cgroup", "work", "--default", 6)
+        inside = lambda group, words: ["sh", "-c", f"echo $$ >{root}/{group}/cgroup.procs && {words}"]
+        streams = []
+        for number, group in enumerate(groups):
+            queues = f"exec {program_path('queues')} stream target {number << 20} 65536 4 0"
+            streams.append(lab.n1.spawn(inside(group, queues), env={"LITE_INDEX": str(here.index)}))
+        for stream in streams:
+            stream.wait_output("ready", timeout=100)
+        names = lambda: {t.get("cgroup") for t in json.loads(_qos(here, "show", "-j").out)["tenants"] if "cgroup" in t}
+        wait_until("all wait", lambda: names() == {"work/one", "work", "other"}, 60, lab.n1.time_scale)
+        classes = json.loads(_qos(here, "show", "-j").out)["classes"]
+        assert classes[6]["slices"] and classes[4]["slices"], classes
+        # A user has the ceiling of the control group.
+        write = lambda group, priority: lab.n1.run(
+            inside(group, f"echo x | setpriv --reuid alice --regid alice --init-groups lite --priority {priority} write target {3 << 20}"),
+            check=False)
+        assert write("work/one/deep", 2).ok and not write("work/one/deep", 1).ok and not write("work/two", 2).ok
+        _qos(here, "reset", "--cgroup", "work/one")
+        assert not write("work/one/deep", 2).ok
+        _qos(here, "set", "--tenants", "uid")
+        _end(*streams)
+        assert json.loads(_qos(here, "show", "-j").out)["tenants_are"] == "uid"
+        _qos(here, "reset", "--cgroup", "work")
+    finally:
+        lab.n1.run(f"cd {root} && rmdir -p {' '.join(groups)}", check=False)
+    _done(lab, here, there)
+    stop_all((here, there))
+
+
+@vmtest(nodes=2, timeout=300, kernels=_FAST)
+def test_urgent_ones_pass_a_stream(lab):
+    """A small operation of a high class waits for what is in the window, not for all that is to be written. There is one
+    queue pair for writes, so that all depends on the order in which they are posted."""
+    # The link decides how long that takes, not the host.
+    here, there = _link(lab, rate="15mbit", qps=1)
+    stream = _spawn(here, "alice", "stream", "target", 0, 1 << 18, 8, 0)
+    stream.wait_output("ready", timeout=120)
+    times = {}
+    for mode in ("none", "fair"):
+        _qos(here, "set", "--mode", mode)
+        said = lab.n1.run([program_path("queues"), "urgent", "target", str(63 << 20), "40", "1"], timeout=120)
+        times[mode] = [int(word) for word in said.out.split()]
+    counts = json.loads(_qos(here, "show", "-j").out)
+    _end(stream)
+    print(f"      median and 99th percentile in us: {times}")
+    assert times["fair"][0] * 2 < times["none"][0], times
+    assert counts["classes"][4]["slices"] and [t for t in counts["tenants"] if t["uid"] == 1000], counts
+    _done(lab, here, there)
+
+
+@vmtest(nodes=2, timeout=300)
+def test_classes_of_everything(lab):
+    """The class of an operation is its own, its context's or its user's, for single operations, long ones, vectors,
+    io_uring, calls and kernel clients. Beside a stream that fills the window each of them waits, and is counted in its class."""
+    here, there = _link(lab, rate="40mbit")
+    server = there.vm.spawn(["lite", "-i", str(there.index), "serve", "--echo", "--mode", "0666", "5000"])
+    server.wait_output("5000")
+    _qos(here, "set", "--mode", "fair")
+    _qos(here, "set", "--uid", 1001, "--default", 6)
+    stream = _spawn(here, "alice", "stream", "target", 0, 1 << 20, 8, 0)
+    stream.wait_output("ready", timeout=120)
+    waited = lambda number: json.loads(_qos(here, "show", "-j").out)["classes"][number]["slices"]
+    lite = lambda *words: ["lite", "-i", str(here.index), *(str(word) for word in words)]
+    ways = ((0, ["sh", "-c", f"echo x | {' '.join(lite('--priority', 0, 'write', 'target', 63 << 20))}"], None),
+            (1, ["sh", "-c", f"head -c 300000 /dev/zero | {' '.join(lite('--priority', 1, 'write', 'target', 62 << 20))}"], None),
+            (2, [program_path("queues"), "vector", "target", str(61 << 20), "3"], None),
+            (2, [program_path("queues"), "ring", "target", str(61 << 20), "3"], None),
+            (3, lite("--priority", 3, "call", there.id, 5000, "hello"), None),
+            (5, ["sh", "-c", f"insmod {module_path(lab.n1, 'kconsumer')} index={here.index} node={there.id} && rmmod kconsumer"], None),
+            (6, ["sh", "-c", f"echo x | {' '.join(lite('write', 'target', 60 << 20))}"], "bob"),
+            (7, lite("--priority", 7, "read", "target", 0, "64"), "alice"))
+    for number, words, user in ways:
+        before = waited(number)
+        wait_until(f"class {number} waits", lambda: lab.n1.run(words, user=user, timeout=60).ok and waited(number) > before,
+                   60, lab.n1.time_scale)
+    _end(stream)
+    server.kill()
+    _qos(here, "reset", "--uid", 1001)
+    _done(lab, here, there)
+
+
+@vmtest(nodes=2, fresh=True, timeout=300, kernels=_FAST)
+def test_many_threads_are_one_tenant(lab):
+    """Of 16 users with equal weights one has 64 threads and the others four each: all get the same. The link is so slow that
+    the host does not decide, and the time-out so long that no operation is posted out of turn. All are writes: shares are
+    in cost, and a read costs more."""
+    here, there = _link(lab, "4M", "5mbit", op_timeout=100_000)
+    _qos(here, "set", "--mode", "fair")
+    uids = range(2001, 2017)
+    streams = []
+    for number, uid in enumerate(uids):
+        threads = 64 if uid == 2016 else 4
+        stream = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", program_path("queues"), "writes", "target",
+                  str(number << 17), "4096", str(threads), "0"]
+        streams.append(lab.n1.spawn(stream, env={"LITE_INDEX": str(here.index)}))
+    for stream in streams:
+        stream.wait_output("ready", timeout=150)
+    before = _bytes_of(here)
+
+    def moved():
+        now = _bytes_of(here)
+        return [now[uid] - before[uid] for uid in uids]
+
+    wait_until("all have had their share", lambda: min(moved()) >= 60 * 4096, 200)
+    shares = moved()
+    lab.n1.netem(None)
+    _end(*streams)
+    jain = sum(shares) ** 2 / (len(shares) * sum(share * share for share in shares))
+    print(f"      Jain's index {jain:.4f}; least and most: {min(shares)}, {max(shares)} bytes; 64 threads: {shares[-1]}")
+    assert jain >= 0.98, shares
+    _done(lab, here, there)
+
+
+@vmtest(nodes=2, timeout=300, kernels=_FAST)
+def test_the_lowest_class_is_not_starved(lab):
+    """Beside a saturating stream of the highest class, what that may move until an operation of the lowest is posted is
+    bounded: see scheduling.rst."""
+    rate, age, quantum, window = 20_000_000 / 8, 0.01, 72 << 10, 512 << 10
+    here, there = _link(lab, "8M", "20mbit")
+    _qos(here, "set", "--mode", "fair")
+    stream = _spawn(here, None, "stream", "target", 0, 1 << 18, 8, 1)
+    stream.wait_output("ready", timeout=100)
+    class_bytes = lambda number: json.loads(_qos(here, "show", "-j").out)["classes"][number]["bytes"]
+    before = [class_bytes(0), class_bytes(7)]
+    lab.n1.run([program_path("queues"), "urgent", "target", str(7 << 20), "20", "8"], user="alice", timeout=200)
+    high, low = class_bytes(0) - before[0], class_bytes(7) - before[1]
+    _end(stream)
+    # One thread: nothing of its own is in front of it. All in cost, which is more than the bytes.
+    turns = (64 + 4 * quantum) / quantum + 1
+    bound = turns * (7 * age * rate + window + 17 * quantum)
+    print(f"      {low // 64} operations of class 7 beside {high} bytes of class 0; at most {20 * bound:.0f}")
+    assert low and high < 20 * bound
+    _done(lab, here, there)
+
+
+@vmtest(nodes=2, timeout=300)
+def test_revoked_and_moved_with_full_queues(lab):
+    """Memory is moved while operations on it wait for their turn: no byte is lost. Then its rights are taken away: what
+    waits ends with an error, and nothing is left."""
+    here, there = _link(lab, rate="60mbit")
+    _qos(here, "set", "--mode", "fair")
+    streams = [_spawn(here, user, "stream", "target", at << 20, 1 << 20, 4, 0) for user, at in (("alice", 0), ("bob", 8))]
+    for stream in streams:
+        stream.wait_output("ready", timeout=100)
+    here.lite("move", "target", "--node", here.id, "--offset", 0, "--length", "4M", timeout=120)
+    here.lite("move", "target", "--node", there.id, "--offset", 0, "--length", "4M", timeout=120)
+    assert not [stream.rc for stream in streams if not stream.running]
+    here.lite("chmod", "0600", "target")
+    for stream in streams:
+        stream.close_stdin()
+        assert not stream.wait(100).ok
+    _done(lab, here, there)
+
+
+@vmtest(nodes=2, timeout=300)
+def test_deaths_with_full_queues(lab):
+    """Processes that are killed while their operations wait, and a peer that crashes: nothing hangs, nothing is left."""
+    here, there = _link(lab)
+    _qos(here, "set", "--mode", "fair")
+    for _ in range(lab.scale(9)):
+        streams = [_spawn(here, user, "stream", "target", at << 20, 1 << 20, 8, p)
+                   for user, at, p in (("alice", 0, 0), ("bob", 16, 8), (None, 32, 1))]
+        lab.n1.run(f"sleep 0.{lab.rng.randint(1, 9)}")
+        for stream in streams:
+            stream.kill()
+            stream.wait(60)
+    wait_until("idle", lambda: not here.busy(), 60, lab.n1.time_scale)
+    streams = [_spawn(here, user, "stream", "target", at << 20, 1 << 20, 8, 0) for user, at in (("alice", 0), ("bob", 16))]
+    for stream in streams:
+        stream.wait_output("ready", timeout=100)
+    there.vm.crash()
+    for stream in streams:
+        stream.close_stdin()
+        assert not stream.wait(100).ok
+    lab.n1.netem(None)
+    here.check_idle(60)
+    here.stop()
