@@ -394,14 +394,16 @@ def holds_of(vm, function, step=None):
     (or several) of the kernel; or, with `step`, how often the function `step` was called in each hold, which does not
     depend on how busy the host is."""
     holds = []
+    # The default clock may differ between processors, so the events of a thread that migrates could come out of order.
+    clock = "counter" if step else "global"
     vm.run("[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; "
-           f"echo 16384 >buffer_size_kb; echo {step or ''} _raw_spin_lock _raw_spin_unlock >set_ftrace_filter; "
+           f"echo {clock} >trace_clock; echo 16384 >buffer_size_kb; echo {step or ''} _raw_spin_lock _raw_spin_unlock >set_ftrace_filter; "
            f"for f in {function}; do echo $f >>set_graph_function; echo $f >>set_ftrace_filter; done; "
            "echo 1 >options/funcgraph-abstime; echo 1 >options/funcgraph-proc; echo 0 >options/funcgraph-irqs; echo function_graph >current_tracer")
     yield holds
     lost = vm.run("grep -h overrun /sys/kernel/tracing/per_cpu/cpu*/stats").out
     assert set(re.findall(r"overrun: (\d+)", lost)) == {"0"}, lost
-    trace = vm.run("cd /sys/kernel/tracing; cat trace; echo nop >current_tracer; echo 1408 >buffer_size_kb; echo >set_graph_function; "
+    trace = vm.run("cd /sys/kernel/tracing; cat trace; echo nop >current_tracer; echo local >trace_clock; echo 1408 >buffer_size_kb; echo >set_graph_function; "
                    "echo >set_ftrace_filter; "
                    "echo 1 >options/funcgraph-irqs; echo 0 >options/funcgraph-proc; echo 0 >options/funcgraph-abstime").out
     since = {}  # by thread: a context switch happens with a lock of the scheduler held
