@@ -2,7 +2,7 @@
 
 #include "cli.hpp"
 
-#include "format.hpp"
+#include "common/text/format.hpp"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 #include "endpoint.hpp"
 
 #include "error.hpp"
-#include "format.hpp"
-#include "parse.hpp"
+#include "common/text/format.hpp"
+#include "common/text/parse.hpp"
 
 #include <fmt/format.h>
 

@@ -5,8 +5,8 @@
 #include "commands.hpp"
 
 #include "common/cli.hpp"
-#include "common/format.hpp"
-#include "common/parse.hpp"
+#include "common/text/format.hpp"
+#include "common/text/parse.hpp"
 
 #include "version.h"
 

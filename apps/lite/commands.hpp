@@ -4,12 +4,12 @@
 // status, or throw failure, usage_error or interrupted.
 #pragma once
 
-#include "copy_file.hpp"
-#include "lmr_range.hpp"
+#include "copy/copy_file.hpp"
+#include "copy/lmr_range.hpp"
 #include "session.hpp"
 #include "users.hpp"
 
-#include "common/parse.hpp"
+#include "common/text/parse.hpp"
 
 #include <cstddef>
 #include <cstdint>

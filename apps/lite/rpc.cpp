@@ -4,7 +4,7 @@
 
 #include "commands.hpp"
 
-#include "common/format.hpp"
+#include "common/text/format.hpp"
 #include "common/signals.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 
 #include "session.hpp"
 
-#include "common/format.hpp"
+#include "common/text/format.hpp"
 
 #include <fmt/format.h>
 

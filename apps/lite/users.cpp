@@ -3,8 +3,8 @@
 #include "users.hpp"
 
 #include "common/error.hpp"
-#include "common/format.hpp"
-#include "common/parse.hpp"
+#include "common/text/format.hpp"
+#include "common/text/parse.hpp"
 
 #include <uapi/lite.h>
 

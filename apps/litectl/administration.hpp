@@ -4,7 +4,7 @@
 // These return an exit status, or throw failure or usage_error.
 #pragma once
 
-#include "channel.hpp"
+#include "netlink/channel.hpp"
 #include "module.hpp"
 #include "rdma.hpp"
 

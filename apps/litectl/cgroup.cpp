@@ -2,7 +2,7 @@
 #include "cgroup.hpp"
 
 #include "common/error.hpp"
-#include "common/parse.hpp"
+#include "common/text/parse.hpp"
 
 #include <fmt/format.h>
 

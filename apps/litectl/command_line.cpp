@@ -5,7 +5,7 @@
 #include "administration.hpp"
 
 #include "common/cli.hpp"
-#include "common/parse.hpp"
+#include "common/text/parse.hpp"
 
 #include "version.h"
 

@@ -6,9 +6,9 @@
 #include "administration.hpp"
 #include "cgroup.hpp"
 
-#include "common/format.hpp"
+#include "common/text/format.hpp"
 #include "common/io.hpp"
-#include "common/table.hpp"
+#include "common/text/table.hpp"
 
 #include <uapi/lite.h>
 

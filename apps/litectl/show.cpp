@@ -4,8 +4,8 @@
 
 #include "administration.hpp"
 
-#include "common/format.hpp"
-#include "common/table.hpp"
+#include "common/text/format.hpp"
+#include "common/text/table.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -3,10 +3,10 @@
 // Prints bytes from outside: the output must contain nothing that a terminal
 // obeys, whatever the bytes and however they are cut into pieces.
 
-#include "common/format.hpp"
-#include "common/hexdump.hpp"
-#include "common/progress.hpp"
-#include "common/table.hpp"
+#include "common/text/format.hpp"
+#include "common/text/hexdump.hpp"
+#include "common/text/progress.hpp"
+#include "common/text/table.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -4,8 +4,8 @@
 // returns a value that prints as a word of the same value.
 
 #include "common/error.hpp"
-#include "common/format.hpp"
-#include "common/parse.hpp"
+#include "common/text/format.hpp"
+#include "common/text/parse.hpp"
 
 #include <uapi/lite.h>
 

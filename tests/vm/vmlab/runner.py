@@ -63,8 +63,8 @@ class Case:
 
 
 def load_modules(paths):
-    """Imports test files, which needs the directory of the package in the path."""
-    sys.path.insert(0, str(TESTS))
+    """Imports test files, which find the package and the files beside them in the path."""
+    sys.path[:0] = [str(TESTS), *sorted({str(path.parent) for path in paths})]
     for path in paths:
         spec = importlib.util.spec_from_file_location(path.stem, path)
         module = importlib.util.module_from_spec(spec)
@@ -261,7 +261,7 @@ def _indent(text):
 
 def _parse(arguments):
     parser = argparse.ArgumentParser(prog="tests/vm/run", description="Runs tests on virtual clusters.")
-    parser.add_argument("files", nargs="*", type=pathlib.Path, help="test files (default: all tests/vm/test_*.py)")
+    parser.add_argument("files", nargs="*", type=pathlib.Path, help="test files, test_NAME.py (default: all in tests/vm/tests)")
     parser.add_argument("--kernel", default="6.1", help=f"kernels, separated by commas, of {', '.join(kernels.KNOWN)}")
     parser.add_argument("-k", metavar="PATTERN", action="append", default=[],
                         help="only tests with this in their name (file.test), or with a name that matches it if it has a * in it")
@@ -293,8 +293,12 @@ def _selected(name, patterns):
     return not patterns or any(fnmatch.fnmatch(name, p) if "*" in p else p in name for p in patterns)
 
 
+def _found(name):
+    return next(TESTS.glob(f"tests/*/{name}"), TESTS / name)
+
+
 def _cases(options):
-    files = [f if f.exists() else TESTS / f for f in options.files] or sorted(TESTS.glob("test_*.py"))
+    files = [f if f.exists() else _found(f) for f in options.files] or sorted(TESTS.glob("tests/*/test_*.py"))
     modules = list(load_modules(files))
     for kernel in options.kernels:
         for module in modules:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a test file needs: the decorator @vmtest and the object that a test gets.
 
-A test file is tests/vm/test_*.py; its tests are the functions test_*(lab), in the order of the file. An undecorated
+A test file is tests/vm/tests/*/test_*.py; its tests are the functions test_*(lab), in the order of the file. An undecorated
 function counts as decorated with @vmtest(). If the file has a function setup(cluster), it is called after each boot, and
 when the file takes over a cluster from the tests of another file.
 """

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+//
+// lite put, get, cp: between files and LMRs, without copying the data where the kernel can.
+
+#include "commands.hpp"
+#include "copy/copy_file.hpp"
+#include "copy/output_file.hpp"
+#include "copy/stream.hpp"
+
+#include "common/text/format.hpp"
+#include "common/text/progress.hpp"
+#include "common/signals.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace tools {
+namespace {
+
+// The first length of an LMR for a stream, which has no length that is known.
+constexpr std::uint64_t first_length = std::uint64_t{16} << 20;
+
+failure no_data(std::string_view verb, const std::string& name) {
+    return failure(fmt::format("{} {}: there is no data, and an LMR cannot be of size 0", verb,
+                               printable(name)));
+}
+
+// The LMR to write to, made if that was asked for. Its owner can write to it, and read it, until
+// finish().
+lite::region open_target(session& session, std::string_view verb, const lmr_range& to,
+                         std::uint64_t size, const make_options& make,
+                         const copy_options& options) {
+    bool earlier = false;
+    if (make.alloc && !size)
+        throw no_data(verb, to.name);
+    if (make.alloc && (size > LITE_LMR_SIZE_MAX || to.offset > LITE_LMR_SIZE_MAX - size))
+        throw failure(fmt::format("{} {}: more than an LMR can have", verb, printable(to.name)));
+    if (make.alloc) {
+        try {
+            session.node().create({.name = to.name,
+                                   .length = to.offset + size,
+                                   .nodes = make.nodes,
+                                   .mode = make.mode | 0600});
+        } catch (const lite::error& e) {
+            if (!options.resume || e.code().value() != EEXIST)
+                throw explain(verb, to.name, e);
+            earlier = true;
+        }
+    }
+    auto rights = lite::rights::write;
+    if (make.alloc)
+        rights |= lite::rights::master;
+    if (options.checksum || options.resume)
+        rights |= lite::rights::read;
+    auto region = map_for(session, verb, to.name, rights);
+    if (earlier && region.length() != to.offset + size)
+        throw failure(fmt::format("{} {}: an LMR of that name exists, with another length ({})",
+                                  verb, printable(to.name), byte_count(region.length())));
+    return region;
+}
+
+void finish(lite::region& region, std::string_view verb, const lmr_range& to,
+            const make_options& make) {
+    if (!make.alloc || (make.mode & 0600) == 0600)
+        return;
+    try {
+        region.chmod(make.mode);
+    } catch (const lite::error& e) {
+        throw explain(verb, to.name, e);
+    }
+}
+
+void discard(lite::region& region) {
+    try {
+        region.free();
+    } catch (const lite::error&) {
+        // What went wrong before is what the user has to know.
+    }
+}
+
+void refuse_resume(std::string_view verb, const std::string& name, bool resume) {
+    if (resume)
+        throw failure(fmt::format("{} {}: --resume needs a file that has offsets", verb, name));
+}
+
+void fill_from_stream(session& session, const source& from, const lmr_end& to,
+                      const make_options& make, const copy_options& options) {
+    sink sink(to.region(), to.verb(), to.name(), to.offset(), from.size, make.alloc);
+    progress progress(session.io().err, from.size, options.progress);
+    stream_in(from, sink, progress, options.checksum ? stream_check(to, from.name) : consumer());
+    if (!make.alloc)
+        return;
+    if (!sink.done())
+        throw no_data(to.verb(), to.name());
+    try {
+        if (to.region().length() != to.offset() + sink.done())
+            to.region().resize(to.offset() + sink.done());
+    } catch (const lite::error& e) {
+        throw sink.stopped(e.code().message());
+    }
+}
+
+void put(session& session, std::string_view verb, const std::string& file, const lmr_range& to,
+         const make_options& make, const copy_options& options) {
+    if (to.length)
+        throw usage_error("the length is that of the file: give the LMR as NAME[:OFFSET]");
+    const auto from = open_source(file, session.io());
+    if (!from.size)
+        refuse_resume(verb, from.name, options.resume);
+    const interrupt_guard guard;
+    auto region = open_target(session, verb, to, from.size.value_or(first_length), make, options);
+    const lmr_end end(verb, to, region);
+    check_range(verb, to.name, to.offset, from.size.value_or(0), region.length());
+    try {
+        if (!from.size || !copy_all(session, from, end, options))
+            fill_from_stream(session, from, end, make, options);
+        finish(region, verb, to, make);
+    } catch (...) {
+        // Nothing could go on with what a stream has left, and its length is wrong.
+        if (make.alloc && !from.size)
+            discard(region);
+        throw;
+    }
+}
+
+void get(session& session, std::string_view verb, const lmr_range& from, const std::string& file,
+         const copy_options& options) {
+    auto region = map_for(session, verb, from.name, lite::rights::read);
+    check_range(verb, from.name, from.offset, from.length.value_or(0), region.length());
+    const auto length = from.length.value_or(region.length() - from.offset);
+    const lmr_end end(verb, from, region);
+    const interrupt_guard guard;
+    if (file == "-") {
+        refuse_resume(verb, "standard output", options.resume);
+        stream_to(session, end, "standard output", length, options,
+                  [&](std::span<const std::byte> bytes) { print(session.io().out, bytes); });
+        return;
+    }
+    output_file to(file,
+                   options.resume ? output_file::partial::resumed : output_file::partial::kept);
+    if (options.resume && !to.has_offsets())
+        refuse_resume(verb, file, true);
+    try {
+        save(session, end, to, length, options);
+        to.commit();
+    } catch (const failure& e) {
+        const auto part = to.leftover();
+        if (part.empty())
+            throw;
+        throw failure(fmt::format("{}; --resume goes on with {}", e.what(), part));
+    }
+    interrupt_guard::check();
+}
+
+void copy_lmr(session& session, const lmr_range& from, const lmr_range& to,
+              const make_options& make, const copy_options& options) {
+    if (from.name == to.name)
+        throw failure("cp: within an LMR: use 'lite copy'");
+    if (to.length)
+        throw usage_error("the length is that of the source: give the target as NAME:[OFFSET]");
+    const interrupt_guard guard;
+    auto source = map_for(session, "cp", from.name, lite::rights::read);
+    check_range("cp", from.name, from.offset, from.length.value_or(0), source.length());
+    const auto length = from.length.value_or(source.length() - from.offset);
+    auto target = open_target(session, "cp", to, length, make, options);
+    check_range("cp", to.name, to.offset, length, target.length());
+    copy(session, lmr_end("cp", from, source), lmr_end("cp", to, target), length, options);
+    finish(target, "cp", to, make);
+}
+
+bool is_directory(const std::string& path) {
+    std::error_code error;
+    return std::filesystem::is_directory(path, error);
+}
+
+std::string base_name(const std::string& path) {
+    return std::filesystem::path(path).filename().string();
+}
+
+// A source and a target: each an LMR or a file.
+struct place {
+    std::optional<lmr_range> lmr;
+    std::string file;
+
+    bool operator==(const place& other) const {
+        return lmr.has_value() == other.lmr.has_value() && file == other.file &&
+               (!lmr || lmr->name == other.lmr->name);
+    }
+};
+
+place parse_place(const std::string& word) {
+    if (names_lmr(word))
+        return {parse_range(word), {}};
+    return {std::nullopt, word};
+}
+
+// Where the source goes to, if the target is given as @word. Throws failure, usage_error.
+place target_of(const place& from, const std::string& word) {
+    // ":" is the LMR that is named as the file.
+    if (word == ":" && !from.lmr)
+        return {lmr_range{.name = base_name(from.file)}, {}};
+    auto to = parse_place(word);
+    if (!from.lmr && !to.lmr)
+        throw usage_error(fmt::format("'{}' and '{}' are files: an LMR is NAME:, with a colon",
+                                      printable(from.file), printable(word)));
+    if (to.lmr || !is_directory(to.file))
+        return to;
+    const auto& name = from.lmr->name;
+    // A name must not lead out of the directory.
+    if (name.find('/') != std::string::npos || name == "." || name == "..")
+        throw usage_error(
+            fmt::format("'{}' is no name for a file: name the file, too", printable(name)));
+    return {std::nullopt, (std::filesystem::path(to.file) / name).string()};
+}
+
+void copy_one(session& session, const place& from, const place& to, const cp_arguments& args) {
+    if (!from.lmr)
+        put(session, "cp", from.file, *to.lmr, args.make, args.copy);
+    else if (!to.lmr)
+        get(session, "cp", *from.lmr, to.file, args.copy);
+    else
+        copy_lmr(session, *from.lmr, *to.lmr, args.make, args.copy);
+}
+
+}  // namespace
+
+int put_command(session& session, const put_arguments& args) {
+    put(session, "put", args.file, args.to, args.make, args.copy);
+    return status_ok;
+}
+
+int get_command(session& session, const get_arguments& args) {
+    get(session, "get", args.from, args.file, args.copy);
+    return status_ok;
+}
+
+int cp_command(session& session, const cp_arguments& args) {
+    auto sources = args.places;
+    if (sources.size() < 2)
+        throw usage_error("a source and a target are required");
+    const auto to = sources.back();
+    sources.pop_back();
+    if (sources.size() > 1 && to != ":" && !is_directory(to))
+        throw usage_error(fmt::format(
+            "of several sources the target is a directory, or ':', the LMRs of the files' names; "
+            "'{}' is neither",
+            printable(to)));
+    // All of the command line, before anything is copied.
+    std::vector<std::pair<place, place>> copies;
+    for (const auto& word : sources) {
+        auto from = parse_place(word);
+        auto target = target_of(from, to);
+        for (const auto& [other, same] : copies)
+            if (same == target)
+                throw usage_error(
+                    fmt::format("'{}' would overwrite what another source gave", printable(word)));
+        copies.emplace_back(std::move(from), std::move(target));
+    }
+    int status = status_ok;
+    for (const auto& [from, target] : copies) {
+        try {
+            copy_one(session, from, target, args);
+        } catch (const failure& e) {
+            complain(session.io().err, "lite", e.what());
+            status = status_failed;
+        }
+    }
+    return status;
+}
+
+}  // namespace tools

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+//
+// lite rename, lite resize, lite move.
+
+#include "commands.hpp"
+#include "memory/transfer.hpp"
+
+#include "common/text/format.hpp"
+#include "common/text/progress.hpp"
+#include "common/signals.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tools {
+namespace {
+
+// Moved per ioctl; interruption and progress happen in between. Steps end at multiples of this, and
+// so at pages.
+constexpr std::uint64_t step = std::uint64_t{16} << 20;
+
+// Moves and counts in @done; throws failure or interrupted.
+void move_in_steps(lite::context& node, const move_arguments& args, std::uint64_t length,
+                   std::uint64_t& done, progress& progress) {
+    while (done < length) {
+        interrupt_guard::check();
+        const auto from = args.offset + done;
+        const auto part = std::min(length - done, step - from % step);
+        try {
+            node.move(args.name, args.node, from, part);
+        } catch (const lite::error& e) {
+            done += std::min(e.transferred(), part);
+            throw cut_short("move", args.name, e.code().message(), done, length, "moved");
+        }
+        done += part;
+        progress.advance(part);
+    }
+}
+
+}  // namespace
+
+int rename_command(session& session, const rename_arguments& args) {
+    auto& node = session.node();
+    try {
+        node.rename(args.name, args.to);
+    } catch (const lite::error& e) {
+        throw failure(fmt::format("rename {} to {}: {}", printable(args.name), printable(args.to),
+                                  e.code().message()));
+    }
+    return status_ok;
+}
+
+int resize_command(session& session, const resize_arguments& args) {
+    if (args.size == 0)
+        throw usage_error("an LMR cannot be of size 0");
+    auto& node = session.node();
+    try {
+        node.resize(args.name, args.size);
+    } catch (const lite::error& e) {
+        throw explain("resize", args.name, e);
+    }
+    return status_ok;
+}
+
+int move_command(session& session, const move_arguments& args) {
+    auto& node = session.node();
+    const auto size = [&] {
+        try {
+            return node.stat(args.name).info.length;
+        } catch (const lite::error& e) {
+            throw explain("move", args.name, e);
+        }
+    }();
+    check_range("move", args.name, args.offset, args.length.value_or(0), size);
+    const auto length = args.length.value_or(size - args.offset);
+
+    const auto& io = session.io();
+    std::uint64_t done = 0;
+    try {
+        const interrupt_guard guard;
+        progress progress(io.err, length, args.progress);
+        move_in_steps(node, args, length, done, progress);
+    } catch (const interrupted&) {
+        complain(io.err, "lite",
+                 cut_short("move", args.name, "interrupted", done, length, "moved").what());
+        throw;
+    }
+    if (args.verbose)
+        print(io.out, fmt::format("{}: {} moved to node {}\n", printable(args.name),
+                                  byte_count(done), args.node));
+    return status_ok;
+}
+
+}  // namespace tools
