@@ -396,15 +396,20 @@ def holds_of(vm, function, step=None):
     holds = []
     # The default clock may differ between processors, so the events of a thread that migrates could come out of order.
     clock = "counter" if step else "global"
+    # These unlock with one function what they have locked with another. Some names are those of one kernel only.
+    others = "mod_timer add_timer_on __do_softirq handle_softirqs"
     vm.run("[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; "
-           f"echo {clock} >trace_clock; echo 16384 >buffer_size_kb; echo {step or ''} _raw_spin_lock _raw_spin_unlock >set_ftrace_filter; "
+           f"echo {clock} >trace_clock; echo 16384 >buffer_size_kb; "
+           f"echo {step or ''} _raw_spin_lock _raw_spin_unlock >set_ftrace_filter; "
            f"for f in {function}; do echo $f >>set_graph_function; echo $f >>set_ftrace_filter; done; "
-           "echo 1 >options/funcgraph-abstime; echo 1 >options/funcgraph-proc; echo 0 >options/funcgraph-irqs; echo function_graph >current_tracer")
+           f"for f in {others}; do echo $f >>set_graph_notrace && echo $f >>set_ftrace_filter; done 2>/dev/null; "
+           "echo 1 >options/funcgraph-abstime; echo 1 >options/funcgraph-proc; echo 0 >options/funcgraph-irqs; "
+           "echo function_graph >current_tracer")
     yield holds
     lost = vm.run("grep -h overrun /sys/kernel/tracing/per_cpu/cpu*/stats").out
     assert set(re.findall(r"overrun: (\d+)", lost)) == {"0"}, lost
-    trace = vm.run("cd /sys/kernel/tracing; cat trace; echo nop >current_tracer; echo local >trace_clock; echo 1408 >buffer_size_kb; echo >set_graph_function; "
-                   "echo >set_ftrace_filter; "
+    trace = vm.run("cd /sys/kernel/tracing; cat trace; echo nop >current_tracer; echo local >trace_clock; echo 1408 >buffer_size_kb; "
+                   "echo >set_graph_function; echo >set_graph_notrace; echo >set_ftrace_filter; "
                    "echo 1 >options/funcgraph-irqs; echo 0 >options/funcgraph-proc; echo 0 >options/funcgraph-abstime").out
     since = {}  # by thread: a context switch happens with a lock of the scheduler held
     for at, thread, what in re.findall(r"^ *(\d+\.\d+) \| +\d+\) +(\S+) +\|.*\| +(\w+)\(\)(?:;| \{)", trace, re.M):
