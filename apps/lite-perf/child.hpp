@@ -12,8 +12,8 @@
 
 #include "net.hpp"
 #include "slice.hpp"
-#include "streams.hpp"
 #include "transport.hpp"
+#include "workloads/streams.hpp"
 
 namespace perf {
 

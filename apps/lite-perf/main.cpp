@@ -9,8 +9,8 @@
 #include <exception>
 
 #include "options.hpp"
-#include "report.hpp"
-#include "text.hpp"
+#include "report/report.hpp"
+#include "report/text.hpp"
 
 namespace perf {
 

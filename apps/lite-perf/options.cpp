@@ -9,7 +9,7 @@
 #include <array>
 #include <stdexcept>
 
-#include "text.hpp"
+#include "report/text.hpp"
 
 namespace perf {
 

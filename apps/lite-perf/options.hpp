@@ -8,10 +8,10 @@
 #include <variant>
 #include <vector>
 
-#include "load.hpp"
 #include "net.hpp"
 #include "runner.hpp"
 #include "serve.hpp"
+#include "workloads/load.hpp"
 
 namespace perf {
 

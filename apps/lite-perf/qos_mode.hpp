@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "restored.hpp"
+#include "workloads/restored.hpp"
 
 namespace perf {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "stats.hpp"
+#include "report/stats.hpp"
 #include "workload.hpp"
 
 namespace perf {

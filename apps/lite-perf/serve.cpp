@@ -15,12 +15,12 @@
 #include <optional>
 #include <stdexcept>
 
-#include "grpc_arm.hpp"
-#include "lite_server.hpp"
+#include "arms/lite/lite_server.hpp"
+#include "arms/tcp/grpc_arm.hpp"
+#include "arms/tcp/tcp_server.hpp"
+#include "arms/verbs/verbs_echo_server.hpp"
+#include "arms/verbs/verbs_server.hpp"
 #include "net.hpp"
-#include "tcp_server.hpp"
-#include "verbs_echo_server.hpp"
-#include "verbs_server.hpp"
 
 namespace perf {
 

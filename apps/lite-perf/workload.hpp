@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "child.hpp"
-#include "crew.hpp"
 #include "slice.hpp"
 #include "transport.hpp"
+#include "workloads/crew.hpp"
 
 namespace perf {
 

@@ -10,9 +10,9 @@
 #include <cerrno>
 #include <stdexcept>
 
-#include "../lite_memory.hpp"
 #include "../memory.hpp"
 #include "../net.hpp"
+#include "arms/lite/lite_memory.hpp"
 #include "file_mover.hpp"
 #include "sample_file.hpp"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "../memory.hpp"
-#include "../verbs_client.hpp"
+#include "arms/verbs/verbs_client.hpp"
 #include "file_mover.hpp"
 
 namespace perf {

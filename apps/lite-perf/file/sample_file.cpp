@@ -18,7 +18,7 @@ namespace perf {
 
 namespace {
 
-constexpr std::size_t piece = 1 << 20;
+constexpr std::size_t chunk = 1 << 20;
 constexpr std::uint64_t page = 4096;
 
 /// A system call that moves what is left, from where it is; it may move less.
@@ -72,13 +72,13 @@ void write_at(int fd, std::span<const std::byte> data, std::uint64_t offset) {
 SampleFile::SampleFile(const std::string& directory, std::uint64_t bytes)
     : directory_(directory), bytes_(bytes), fd_(make_nameless(directory)) {
     std::mt19937_64 random(std::random_device{}());
-    std::vector<std::byte> data(piece);
-    for (std::uint64_t done = 0; done < bytes; done += piece) {
-        for (std::size_t i = 0; i < piece; i += sizeof(std::uint64_t)) {
+    std::vector<std::byte> data(chunk);
+    for (std::uint64_t done = 0; done < bytes; done += chunk) {
+        for (std::size_t i = 0; i < chunk; i += sizeof(std::uint64_t)) {
             const std::uint64_t word = random();
             std::memcpy(&data[i], &word, sizeof word);
         }
-        write_at(fd(), std::span(data).first(std::min<std::uint64_t>(piece, bytes - done)), done);
+        write_at(fd(), std::span(data).first(std::min<std::uint64_t>(chunk, bytes - done)), done);
     }
     if (fsync(fd()))
         throw_errno("fsync");
@@ -98,9 +98,9 @@ void SampleFile::drop() const {
 }
 
 void SampleFile::clear() const {
-    const std::vector<std::byte> zeroes(piece);
-    for (std::uint64_t done = 0; done < bytes_; done += piece)
-        write_at(fd(), std::span(zeroes).first(std::min<std::uint64_t>(piece, bytes_ - done)),
+    const std::vector<std::byte> zeroes(chunk);
+    for (std::uint64_t done = 0; done < bytes_; done += chunk)
+        write_at(fd(), std::span(zeroes).first(std::min<std::uint64_t>(chunk, bytes_ - done)),
                  done);
 }
 

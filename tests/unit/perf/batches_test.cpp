@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "batches.hpp"
+#include "workloads/batches.hpp"
 
 #include <stdexcept>
 #include "catch.hpp"

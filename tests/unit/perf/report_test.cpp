@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report.hpp"
+#include "report/report.hpp"
 
 #include <cstdlib>
 #include <memory>
@@ -7,7 +7,7 @@
 #include <system_error>
 #include "catch.hpp"
 
-#include "text.hpp"
+#include "report/text.hpp"
 
 using namespace perf;
 

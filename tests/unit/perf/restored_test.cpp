@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "restored.hpp"
+#include "workloads/restored.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "rivals.hpp"
+#include "workloads/rivals.hpp"
 
 #include <array>
 #include <stdexcept>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stats.hpp"
+#include "report/stats.hpp"
 
 #include <random>
 #include "catch.hpp"

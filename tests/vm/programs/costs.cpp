@@ -20,7 +20,7 @@
 #include "common/raw.hpp"
 
 #include "net.hpp"
-#include "stats.hpp"
+#include "report/stats.hpp"
 
 #include <CLI/CLI.hpp>
 
