@@ -131,6 +131,7 @@ struct lite_target {
 /* A search for the home of a name. */
 struct lite_name_search {
 	const char *name;
+	bool ask_all; /* do not ask the directory */
 	u32 home;  /* where to ask */
 	u64 id;    /* of the LMR there */
 	int err;   /* of asking there; after the search, its result */

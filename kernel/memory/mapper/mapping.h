@@ -131,6 +131,9 @@ int lite_home_error(struct lite_memory *mem, u32 home, int err);
 int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id);
 struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 id, const char *name,
 					const struct lite_cred *cred, u32 rights, u32 *granted);
+struct lite_mapping *lite_mapping_open(struct lite_memory *mem, const char *name,
+				       const struct lite_cred *cred, u32 rights, u32 *home,
+				       u64 *id);
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 struct lite_wire_create *req, struct lite_payer *payer,
 					 u64 *id, u32 *granted);
