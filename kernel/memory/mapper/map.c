@@ -254,11 +254,6 @@ static int lite_mapping_enter_table(struct lite_mapping *m, u64 revoked)
 	return err;
 }
 
-static void lite_mapping_drained(struct percpu_ref *ref)
-{
-	complete_all(&container_of(ref, struct lite_mapping, ops)->drained);
-}
-
 /* Make a mapping from the reply to a MAP, which it counts; shares and extents are still missing. */
 static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 					     struct lite_conn *conn,
@@ -268,11 +263,6 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 
 	if (!m)
 		return ERR_PTR(-ENOMEM);
-	/* Not per CPU: mappings are many, and most are used by few CPUs. */
-	if (percpu_ref_init(&m->ops, lite_mapping_drained, PERCPU_REF_INIT_ATOMIC, GFP_KERNEL)) {
-		kfree(m);
-		return ERR_PTR(-ENOMEM);
-	}
 	m->mem = mem;
 	kref_init(&m->ref);
 	init_completion(&m->drained);
