@@ -149,20 +149,21 @@ TEST_CASE("wire: the answer to a MAP has no more extents than the LMR") {
             }
 }
 
-TEST_CASE("wire: only a directory may say that an LMR is at home elsewhere, and then nothing else") {
+TEST_CASE(
+    "wire: only a directory may say that an LMR is at home elsewhere, and then nothing else") {
     lite_wire_map_reply elsewhere{};
     elsewhere.id = cpu_to_le64(9);
     elsewhere.home = cpu_to_le32(3);
     CHECK(run(lite_wire_reply_check, LITE_CALL_NAME_OPEN, to_bytes(elsewhere)) == 0);
     CHECK(run(lite_wire_reply_check, LITE_CALL_LMR_MAP, to_bytes(elsewhere)) == -EPROTO);
     CHECK(run(lite_wire_reply_check, LITE_CALL_LMR_CREATE, to_bytes(elsewhere)) == -EPROTO);
-    check_spoilers(lite_wire_reply_check, {"elsewhere",
-                                           LITE_CALL_NAME_OPEN,
-                                           to_bytes(elsewhere),
-                                           {FIELD(lite_wire_map_reply, length, 1),
-                                            FIELD(lite_wire_map_reply, n_extents, 1),
-                                            FIELD(lite_wire_map_reply, rights, 1),
-                                            FIELD(lite_wire_map_reply, n_told, 1)}});
+    check_spoilers(
+        lite_wire_reply_check,
+        {"elsewhere",
+         LITE_CALL_NAME_OPEN,
+         to_bytes(elsewhere),
+         {FIELD(lite_wire_map_reply, length, 1), FIELD(lite_wire_map_reply, n_extents, 1),
+          FIELD(lite_wire_map_reply, rights, 1), FIELD(lite_wire_map_reply, n_told, 1)}});
 }
 
 TEST_CASE("wire: the most extents that an answer to a MAP can have fit") {
