@@ -158,7 +158,6 @@ int lite_cluster_await_ready(struct lite_cluster *cl);
 struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id);
 struct lite_conn *lite_cluster_conn_get(struct lite_cluster *cl, u32 node);
 struct lite_conn *lite_peer_conn_get(struct lite_peer *peer);
-struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session);
 struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl);
 struct lite_conn *lite_cluster_self_conn_tryget(struct lite_cluster *cl);
 void lite_peer_put(struct lite_peer *peer);
@@ -211,6 +210,19 @@ static inline bool lite_cluster_connects(const struct lite_cluster *cl)
 static inline u32 lite_cluster_id(struct lite_cluster *cl)
 {
 	return READ_ONCE(cl->fab->self.node);
+}
+
+/* Session @session of a peer, held live (lite_conn_put_live()); NULL: it is over. Any context. */
+static inline struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session)
+{
+	struct lite_conn *conn;
+
+	rcu_read_lock();
+	conn = rcu_dereference(peer->conn);
+	if (conn && (conn->session != session || !percpu_ref_tryget_live_rcu(&conn->live)))
+		conn = NULL;
+	rcu_read_unlock();
+	return conn;
 }
 
 /* For lite_cluster_recheck(). */

@@ -388,16 +388,3 @@ struct lite_conn *lite_cluster_conn_get(struct lite_cluster *cl, u32 node)
 	rcu_read_unlock();
 	return conn;
 }
-
-/* Session @session of a peer, held live (lite_conn_put_live()); NULL: it is over. Any context. */
-struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session)
-{
-	struct lite_conn *conn;
-
-	rcu_read_lock();
-	conn = rcu_dereference(peer->conn);
-	if (conn && (conn->session != session || !percpu_ref_tryget_live_rcu(&conn->live)))
-		conn = NULL;
-	rcu_read_unlock();
-	return conn;
-}

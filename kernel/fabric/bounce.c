@@ -97,7 +97,7 @@ void lite_bounce_exit(struct lite_fabric *fab)
 	fab->bounce = NULL;
 }
 
-static struct lite_bounce *lite_bounce_take(struct lite_bounce_pool *pool)
+static __always_inline struct lite_bounce *lite_bounce_take(struct lite_bounce_pool *pool)
 {
 	s64 free = atomic64_read(&pool->free);
 	int i;

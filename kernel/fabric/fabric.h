@@ -159,6 +159,7 @@ struct lite_qp {
 		int waiting[LITE_SLOT_CLASSES]; /* entries of @line, and 1 if posters need turns */
 		u64 any_waiting;
 	};
+	u32 inline_max;         /* bytes of a write that may go in the work request; 0: none */
 	unsigned long acked;    /* jiffies when the peer's device last acknowledged something */
 	struct list_head line[LITE_SLOT_CLASSES]; /* waiters for a slot (struct lite_post) */
 	spinlock_t lock;        /* protects @line and @waiting */
@@ -536,38 +537,43 @@ static inline bool lite_conn_is_dead(const struct lite_conn *conn)
 	return READ_ONCE(conn->state) == LITE_CONN_DEAD;
 }
 
-/* A work request for lite_qp_post(): an RDMA read or write. @imm is in host order. */
-static __always_inline struct ib_rdma_wr
-lite_rdma_wr(const struct lite_qp *qp, enum ib_wr_opcode op, struct ib_sge *sge, int n_sge,
-	     u64 raddr, u32 imm)
+/* All that posting does not set; field by field, as clearing the whole takes longer. */
+static __always_inline void lite_wr_set(struct ib_send_wr *wr, enum ib_wr_opcode op,
+					struct ib_sge *sge, int n_sge, u32 imm)
 {
-	return (struct ib_rdma_wr){
-		.wr.opcode = op,
-		.wr.sg_list = sge,
-		.wr.num_sge = n_sge,
-		.wr.ex.imm_data = cpu_to_be32(imm),
-		.remote_addr = raddr,
-		.rkey = qp->conn->rkey,
-	};
+	wr->next = NULL;
+	wr->sg_list = sge;
+	wr->num_sge = n_sge;
+	wr->opcode = op;
+	wr->send_flags = 0;
+	wr->ex.imm_data = cpu_to_be32(imm);
+}
+
+/* Make a work request for lite_qp_post(): an RDMA read or write. @imm is in host order. */
+static __always_inline void lite_rdma_wr(struct ib_rdma_wr *rdma, const struct lite_qp *qp,
+					 enum ib_wr_opcode op, struct ib_sge *sge, int n_sge,
+					 u64 raddr, u32 imm)
+{
+	lite_wr_set(&rdma->wr, op, sge, n_sge, imm);
+	rdma->remote_addr = raddr;
+	rdma->rkey = qp->conn->rkey;
 }
 
 /*
  * Or an atomic operation on 8 bytes. @sge is for the old value, @raddr is a multiple of 8, @operand
  * is the addend, or the value expected.
  */
-static __always_inline struct ib_atomic_wr
-lite_atomic_wr(const struct lite_qp *qp, enum ib_wr_opcode op, struct ib_sge *sge, u64 raddr,
-	       u64 operand, u64 swap)
+static __always_inline void lite_atomic_wr(struct ib_atomic_wr *atomic, const struct lite_qp *qp,
+					   enum ib_wr_opcode op, struct ib_sge *sge, u64 raddr,
+					   u64 operand, u64 swap)
 {
-	return (struct ib_atomic_wr){
-		.wr.opcode = op,
-		.wr.sg_list = sge,
-		.wr.num_sge = 1,
-		.remote_addr = raddr,
-		.compare_add = operand,
-		.swap = swap,
-		.rkey = qp->conn->rkey,
-	};
+	lite_wr_set(&atomic->wr, op, sge, 1, 0);
+	atomic->remote_addr = raddr;
+	atomic->compare_add = operand;
+	atomic->swap = swap;
+	atomic->compare_add_mask = 0;
+	atomic->swap_mask = 0;
+	atomic->rkey = qp->conn->rkey;
 }
 
 /*
@@ -578,8 +584,9 @@ lite_atomic_wr(const struct lite_qp *qp, enum ib_wr_opcode op, struct ib_sge *sg
 static inline int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 			       struct ib_sge *sge, int n_sge, u64 raddr, u32 prio)
 {
-	struct ib_rdma_wr rdma = lite_rdma_wr(qp, op, sge, n_sge, raddr, 0);
+	struct ib_rdma_wr rdma;
 
+	lite_rdma_wr(&rdma, qp, op, sge, n_sge, raddr, 0);
 	return lite_qp_post(qp, io, &rdma.wr, prio);
 }
 

@@ -32,6 +32,9 @@ struct rdma_cm_id;
  *	shifts the numbers of all later packets; the peer refuses what does not fit as an invalid
  *	request. So that is a failure of the transport, and no error of the request:
  *	Documentation/decisions.rst.
+ * @inlines: a work request may carry the bytes of a small write itself (IB_SEND_INLINE), which
+ *	costs less than making a packet of mapped memory. Not all drivers know that flag in the
+ *	kernel.
  * @tasklets: it does the work of a post in a tasklet, and destroying a CQ does not wait for pending
  *	events of it in a tasklet (lite_cq_barrier()).
  */
@@ -41,6 +44,7 @@ struct lite_quirks {
 	bool fetch_apart;
 	bool repeats;
 	bool misnumbers;
+	bool inlines;
 	bool tasklets;
 };
 
@@ -54,6 +58,7 @@ static inline struct lite_quirks lite_quirks_of(const struct ib_device *dev)
 			.fetch_apart = true, /* 6.1 to 6.12 at least */
 			.repeats = true, /* of peers before 6.10 */
 			.misnumbers = true, /* 6.1 to 6.12 at least */
+			.inlines = true,
 			.tasklets = LITE_RXE_TASKLETS,
 		};
 	default:

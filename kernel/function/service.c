@@ -184,7 +184,7 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 uni
 	}
 	/* The first QP has the receives, and keeps the order. */
 	qp = &conn->qp[0];
-	wr = lite_rdma_wr(qp, IB_WR_RDMA_WRITE_WITH_IMM, &sge, 1, raddr, imm);
+	lite_rdma_wr(&wr, qp, IB_WR_RDMA_WRITE_WITH_IMM, &sge, 1, raddr, imm);
 	err = lite_qp_post(qp, &rp->io, &wr.wr, how);
 	lite_conn_put_live(conn);
 	return err;

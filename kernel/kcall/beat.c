@@ -87,7 +87,7 @@ void lite_beat_ask(struct lite_conn *conn)
 	WRITE_ONCE(b->asking, true);
 	lite_io_init_unwaited(&b->io, lite_beat_end);
 	lite_cq_arm_sleeper(b->qp->scq);
-	wr = lite_rdma_wr(b->qp, IB_WR_RDMA_READ, &sge, 1, conn->requests + LITE_SLOTS_BEAT, 0);
+	lite_rdma_wr(&wr, b->qp, IB_WR_RDMA_READ, &sge, 1, conn->requests + LITE_SLOTS_BEAT, 0);
 	err = lite_qp_post(b->qp, &b->io, &wr.wr, LITE_POST_UNSCHEDULED | LITE_POST_NOWAIT);
 	WRITE_ONCE(b->full, err == -EAGAIN);
 	if (err)

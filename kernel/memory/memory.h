@@ -14,9 +14,9 @@
  * every mapper has either acknowledged REVOKE (it has no operation in flight and will start none)
  * or been fenced: its sessions with the home and with all stores of the LMR have ended. A mapping
  * is bound to sessions: the one with the home in which it was made, and those with the stores,
- * noted before the home confirms (LMR_EXTENTS) that this node is still a mapper. When one of them
- * ends, the mapping is retired and the home is asked again, so a mapper that was fenced while
- * stalled does not use stale knowledge.
+ * which were up before the home answered that this node is a mapper. When one of them ends, the
+ * mapping is retired and the home is asked again, so a mapper that was fenced while stalled does
+ * not use stale knowledge.
  *
  * A changed LMR is never accessed by its old layout or rights. A change closes the LMR: the home
  * grants no MAP, and waits until every mapper has answered RECALL (which drains it, as REVOKE does)

@@ -89,14 +89,22 @@ static bool lite_map_reply_ok(const struct lite_payload *p)
 {
 	const struct lite_wire_map_reply *r = p->data;
 	u64 length = le64_to_cpu(r->length);
+	u32 extents = le32_to_cpu(r->n_extents);
+	u32 told = le32_to_cpu(r->n_told);
 	u32 n = le32_to_cpu(r->n_shares);
 	u32 i;
 
+	if (p->len != sizeof(*r) + (n + told) * sizeof(r->share[0]))
+		return false;
+	/* A directory that is not the home. */
+	if (!n)
+		return p->call == LITE_CALL_NAME_OPEN && !told && !length && !extents && !r->rights;
 	for (i = 0; i < n; i++) {
 		if (r->share[i].reserved)
 			return false;
 	}
-	return le32_to_cpu(r->n_extents) <= (length + LITE_PAGE_SIZE - 1) / LITE_PAGE_SIZE;
+	return told <= extents && extents && length &&
+	       extents <= (length + LITE_PAGE_SIZE - 1) / LITE_PAGE_SIZE;
 }
 
 static bool lite_op_ok(const struct lite_payload *p)
@@ -319,9 +327,10 @@ static const struct lite_rule lite_func_rules[] = {
 #define CHANGE(type, ...)                                                                          \
 	FORM(type, RULES(PART(type, change, lite_change_rules), __VA_ARGS__))
 #define MAPPED                                                                                     \
-	FORM(map_reply,                                                                            \
-	     RULES(NUMBER(map_reply, n_shares, 1, LITE_SPREAD_MAX), LENGTH(map_reply),             \
-		   NONZERO(map_reply, n_extents), UPTO(map_reply, anonymous, 1),                   \
+	FORM(map_reply, .open = true,                                                              \
+	     RULES(UPTO(map_reply, n_shares, LITE_SPREAD_MAX),                                     \
+		   UPTO(map_reply, length, LITE_LMR_SIZE_MAX), UPTO(map_reply, anonymous, 1),      \
+		   UPTO(map_reply, n_told, LITE_MAP_ENTRIES),                                  \
 		   BITS(map_reply, rights, LITE_RIGHTS_ALL)),                                      \
 	     .ok = lite_map_reply_ok)
 #define EXTENTS                                                                                    \
@@ -353,6 +362,10 @@ static const struct lite_call_row lite_calls[] = {
 	     FORM(name_probe_reply, RULES(UPTO(name_probe_reply, state, LITE_WIRE_NAME_TAKEN)))),
 	CALL(NAME_WAKE, SHORT, NAMED, NONE),
 	CALL(NAME_ENTER, SHORT, FORM(name_enter, RULES(NAME(name_enter))), PLAIN(name_reply)),
+	CALL(NAME_OPEN, SHORT,
+	     FORM(map, RULES(ZERO(map, id), ZERO(map, renew), NAME(map), CRED(map),
+			     BITS(map, rights, LITE_RIGHTS_ALL))),
+	     MAPPED),
 	CALL(LMR_CREATE, CALLER,
 	     FORM(create, RULES(NUMBER(create, n_nodes, 1, LITE_SPREAD_MAX), UPTO(create, map, 1),
 				LENGTH(create), BITS(create, mode, LITE_MODE_MASK),

@@ -16,7 +16,7 @@
 #include "wire_sync.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
-#define LITE_WIRE_VERSION 12
+#define LITE_WIRE_VERSION 13
 
 #define LITE_NONCE_SIZE 16
 #define LITE_MAC_SIZE 32
@@ -117,6 +117,7 @@ enum lite_call {
 	LITE_CALL_NAME_PROBE = 21,  /* asks a home, with our claim visible */
 	LITE_CALL_NAME_WAKE = 22,   /* a name that was BUSY has changed */
 	LITE_CALL_NAME_ENTER = 23,  /* tells the directory */
+	LITE_CALL_NAME_OPEN = 24,   /* asks the directory, which maps an LMR at home there */
 	LITE_CALL_LMR_CREATE = 32,
 	LITE_CALL_LMR_MAP = 33,
 	LITE_CALL_LMR_EXTENTS = 34,
@@ -313,11 +314,11 @@ struct lite_wire_create {
 } __packed;
 
 struct lite_wire_map {
-	__le64 id;
+	__le64 id;       /* OPEN: 0 */
 	__le32 rights;
 	__le32 renew;    /* 1: grant those of @rights that are still allowed */
 	struct lite_wire_cred cred;
-	char name[LITE_NAME_SIZE]; /* name it must have; empty: any */
+	char name[LITE_NAME_SIZE]; /* name it must have; empty: any, but not for OPEN */
 } __packed;
 
 /* One node of an LMR. */
@@ -327,6 +328,15 @@ struct lite_wire_share {
 	__le64 incarnation;
 } __packed;
 
+struct lite_wire_extent {
+	__le64 addr;
+	__le64 length_share; /* length << 8 | share */
+} __packed;
+
+/*
+ * Followed by the shares and the first extents. OPEN by name at a directory that only knows where
+ * the LMR is: @id and @home, and nothing else.
+ */
 struct lite_wire_map_reply {
 	__le64 id;
 	__le64 length;
@@ -335,18 +345,21 @@ struct lite_wire_map_reply {
 	__le32 rights;   /* granted */
 	__le32 anonymous;
 	__le64 generation; /* changes whenever a RECALL is needed */
-	struct lite_wire_share share[LITE_SPREAD_MAX];
+	__le32 n_told;   /* extents that follow, at most LITE_MAP_ENTRIES with the shares */
+	__le32 home;
+	struct lite_wire_share share[];
 } __packed;
+
+static inline const struct lite_wire_extent *
+lite_wire_map_extents(const struct lite_wire_map_reply *r)
+{
+	return (const struct lite_wire_extent *)(r->share + le32_to_cpu(r->n_shares));
+}
 
 struct lite_wire_extents {
 	__le64 id;
 	__le32 first;
 	__le32 reserved;
-} __packed;
-
-struct lite_wire_extent {
-	__le64 addr;
-	__le64 length_share; /* length << 8 | share */
 } __packed;
 
 struct lite_wire_extents_reply {
@@ -356,6 +369,9 @@ struct lite_wire_extents_reply {
 } __packed;
 
 #define LITE_EXTENTS_PER_REPLY LITE_ENTRIES_MAX(lite_wire_extents_reply, lite_wire_extent)
+/* Shares and extents in an answer to a MAP, which are of the same size. */
+#define LITE_MAP_ENTRIES LITE_ENTRIES_MAX(lite_wire_map_reply, lite_wire_extent)
+static_assert(sizeof(struct lite_wire_share) == sizeof(struct lite_wire_extent), "share");
 
 enum lite_wire_unmap_flags {
 	LITE_UNMAP_UNCLEAN = 1 << 0, /* a failed operation may be in flight */

@@ -50,6 +50,7 @@ void use_request(std::uint16_t call, const std::uint8_t* payload, std::size_t si
             use_name(name.name);
             break;
         }
+        case LITE_CALL_NAME_OPEN:
         case LITE_CALL_LMR_MAP: {
             lite_wire_map map{};
             std::memcpy(&map, payload, sizeof(map));
@@ -169,10 +170,18 @@ void use_reply(std::uint16_t call, const std::uint8_t* payload, std::size_t size
             walk<lite_wire_extents_reply, lite_wire_extent>(payload, size, count);
             break;
         }
+        case LITE_CALL_NAME_OPEN:
         case LITE_CALL_LMR_CREATE:
         case LITE_CALL_LMR_MAP: {
             const auto reply = head_of<lite_wire_map_reply>(payload);
-            require(le32_to_cpu(reply.n_shares) <= LITE_SPREAD_MAX, "a number of shares");
+            const std::size_t shares = le32_to_cpu(reply.n_shares);
+            const std::size_t told = le32_to_cpu(reply.n_told);
+            require(shares <= LITE_SPREAD_MAX, "a number of shares");
+            require(shares || call == LITE_CALL_NAME_OPEN, "an LMR without a home");
+            require(size == sizeof(reply) + shares * sizeof(lite_wire_share) +
+                                told * sizeof(lite_wire_extent),
+                    "counts that are not those of the shares and extents");
+            require(told <= le32_to_cpu(reply.n_extents), "more extents than the LMR has");
             const std::uint64_t pages =
                 (le64_to_cpu(reply.length) + LITE_PAGE_SIZE - 1) / LITE_PAGE_SIZE;
             require(le32_to_cpu(reply.n_extents) <= pages, "more extents than pages");

@@ -37,7 +37,7 @@
 #else
 #define STORE_FENCE true
 #endif
-#ifdef NO_CONFIRM	/* the mapper uses MAP's reply before the home confirms it */
+#ifdef NO_CONFIRM	/* the mapper uses MAP's reply in a newer session, unconfirmed */
 #define CONFIRM false
 #else
 #define CONFIRM true
@@ -368,7 +368,7 @@ end:	do
 /* A handle: maps, and maps anew when its mapping is no longer usable. */
 active proctype user()
 {
-	byte m, s;
+	byte m, s, before;
 
 	do
 	:: m < MAPPINGS ->
@@ -400,6 +400,7 @@ end_used:		atomic {
 		:: else
 		fi;
 		m++;
+		before = sm_mapper;
 		/* MAP: the home serves it, and the reply arrives later. */
 end_down:	atomic {
 			hm_mapper;
@@ -423,10 +424,13 @@ end_down:	atomic {
 		:: atomic { hm_mapper != s -> reply = NONE; try = false }
 		   goto again
 		fi;
-		/* The session with the store, before the home confirms. */
+		/*
+		 * The session with the store: it is older than the MAP, or the
+		 * home has to confirm.
+		 */
 		in_sm[m] = sm_mapper;
 		if
-		:: CONFIRM ->
+		:: CONFIRM && in_sm[m] != before ->
 			atomic {
 				if
 				:: hm_home == s && !dying && count[s] -> reply = YES

@@ -47,8 +47,8 @@ _ENDS = 10
 # compared.
 _TOLERANCE = 0.02
 _TOLERANCE_ELSEWHERE = 0.10
-# The promised maximum that a read or a write of liblite costs above raw verbs.
-_PROMISE = 1300
+# The promised maximum that a read and a write of liblite cost above raw verbs.
+_PROMISE = {"read": 1200, "write": 1100}
 # A few instructions more never count: in a small stage they would be a large percentage.
 _SLACK = 4
 
@@ -223,12 +223,13 @@ def _tables(figures):
 
 
 def _promise(figures):
-    """The project's promise, and whether the figures keep it."""
-    seen = {operation: above(figures)[f"lite {operation}"] for operation in ("read", "write")}
-    missed = {operation: f"missed by {100 * (count / _PROMISE - 1):.0f} %" if count > _PROMISE else "met"
+    """The project's promises, and whether the figures keep them."""
+    seen = {operation: above(figures)[f"lite {operation}"] for operation in _PROMISE}
+    missed = {operation: f"missed by {100 * (count / _PROMISE[operation] - 1):.0f} %" if count > _PROMISE[operation] else "met"
               for operation, count in seen.items()}
+    most = " and ".join(f"{count} for a {operation}" for operation, count in _PROMISE.items())
     text = ", ".join(f"{operation} {count} ({missed[operation]})" for operation, count in seen.items())
-    return f"Promised: lite takes at most {_PROMISE} instructions above raw, the system call included. Seen: {text}."
+    return f"Promised: lite takes at most {most} above raw, the system call included. Seen: {text}."
 
 
 def figures_text(figures):

@@ -311,6 +311,7 @@ static enum lite_issued lite_issue_submit(struct lite_issue *i, const struct lit
 	if (!i->page)
 		return LITE_ISSUED_NOT;
 	d->dma = i->page->dma;
+	d->data = i->page->data;
 	if ((lite_devop_fetches(d) ||
 	     lite_buf_copy_nofault(buf, 0, i->page->data, d->n, true) == d->n) &&
 	    lite_issue_post(i))

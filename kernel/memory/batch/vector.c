@@ -203,6 +203,7 @@ static enum lite_wave_no lite_wave_enter(struct lite_vector *v, struct lite_mapp
 		.data = data,
 	};
 	d.dma = page->dma + v->used;
+	d.data = data;
 	lite_devop_link(&d, &to->chain, &v->link[v->n++]);
 	/* Atomics need 8-byte alignment. */
 	v->used += ALIGN(d.n, sizeof(u64));

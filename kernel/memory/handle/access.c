@@ -116,10 +116,10 @@ static inline struct lite_mapping *lite_access_try(const struct lite_access *a,
 	smp_rmb(); /* with lite_handle_renew() */
 	if (unlikely(a->right & ~READ_ONCE(h->rights)))
 		return ERR_PTR(-EACCES);
-	if (likely(percpu_ref_tryget_live_rcu(&m->ops))) {
+	if (likely(lite_ops_tryget(m))) {
 		if (likely(lite_mapping_current(m)))
 			return m;
-		percpu_ref_put(&m->ops);
+		lite_ops_put(m);
 	}
 	*stale = m;
 	return ERR_PTR(-EAGAIN);
@@ -194,29 +194,6 @@ struct lite_mapping *lite_tryenter_range(const struct lite_access *a, u64 offset
 		return m;
 	lite_access_exit(m);
 	return ERR_PTR(err);
-}
-
-/**
- * lite_access_conn - the session in which to operate on a share
- * @m: mapping, entered
- * @share: of another node
- *
- * Context: any.
- * Return: its connection, held live; ERR_PTR: -EHOSTDOWN; -ESTALE: the node has lost the memory;
- * -EAGAIN: renew the handle, there is a newer session.
- */
-struct lite_conn *lite_access_conn(struct lite_mapping *m, u32 share)
-{
-	struct lite_map_share *s = &m->share[share];
-	struct lite_conn *conn = NULL;
-
-	if (s->lost)
-		return ERR_PTR(-ESTALE);
-	if (s->session)
-		conn = lite_peer_conn_tryget(s->peer, s->session);
-	if (conn)
-		return conn;
-	return ERR_PTR(rcu_access_pointer(s->peer->conn) ? -EAGAIN : -EHOSTDOWN);
 }
 
 /* The first suspect node of a handle's LMR, with a reference, or NULL. */

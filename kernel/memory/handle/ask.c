@@ -111,7 +111,7 @@ static int lite_ask_call(struct lite_ask *q)
 /**
  * lite_name_search - find the next home that may have a name
  * @mem: node's
- * @at: the search; zeroed at first but for @name
+ * @at: the search; zeroed at first but for @name, and @ask_all if the directory was asked
  *
  * The directory may be stale: if the home that it names does not have the LMR, all homes are asked.
  * To be called until it returns false.
@@ -126,7 +126,8 @@ bool lite_name_search(struct lite_memory *mem, struct lite_name_search *at)
 			at->err = -ENOENT;
 		return false;
 	}
-	at->err = lite_name_lookup(mem, at->name, at->tries++, &at->home, &at->id);
+	at->err = lite_name_lookup(mem, at->name, at->ask_all || at->tries, &at->home, &at->id);
+	at->tries++;
 	return !at->err;
 }
 

@@ -34,12 +34,15 @@ static struct lite_mapping *lite_map_id(struct lite_memory *mem, u32 home, u64 i
 	}
 }
 
-/* Map an LMR by name: as the cache of names knows it, or by asking. */
+/*
+ * Map an LMR by name: as the cache of names knows it, or by asking its directory, which maps it if
+ * it is the home as well, or by asking all homes.
+ */
 static struct lite_mapping *lite_map_name(struct lite_memory *mem, const char *name,
 					  struct lite_user *user, u32 rights)
 {
-	struct lite_name_search at = { .name = name };
-	struct lite_mapping *m = NULL;
+	struct lite_name_search at = { .name = name, .ask_all = true };
+	struct lite_mapping *m;
 	int err = lite_cluster_ready(mem->cl);
 
 	if (err)
@@ -47,6 +50,12 @@ static struct lite_mapping *lite_map_name(struct lite_memory *mem, const char *n
 	m = lite_name_cache_find(mem, name, user, rights);
 	if (m)
 		return m;
+	m = lite_mapping_open(mem, name, &user->cred, rights, &at.home, &at.id);
+	err = PTR_ERR_OR_ZERO(m);
+	at.tries = !err || err == -EACCES || err == -EINTR;
+	if (!m)
+		m = lite_map_id(mem, at.home, at.id, name, &user->cred, rights, NULL);
+	at.err = PTR_ERR_OR_ZERO(m);
 	while (lite_name_search(mem, &at)) {
 		m = lite_map_id(mem, at.home, at.id, name, &user->cred, rights, NULL);
 		at.err = PTR_ERR_OR_ZERO(m);
@@ -138,7 +147,7 @@ static int lite_create_only(struct lite_memory *mem, u32 home, const struct lite
 		.call = LITE_CALL_LMR_CREATE,
 		.req = req,
 		.len = sizeof(*req),
-		.reply_max = sizeof(*r),
+		.reply_max = LITE_PAYLOAD_MAX,
 		.timeout = 120 * HZ,
 		.killable = true,
 		.once = true,
@@ -147,7 +156,7 @@ static int lite_create_only(struct lite_memory *mem, u32 home, const struct lite
 	};
 	int err;
 
-	r = kmalloc(sizeof(*r), GFP_KERNEL);
+	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
 	if (!r)
 		return -ENOMEM;
 	d.reply = r;

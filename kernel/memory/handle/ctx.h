@@ -131,6 +131,7 @@ struct lite_target {
 /* A search for the home of a name. */
 struct lite_name_search {
 	const char *name;
+	bool ask_all; /* do not ask the directory */
 	u32 home;  /* where to ask */
 	u64 id;    /* of the LMR there */
 	int err;   /* of asking there; after the search, its result */
@@ -192,11 +193,33 @@ struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
 struct lite_mapping *lite_tryenter_range(const struct lite_access *a, u64 offset, u64 length,
 					 const struct lite_mapping **stale);
 int lite_access_await(const struct lite_access *a);
-struct lite_conn *lite_access_conn(struct lite_mapping *m, u32 share);
 
 static inline void lite_access_exit(struct lite_mapping *m)
 {
-	percpu_ref_put(&m->ops);
+	lite_ops_put(m);
+}
+
+/**
+ * lite_access_conn - the session in which to operate on a share
+ * @m: mapping, entered
+ * @share: of another node
+ *
+ * Context: any.
+ * Return: its connection, held live; ERR_PTR: -EHOSTDOWN; -ESTALE: the node has lost the memory;
+ * -EAGAIN: renew the handle, there is a newer session.
+ */
+static inline struct lite_conn *lite_access_conn(const struct lite_mapping *m, u32 share)
+{
+	const struct lite_map_share *s = &m->share[share];
+	struct lite_conn *conn = NULL;
+
+	if (unlikely(s->lost))
+		return ERR_PTR(-ESTALE);
+	if (likely(s->session))
+		conn = lite_peer_conn_tryget(s->peer, s->session);
+	if (likely(conn))
+		return conn;
+	return ERR_PTR(rcu_access_pointer(s->peer->conn) ? -EAGAIN : -EHOSTDOWN);
 }
 
 int lite_transfer(const struct lite_access *a, struct lite_op *op, const struct lite_buf *buf);

@@ -298,11 +298,23 @@ struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *con
 
 /* ---- mapping and looking ------------------------------------------------- */
 
+/*
+ * May the answer to a MAP have extents? The maker of an anonymous LMR asks for them, which confirms
+ * that it knows the LMR.
+ */
+static bool lite_map_tells(struct lite_lmr *lmr, struct lite_conn *conn)
+{
+	bool unconfirmed = conn && conn->session == lmr->creator && !lmr->confirmed;
+
+	return lite_mapper_known(lmr, conn) && (lmr->name[0] || !unconfirmed);
+}
+
 /* A snapshot: a later change RECALLs the mapper. */
 static int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn, u32 rights,
 			   struct lite_wire_map_reply *r, u32 *reply_len)
 {
 	const struct lite_place *place;
+	u32 told = 0;
 	u32 i;
 
 	mutex_lock(&lmr->lock);
@@ -314,12 +326,19 @@ static int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn, u32 rig
 	r->rights = cpu_to_le32(rights);
 	r->anonymous = cpu_to_le32(!lmr->name[0]);
 	r->generation = cpu_to_le64(lmr->generation);
+	r->home = cpu_to_le32(place->share[0].node);
 	for (i = 0; i < place->n_shares; i++) {
 		r->share[i].node = cpu_to_le32(place->share[i].node);
 		r->share[i].incarnation = cpu_to_le64(place->share[i].incarnation);
 	}
+	if (lite_map_tells(lmr, conn))
+		told = min_t(u32, place->n_extents, LITE_MAP_ENTRIES - place->n_shares);
+	r->n_told = cpu_to_le32(told);
+	lite_extents_copy((struct lite_wire_extent *)&r->share[place->n_shares], place->extents,
+			  told);
+	*reply_len = struct_size(r, share, place->n_shares) +
+		     told * sizeof(struct lite_wire_extent);
 	mutex_unlock(&lmr->lock);
-	*reply_len = sizeof(*r);
 	return lite_mapper_recheck(lmr, conn);
 }
 
@@ -350,6 +369,35 @@ static int lite_serve_map(struct lite_lmr *lmr, struct lite_conn *conn,
 
 	return lite_mapper_add(lmr, conn, req, &rights) ?:
 	       lite_map_answer(lmr, conn, rights, reply, reply_len);
+}
+
+/* A MAP by name, which comes to the name's directory: this node may only know its home. */
+static int lite_serve_open(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			   void *reply, u32 *reply_len)
+{
+	struct lite_wire_map_reply *r = reply;
+	const struct lite_wire_map *map = req;
+	struct lite_memory *mem = priv;
+	struct lite_name_at at;
+	struct lite_lmr *lmr;
+	int err;
+
+	if (!lite_name_known(mem, map->name, &at))
+		return -ENOENT;
+	if (at.home == lite_cluster_id(mem->cl)) {
+		lmr = lite_lmr_get(mem, at.id);
+		if (!lmr)
+			return -ENOENT;
+		err = lite_serve_map(lmr, conn, req, reply, reply_len);
+		lite_lmr_put(lmr);
+		/* To wait until it is not being changed the caller has to know it. */
+		if (err != -EBUSY)
+			return err;
+	}
+	r->id = cpu_to_le64(at.id);
+	r->home = cpu_to_le32(at.home);
+	*reply_len = sizeof(*r);
+	return 0;
 }
 
 static int lite_serve_extents(struct lite_lmr *lmr, struct lite_conn *conn,
@@ -467,6 +515,7 @@ void lite_home_handlers(struct lite_memory *mem)
 
 	lite_kcall_handle(rpc, LITE_CALL_LMR_CREATE, lite_serve_create, mem);
 	lite_kcall_handle(rpc, LITE_CALL_LMR_LIST, lite_serve_list, mem);
+	lite_kcall_handle(rpc, LITE_CALL_NAME_OPEN, lite_serve_open, mem);
 	lite_lmr_handle(mem, LITE_CALL_LMR_MAP, lite_serve_map);
 	lite_lmr_handle(mem, LITE_CALL_LMR_EXTENTS, lite_serve_extents);
 	lite_lmr_handle(mem, LITE_CALL_LMR_STAT, lite_serve_stat);

@@ -30,9 +30,13 @@ static __always_inline struct ib_send_wr *lite_devop_wr(const struct lite_devop 
 		.lkey = qp->conn->fab->lkey,
 	};
 	if (likely(lite_op_is_transfer(d->opcode)))
-		link->rdma = lite_rdma_wr(qp, opcode, &link->sge, 1, raddr, 0);
+		lite_rdma_wr(&link->rdma, qp, opcode, &link->sge, 1, raddr, 0);
 	else
-		link->atomic = lite_atomic_wr(qp, opcode, &link->sge, raddr, d->operand, d->swap);
+		lite_atomic_wr(&link->atomic, qp, opcode, &link->sge, raddr, d->operand, d->swap);
+	if (opcode == IB_WR_RDMA_WRITE && d->data && n <= qp->inline_max) {
+		link->sge.addr = (uintptr_t)d->data + at;
+		link->rdma.wr.send_flags = IB_SEND_INLINE;
+	}
 	return &link->rdma.wr;
 }
 

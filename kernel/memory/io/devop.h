@@ -89,6 +89,7 @@ struct lite_devop {
 	u32 n;                       /* bytes */
 	u64 offset;                  /* in the LMR */
 	u64 dma;                     /* bytes of this node, in memory mapped for the device */
+	const void *data;            /* the same; NULL: not known */
 	u64 operand;                 /* of an atomic: addend, or the value expected */
 	u64 swap;                    /* of LITE_OP_CMP_SWAP: the new value */
 	bool posted;                 /* set if it may have been done, even if it failed */

@@ -56,6 +56,7 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
 	d.n = p->n;
 	d.offset = p->offset;
 	d.dma = p->bounce->dma;
+	d.data = p->bounce->data;
 	if (lite_piece_writes(p))
 		d.n = lite_buf_copy_nofault(p->buf, p->at, p->bounce->data, p->n, true);
 	if (!d.n)
@@ -82,8 +83,9 @@ static ssize_t lite_piece_entered(struct lite_piece_io *p, struct lite_mapping *
 	p->n = min(p->left, e->start + e->length - p->offset);
 	if (m->share[e->share].local)
 		return lite_piece_local(p, m, e);
-	if (p->large >= LITE_CAREFUL_AFTER || lite_mapping_is_careful(m))
-		p->n = min_t(size_t, p->n, LITE_CAREFUL_BYTES);
+	if (p->n > LITE_CAREFUL_BYTES &&
+	    (p->large >= LITE_CAREFUL_AFTER || lite_mapping_is_careful(m)))
+		p->n = LITE_CAREFUL_BYTES;
 	if (p->n > LITE_BOUNCE_SIZE) {
 		p->run = lite_extent_run(m->extents, m->n_extents, p->offset,
 					 min(p->left, LITE_LARGE_BYTES));

@@ -2,10 +2,13 @@
 /*
  * Making mappings.
  *
- * MAP (or CREATE) makes the home count this node as a mapper. Then the sessions with the stores are
- * noted. Only then are the extents fetched, in the session of the MAP, which confirms that the home
- * still counts on this node to answer REVOKE (Documentation/memory-safety.rst). A MAP that a REVOKE
- * or RECALL of the same LMR has overtaken (struct lite_revoked) is given back and started over.
+ * MAP (or CREATE, or OPEN by name) makes the home count this node as a mapper. Its answer has the
+ * first extents. They may be used only in sessions with the stores that are older than the MAP:
+ * then the home still counted on this node to answer REVOKE when these sessions could be used
+ * (Documentation/memory-safety.rst). If one of them is newer, it is noted, and then the extents are
+ * fetched anew, in the session of the MAP, which confirms that the home still does. A MAP that a
+ * REVOKE or RECALL of the same LMR has overtaken (struct lite_revoked) is given back and started
+ * over.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -14,7 +17,7 @@
 #include "memory/store/store.h"
 #include "trace.h"
 
-/* Sessions in which one MAP is tried. */
+/* Sessions in which one MAP is tried, and directories that are asked for one name. */
 #define LITE_SESSION_TRIES 3
 /* How often in a row a MAP may be overtaken: by changes of the LMR, or of one of equal hash. */
 #define LITE_MAP_TRIES 1000
@@ -30,8 +33,30 @@ int lite_home_error(struct lite_memory *mem, u32 home, int err)
 	return err;
 }
 
-/* Note the sessions with the stores, before the home confirms the mapping. */
-static int lite_mapping_shares(struct lite_mapping *m, const struct lite_wire_map_reply *r)
+/* What was before a MAP. */
+struct lite_map_begun {
+	u64 revoked;  /* number of the last REVOKE or RECALL */
+	u64 sessions; /* higher than lite_conn.up_before of all sessions */
+};
+
+static struct lite_map_begun lite_map_begin(struct lite_memory *mem)
+{
+	struct lite_map_begun begun;
+
+	spin_lock(&mem->map_lock);
+	begun.revoked = mem->revoked.count;
+	spin_unlock(&mem->map_lock);
+	/* A number that no session has: sessions that come up later see it. */
+	begun.sessions = atomic64_inc_return(&mem->fab->sessions);
+	return begun;
+}
+
+/*
+ * Note the sessions with the stores. @before: lite_map_begun.sessions; @newer: set if one of
+ * them is newer than the MAP, so that the home has to confirm it.
+ */
+static int lite_mapping_shares(struct lite_mapping *m, const struct lite_wire_map_reply *r,
+			       u64 before, bool *newer)
 {
 	struct lite_cluster *cl = m->mem->cl;
 	u32 i;
@@ -63,9 +88,10 @@ static int lite_mapping_shares(struct lite_mapping *m, const struct lite_wire_ma
 			s->session = conn->session;
 		else
 			s->lost = true;
+		/* The home is reached in the session of the MAP. */
+		*newer |= i && conn->up_before >= before;
 		lite_conn_put(conn);
 	}
-	/* The home is reached in the session of the MAP. */
 	if (m->share[0].node != m->home)
 		return -EPROTO;
 	if (m->conn)
@@ -78,7 +104,32 @@ static int lite_home_call(struct lite_memory *mem, struct lite_conn *conn, struc
 	return conn ? lite_kcall(conn, d) : lite_kcall_local(mem->cl->rpc, d);
 }
 
-static int lite_mapping_extents(struct lite_mapping *m, u32 n_extents)
+/* Append what a home has told. Return: 0; -EPROTO: more than there are. */
+static int lite_mapping_take(struct lite_mapping *m, const struct lite_wire_extent *told, u32 n,
+			     u32 n_extents)
+{
+	const struct lite_extent *last = m->n_extents ? &m->extents[m->n_extents - 1] : NULL;
+	u64 at = last ? last->start + last->length : 0;
+	u32 i;
+
+	if (n > n_extents - m->n_extents)
+		return -EPROTO;
+	for (i = 0; i < n; i++) {
+		u64 ls = le64_to_cpu(told[i].length_share);
+
+		m->extents[m->n_extents++] = (struct lite_extent){
+			.start = at,
+			.length = ls >> 8,
+			.addr = le64_to_cpu(told[i].addr),
+			.share = ls & 0xff,
+		};
+		at += ls >> 8;
+	}
+	return 0;
+}
+
+/* Ask for extents that the answer to the MAP did not have. */
+static int lite_mapping_fetch(struct lite_mapping *m, u32 n_extents)
 {
 	struct lite_wire_extents req = { .id = cpu_to_le64(m->id) };
 	struct lite_wire_extents_reply *r;
@@ -89,37 +140,35 @@ static int lite_mapping_extents(struct lite_mapping *m, u32 n_extents)
 		.reply_max = LITE_PAYLOAD_MAX,
 		.killable = true,
 	};
-	u64 at = 0;
 	int err = 0;
-	u32 i, n;
 
-	m->extents = kvmalloc_array(n_extents, sizeof(*m->extents),
-				    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
-	if (!m->extents || !r) {
-		kfree(r);
+	if (!r)
 		return -ENOMEM;
-	}
 	d.reply = r;
 	while (!err && m->n_extents < n_extents) {
 		req.first = cpu_to_le32(m->n_extents);
-		err = lite_home_call(m->mem, m->conn, &d);
-		n = err ? 0 : le32_to_cpu(r->count);
-		if (n > n_extents - m->n_extents)
-			err = -EPROTO;
-		for (i = 0; !err && i < n; i++) {
-			u64 ls = le64_to_cpu(r->extent[i].length_share);
-
-			m->extents[m->n_extents++] = (struct lite_extent){
-				.start = at,
-				.length = ls >> 8,
-				.addr = le64_to_cpu(r->extent[i].addr),
-				.share = ls & 0xff,
-			};
-			at += ls >> 8;
-		}
+		err = lite_home_call(m->mem, m->conn, &d) ?:
+		      lite_mapping_take(m, r->extent, le32_to_cpu(r->count), n_extents);
 	}
 	kfree(r);
+	return err;
+}
+
+/* @confirm: do not rely on those in the answer to the MAP. */
+static int lite_mapping_extents(struct lite_mapping *m, const struct lite_wire_map_reply *r,
+				bool confirm)
+{
+	u32 n = le32_to_cpu(r->n_extents);
+	int err;
+
+	m->extents = kvmalloc_array(n, sizeof(*m->extents), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!m->extents)
+		return -ENOMEM;
+	err = lite_mapping_take(m, lite_wire_map_extents(r),
+				confirm ? 0 : le32_to_cpu(r->n_told), n);
+	if (!err && m->n_extents < n)
+		err = lite_mapping_fetch(m, n);
 	return err ?: lite_extent_table_check(m->extents, m->n_extents, m->length, m->n_shares);
 }
 
@@ -205,11 +254,6 @@ static int lite_mapping_enter_table(struct lite_mapping *m, u64 revoked)
 	return err;
 }
 
-static void lite_mapping_drained(struct percpu_ref *ref)
-{
-	complete_all(&container_of(ref, struct lite_mapping, ops)->drained);
-}
-
 /* Make a mapping from the reply to a MAP, which it counts; shares and extents are still missing. */
 static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 					     struct lite_conn *conn,
@@ -219,11 +263,6 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 
 	if (!m)
 		return ERR_PTR(-ENOMEM);
-	/* Not per CPU: mappings are many, and most are used by few CPUs. */
-	if (percpu_ref_init(&m->ops, lite_mapping_drained, PERCPU_REF_INIT_ATOMIC, GFP_KERNEL)) {
-		kfree(m);
-		return ERR_PTR(-ENOMEM);
-	}
 	m->mem = mem;
 	kref_init(&m->ref);
 	init_completion(&m->drained);
@@ -251,11 +290,12 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
  * and an anonymous LMR just created is freed by that.
  */
 static struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_conn *conn,
-						u32 home, u64 revoked,
+						u32 home, const struct lite_map_begun *begun,
 						const struct lite_wire_map_reply *r, bool created)
 {
 	struct lite_mapping *m = ERR_PTR(-ENOMEM);
 	struct lite_made *made = NULL;
+	bool newer = false;
 	bool known;
 	int err;
 
@@ -265,7 +305,7 @@ static struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct 
 		if (!made)
 			goto err_give_back;
 	}
-	m = lite_mapping_known(mem, conn, home, le64_to_cpu(r->id), revoked);
+	m = lite_mapping_known(mem, conn, home, le64_to_cpu(r->id), begun->revoked);
 	known = m;
 	if (!known)
 		m = lite_mapping_new(mem, home, conn, r);
@@ -274,10 +314,11 @@ static struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct 
 	lite_made_use(m, &made);
 	if (known)
 		return m;
-	err = lite_mapping_shares(m, r) ?: lite_mapping_extents(m, le32_to_cpu(r->n_extents));
+	err = lite_mapping_shares(m, r, begun->sessions, &newer) ?:
+	      lite_mapping_extents(m, r, newer);
 	if (!err) {
 		lite_mapping_locate(m);
-		err = lite_mapping_enter_table(m, revoked);
+		err = lite_mapping_enter_table(m, begun->revoked);
 	}
 	if (!err) {
 		trace_lite_map(home, m->id, m->length);
@@ -285,7 +326,7 @@ static struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct 
 	}
 	/* An inconsistent reply may be from before and after a change. */
 	spin_lock(&mem->map_lock);
-	if (lite_revoked_since(mem, home, m->id, revoked))
+	if (lite_revoked_since(mem, home, m->id, begun->revoked))
 		err = -EAGAIN;
 	spin_unlock(&mem->map_lock);
 	lite_mapping_put(m);
@@ -320,7 +361,9 @@ static void lite_map_late(void *ctx, struct lite_conn *conn, const void *reply)
 {
 	const struct lite_wire_map_reply *r = reply;
 
-	lite_mapping_give_back(ctx, conn, le64_to_cpu(r->id), 1, 0);
+	/* Without shares nothing was mapped. */
+	if (r->n_shares)
+		lite_mapping_give_back(ctx, conn, le64_to_cpu(r->id), 1, 0);
 }
 
 static void lite_create_late(void *ctx, struct lite_conn *conn, const void *reply)
@@ -330,10 +373,11 @@ static void lite_create_late(void *ctx, struct lite_conn *conn, const void *repl
 	lite_mapping_give_back(ctx, conn, le64_to_cpu(r->id), 1, LITE_UNMAP_LAST);
 }
 
-static int lite_home_conn(struct lite_memory *mem, u32 home, struct lite_conn **conn)
+/* @wait: while it is suspect. */
+static int lite_home_conn(struct lite_memory *mem, u32 home, bool wait, struct lite_conn **conn)
 {
 	struct lite_peer *peer;
-	int err;
+	int err = 0;
 
 	*conn = NULL;
 	if (home == lite_cluster_id(mem->cl))
@@ -341,7 +385,8 @@ static int lite_home_conn(struct lite_memory *mem, u32 home, struct lite_conn **
 	peer = lite_peer_find(mem->cl, home);
 	if (!peer)
 		return -EHOSTUNREACH;
-	err = lite_peer_await(peer);
+	if (wait)
+		err = lite_peer_await(peer);
 	*conn = lite_peer_conn_get(peer);
 	if (*conn)
 		err = 0;
@@ -351,60 +396,71 @@ static int lite_home_conn(struct lite_memory *mem, u32 home, struct lite_conn **
 	return err;
 }
 
-static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home, u16 call,
-					     const void *req, u32 len, struct lite_payer *payer,
-					     u64 *id, u32 *granted)
+/* A MAP, CREATE or OPEN. */
+struct lite_map_ask {
+	u16 call;
+	const void *req;
+	u32 len;
+	struct lite_payer *payer; /* or NULL */
+	u32 home;    /* to ask. OPEN: the directory; set to the home */
+	u64 id;      /* set to the LMR's */
+	u32 granted; /* set to the rights granted */
+};
+
+/* NULL: OPEN has found the LMR, but only its home can map it. */
+static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, struct lite_map_ask *q)
 {
-	bool create = call == LITE_CALL_LMR_CREATE;
-	const struct lite_wire_create *c = req;
+	bool create = q->call == LITE_CALL_LMR_CREATE;
+	bool open = q->call == LITE_CALL_NAME_OPEN;
+	const struct lite_wire_create *c = q->req;
 	struct lite_wire_map_reply *r;
 	struct lite_call_desc d = {
-		.call = call,
-		.req = req,
-		.len = len,
-		.reply_max = sizeof(*r),
+		.call = q->call,
+		.req = q->req,
+		.len = q->len,
+		.reply_max = LITE_PAYLOAD_MAX,
 		.timeout = create ? LITE_CREATE_TIMEOUT : 0,
 		.killable = true,
 		.late = create ? lite_create_late : lite_map_late,
 		.late_ctx = mem,
-		.held = payer ? &payer->ref : NULL,
+		.held = q->payer ? &q->payer->ref : NULL,
 		.release = lite_payer_release,
 	};
-	struct lite_mapping *m;
+	struct lite_mapping *m = NULL;
+	struct lite_map_begun begun;
 	struct lite_conn *conn;
-	u64 revoked;
 	int tries = 0;
 	int err;
 
-	r = kmalloc(sizeof(*r), GFP_KERNEL);
+	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
 	if (!r)
 		return ERR_PTR(-ENOMEM);
 	d.reply = r;
 again:
-	err = lite_home_conn(mem, home, &conn);
+	/* Other nodes know where the LMR is. */
+	err = lite_home_conn(mem, q->home, !open, &conn);
 	if (err) {
 		kfree(r);
 		return ERR_PTR(err);
 	}
-	spin_lock(&mem->map_lock);
-	revoked = mem->revoked.count;
-	spin_unlock(&mem->map_lock);
+	begun = lite_map_begin(mem);
 	err = lite_home_call(mem, conn, &d);
 	/* The end of the session has undone the call, unless that has created a named LMR. */
 	if (err == -EHOSTDOWN && conn && lite_conn_is_dead(conn) &&
-	    !(create && c->name[0] && d.sent) && lite_cluster_is_live(mem->cl, home) &&
+	    !(create && c->name[0] && d.sent) && lite_cluster_is_live(mem->cl, q->home) &&
 	    ++tries < LITE_SESSION_TRIES) {
 		lite_conn_put(conn);
 		goto again;
 	}
 	if (err) {
-		m = ERR_PTR(lite_home_error(mem, home, err));
+		m = ERR_PTR(lite_home_error(mem, q->home, err));
 	} else {
-		if (granted)
-			*granted = le32_to_cpu(r->rights);
-		if (id)
-			*id = le64_to_cpu(r->id);
-		m = lite_mapping_finish(mem, conn, home, revoked, r, create);
+		q->granted = le32_to_cpu(r->rights);
+		q->id = le64_to_cpu(r->id);
+		if (r->n_shares)
+			m = lite_mapping_finish(mem, conn, q->home, &begun, r, create);
+		else
+			q->home = le32_to_cpu(r->home);
 		if (IS_ERR(m) && m != ERR_PTR(-EAGAIN) && create && !r->anonymous)
 			lite_create_undo(mem, conn, le64_to_cpu(r->id), &c->cred);
 	}
@@ -463,6 +519,12 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 i
 		.rights = cpu_to_le32(rights),
 		.renew = cpu_to_le32(!name),
 	};
+	struct lite_map_ask q = {
+		.call = LITE_CALL_LMR_MAP,
+		.req = &req,
+		.len = sizeof(req),
+		.home = home,
+	};
 	struct lite_mapping *m;
 	int tries = 0;
 
@@ -471,11 +533,50 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 i
 	if (cred)
 		lite_wire_cred_put(&req.cred, cred);
 	do {
-		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_MAP, &req, sizeof(req), NULL, NULL,
-				     granted);
+		m = lite_mapping_ask(mem, &q);
 	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES &&
 		 !fatal_signal_pending(current));
+	if (granted)
+		*granted = q.granted;
 	return m == ERR_PTR(-EAGAIN) ? ERR_PTR(-EBUSY) : m;
+}
+
+/**
+ * lite_mapping_open - map an LMR by name, as far as the name's directory can
+ * @mem: node's
+ * @name: name
+ * @cred: user to map it for
+ * @rights: LITE_RIGHT_* wanted, all of them
+ * @home: set to the LMR's home, if it has to be asked
+ * @id: set to the LMR's id there
+ *
+ * Context: may sleep, but not while the directory is suspect; killable.
+ * Return: a mapping with a reference for a handle; NULL: ask @home; ERR_PTR: -EACCES, -EINTR, or
+ * the directory was no help: all homes have to be asked.
+ */
+struct lite_mapping *lite_mapping_open(struct lite_memory *mem, const char *name,
+				       const struct lite_cred *cred, u32 rights, u32 *home, u64 *id)
+{
+	struct lite_wire_map req = { .rights = cpu_to_le32(rights) };
+	struct lite_map_ask q = {
+		.call = LITE_CALL_NAME_OPEN,
+		.req = &req,
+		.len = sizeof(req),
+	};
+	struct lite_mapping *m;
+	int tries = 0;
+	int err;
+
+	strscpy(req.name, name, sizeof(req.name));
+	lite_wire_cred_put(&req.cred, cred);
+	do {
+		q.home = lite_name_directory(mem, name);
+		m = lite_mapping_ask(mem, &q);
+		err = PTR_ERR_OR_ZERO(m);
+	} while ((err == -EAGAIN || lite_name_is_down(err)) && ++tries < LITE_SESSION_TRIES);
+	*home = q.home;
+	*id = q.id;
+	return m;
 }
 
 /**
@@ -495,14 +596,22 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 struct lite_wire_create *req, struct lite_payer *payer,
 					 u64 *id, u32 *granted)
 {
+	struct lite_map_ask q = {
+		.call = LITE_CALL_LMR_CREATE,
+		.req = req,
+		.len = sizeof(*req),
+		.payer = payer,
+		.home = home,
+	};
 	struct lite_mapping *m;
 	int tries = 0;
 
 	req->map = cpu_to_le32(1);
 	/* An anonymous LMR is gone then. The caller maps a named one. */
 	do {
-		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_CREATE, req, sizeof(*req), payer, id,
-				     granted);
+		m = lite_mapping_ask(mem, &q);
 	} while (m == ERR_PTR(-EAGAIN) && !req->name[0] && ++tries < LITE_MAP_TRIES);
+	*id = q.id;
+	*granted = q.granted;
 	return m;
 }

@@ -22,7 +22,6 @@ static void lite_mapping_free_rcu(struct work_struct *work)
 	struct lite_memory *mem = m->mem;
 	u32 i;
 
-	percpu_ref_exit(&m->ops);
 	for (i = 0; m->share && i < m->n_shares; i++) {
 		if (m->share[i].peer)
 			lite_peer_put(m->share[i].peer);
@@ -51,7 +50,7 @@ void lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 		trace_lite_revoked(m->home, m->id, m->length);
 	else
 		trace_lite_retired(m->home, m->id, m->length);
-	percpu_ref_kill(&m->ops);
+	lite_ops_close(m);
 	if (m->lent)
 		lite_peer_mapping_kick(m);
 }

@@ -3,8 +3,6 @@
 #ifndef _LITE_MAPPING_H
 #define _LITE_MAPPING_H
 
-#include <linux/percpu-refcount.h>
-
 #include "cluster/cluster.h"
 #include "core/extent.h"
 #include "wire/wire.h"
@@ -37,8 +35,8 @@ struct lite_mapping {
 	struct lite_memory *mem;
 	struct kref ref;           /* handles and others that use it */
 	struct rcu_work rcu;       /* operations look it up under RCU */
-	struct percpu_ref ops;     /* operations in flight; killed when it leaves ACTIVE */
-	struct completion drained; /* @ops is gone */
+	atomic_t ops;              /* operations in flight; negative when it has left ACTIVE */
+	struct completion drained; /* it has left ACTIVE, and none is in flight */
 	atomic_t watchers;         /* threads that wait for @drained without a reference */
 	struct mutex zap;          /* held while its pages are removed from page tables */
 	struct list_head views;    /* user mappings with pages of it; under views_lock */
@@ -102,6 +100,32 @@ static inline int lite_io_result(struct lite_mapping *m, int err)
 	return err;
 }
 
+/*
+ * The gate of a mapping: counts operations in flight, and is closed for good by the sign, as kernfs
+ * does with its nodes. (Not a percpu_ref: mappings are many, and most are used by few CPUs.)
+ */
+#define LITE_OPS_CLOSED INT_MIN
+
+/* Begin an operation; false: the mapping has left ACTIVE. Under RCU, or with a reference. */
+static inline bool lite_ops_tryget(struct lite_mapping *m)
+{
+	return atomic_inc_unless_negative(&m->ops);
+}
+
+static inline void lite_ops_put(struct lite_mapping *m)
+{
+	/* What it did comes before. */
+	if (unlikely(atomic_dec_return(&m->ops) == LITE_OPS_CLOSED))
+		complete_all(&m->drained);
+}
+
+/* Let no more operations begin; once. Any context. */
+static inline void lite_ops_close(struct lite_mapping *m)
+{
+	if (atomic_add_return(LITE_OPS_CLOSED, &m->ops) == LITE_OPS_CLOSED)
+		complete_all(&m->drained);
+}
+
 #define LITE_REVOKED_BITS 10
 
 /* REVOKEs and RECALLs that have come; under map_lock. */
@@ -131,6 +155,9 @@ int lite_home_error(struct lite_memory *mem, u32 home, int err);
 int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id);
 struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 id, const char *name,
 					const struct lite_cred *cred, u32 rights, u32 *granted);
+struct lite_mapping *lite_mapping_open(struct lite_memory *mem, const char *name,
+				       const struct lite_cred *cred, u32 rights, u32 *home,
+				       u64 *id);
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 struct lite_wire_create *req, struct lite_payer *payer,
 					 u64 *id, u32 *granted);

@@ -166,7 +166,7 @@ struct lite_mapping *lite_mapping_enter(struct lite_memory *mem,
 	/* Mappings are freed a grace period after leaving the table. */
 	rcu_read_lock();
 	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
-	if (m && !percpu_ref_tryget_live(&m->ops))
+	if (m && !lite_ops_tryget(m))
 		m = NULL;
 	rcu_read_unlock();
 	if (!m)

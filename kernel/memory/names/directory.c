@@ -444,27 +444,33 @@ static int lite_serve_name_find(void *priv, struct lite_conn *conn, const void *
 	return lite_name_reply(&at, reply, reply_len);
 }
 
-static int lite_serve_name_lookup(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				  void *reply, u32 *reply_len)
+/* Find a name that a home here has, or that this node knows as its directory. May sleep. */
+bool lite_name_known(struct lite_memory *mem, const char *name, struct lite_name_at *at)
 {
-	struct lite_memory *mem = priv;
-	const struct lite_wire_name *n = req;
 	struct lite_name_entry *entry;
-	struct lite_name_at at = {};
 	u64 incarnation, session = 0;
 
 	/* Local names are always right. */
-	if (lite_local_find(mem, n->name, &at))
-		return lite_name_reply(&at, reply, reply_len);
+	if (lite_local_find(mem, name, at))
+		return true;
 	mutex_lock(&mem->directory.lock);
-	entry = lite_names_lookup_locked(&mem->directory, n->name);
+	entry = lite_names_lookup_locked(&mem->directory, name);
 	if (entry) {
-		at = entry->at;
+		*at = entry->at;
 		session = entry->session;
 	}
 	mutex_unlock(&mem->directory.lock);
 	/* Stale: its home may have dropped it since. */
-	if (!session || session != lite_cluster_session(mem->cl, at.home, &incarnation))
+	return session && session == lite_cluster_session(mem->cl, at->home, &incarnation);
+}
+
+static int lite_serve_name_lookup(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				  void *reply, u32 *reply_len)
+{
+	const struct lite_wire_name *n = req;
+	struct lite_name_at at;
+
+	if (!lite_name_known(priv, n->name, &at))
 		return -ENOENT;
 	return lite_name_reply(&at, reply, reply_len);
 }

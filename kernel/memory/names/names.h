@@ -89,6 +89,7 @@ bool lite_local_find(struct lite_memory *mem, const char *name, struct lite_name
 void lite_name_claim_handlers(struct lite_memory *mem);
 
 int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all, u32 *home, u64 *id);
+bool lite_name_known(struct lite_memory *mem, const char *name, struct lite_name_at *at);
 u32 lite_name_directory(struct lite_memory *mem, const char *name);
 int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name, u64 id, u32 uid,
 			 struct lite_name_at *at);

@@ -438,6 +438,17 @@ void lite_store_exit(struct lite_memory *mem)
 
 /* ---- for other homes ----------------------------------------------------- */
 
+/* Put @n extents into a message. Context: any. */
+void lite_extents_copy(struct lite_wire_extent *to, const struct lite_extent *from, u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		to[i].addr = cpu_to_le64(from[i].addr);
+		to[i].length_share = lite_wire_length_share(from[i].length, from[i].share);
+	}
+}
+
 /*
  * Fill a reply with the extents of a table from @first on, less than @n, as far as they fit.
  * Return: its length.
@@ -446,13 +457,8 @@ u32 lite_extents_put(struct lite_wire_extents_reply *r, const struct lite_extent
 		     u32 first)
 {
 	u32 count = min_t(u32, n - first, LITE_EXTENTS_PER_REPLY);
-	u32 i;
 
-	for (i = 0; i < count; i++) {
-		r->extent[i].addr = cpu_to_le64(table[first + i].addr);
-		r->extent[i].length_share = lite_wire_length_share(table[first + i].length,
-								   table[first + i].share);
-	}
+	lite_extents_copy(r->extent, table + first, count);
 	r->count = cpu_to_le32(count);
 	return struct_size(r, extent, count);
 }

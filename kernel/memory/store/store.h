@@ -88,6 +88,7 @@ void lite_store_session_gone(struct lite_memory *mem, u64 session);
 void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n);
 struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n);
 void lite_store_exit(struct lite_memory *mem);
+void lite_extents_copy(struct lite_wire_extent *to, const struct lite_extent *from, u32 n);
 u32 lite_extents_put(struct lite_wire_extents_reply *r, const struct lite_extent *table, u32 n,
 		     u32 first);
 void lite_store_handlers(struct lite_memory *mem);

@@ -80,22 +80,42 @@ lite_wire_map map() {
     return m;
 }
 
-lite_wire_map_reply map_reply() {
+// A MAP by name, for the directory.
+lite_wire_map open_request() {
+    lite_wire_map m = map();
+    m.id = 0;
+    return m;
+}
+
+lite_wire_map_reply map_reply_head(std::uint32_t shares, std::uint32_t told) {
     lite_wire_map_reply r{};
     r.id = cpu_to_le64(9);
     r.length = cpu_to_le64(3 * LITE_PAGE_SIZE + 1);
     r.n_extents = cpu_to_le32(4);
-    r.n_shares = cpu_to_le32(2);
+    r.n_shares = cpu_to_le32(shares);
     r.rights = cpu_to_le32(LITE_RIGHTS_ALL);
+    r.n_told = cpu_to_le32(told);
+    r.home = cpu_to_le32(3);
     return r;
 }
 
+}  // namespace
+
+Bytes map_reply(std::uint32_t shares, std::uint32_t told) {
+    Bytes bytes = to_bytes(map_reply_head(shares, told), std::vector<lite_wire_share>(shares));
+    bytes.resize(bytes.size() + told * sizeof(lite_wire_extent));
+    return bytes;
+}
+
+namespace {
+
 std::vector<Spoiler> map_reply_spoilers() {
     return {FIELD(lite_wire_map_reply, length, 0, LITE_LMR_SIZE_MAX + 1, kAllOnes),
-            FIELD(lite_wire_map_reply, n_extents, 0, 5, kAllOnes),
-            FIELD(lite_wire_map_reply, n_shares, 0, LITE_SPREAD_MAX + 1, kAllOnes),
+            FIELD(lite_wire_map_reply, n_extents, 0, 1, 5, kAllOnes),
+            FIELD(lite_wire_map_reply, n_shares, 0, 2, LITE_SPREAD_MAX + 1, kAllOnes),
             FIELD(lite_wire_map_reply, rights, 1U << 5, 1U << 31),
             FIELD(lite_wire_map_reply, anonymous, 2, kAllOnes),
+            FIELD(lite_wire_map_reply, n_told, 1, 3, LITE_MAP_ENTRIES + 1, kAllOnes),
             FIELD(lite_wire_map_reply, share[0].reserved, 1)};
 }
 
@@ -461,6 +481,13 @@ std::vector<Message> requests() {
         named("NAME_PROBE", LITE_CALL_NAME_PROBE),
         named("NAME_WAKE", LITE_CALL_NAME_WAKE),
         {"NAME_ENTER", LITE_CALL_NAME_ENTER, to_bytes(name_enter()), name_spoilers()},
+        {"NAME_OPEN",
+         LITE_CALL_NAME_OPEN,
+         to_bytes(open_request()),
+         {FIELD(lite_wire_map, id, 1), FIELD(lite_wire_map, rights, 1U << 5, 1U << 31),
+          FIELD(lite_wire_map, cred.n_groups, LITE_CRED_GROUPS + 1, kAllOnes),
+          FIELD(lite_wire_map, renew, 1, kAllOnes),
+          FIELD(lite_wire_map, name[0], 0, '\x1f', '\t')}},
         {"LMR_CREATE",
          LITE_CALL_LMR_CREATE,
          to_bytes(create()),
@@ -599,8 +626,9 @@ std::vector<Message> replies() {
          {FIELD(lite_wire_name_probe_reply, state, LITE_WIRE_NAME_TAKEN + 1, kAllOnes)}},
         {"NAME_WAKE", LITE_CALL_NAME_WAKE, {}},
         {"NAME_ENTER", LITE_CALL_NAME_ENTER, to_bytes(lite_wire_name_reply{})},
-        {"LMR_CREATE", LITE_CALL_LMR_CREATE, to_bytes(map_reply()), map_reply_spoilers()},
-        {"LMR_MAP", LITE_CALL_LMR_MAP, to_bytes(map_reply()), map_reply_spoilers()},
+        {"NAME_OPEN", LITE_CALL_NAME_OPEN, map_reply(1, 2), map_reply_spoilers()},
+        {"LMR_CREATE", LITE_CALL_LMR_CREATE, map_reply(1, 2), map_reply_spoilers()},
+        {"LMR_MAP", LITE_CALL_LMR_MAP, map_reply(1, 2), map_reply_spoilers()},
         extents_reply("LMR_EXTENTS", LITE_CALL_LMR_EXTENTS),
         {"LMR_UNMAP", LITE_CALL_LMR_UNMAP, {}},
         {"LMR_FREE", LITE_CALL_LMR_FREE, {}},

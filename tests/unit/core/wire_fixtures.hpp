@@ -57,6 +57,9 @@ std::vector<Message> replies();
 Message pack();
 Message pack_reply(std::uint32_t status, std::uint32_t error);
 
+// The answer to a MAP: of an LMR of four extents, with as many shares and extents behind its head.
+Bytes map_reply(std::uint32_t shares, std::uint32_t told);
+
 // Further answers to memory operations.
 std::vector<Message> operation_replies();
 

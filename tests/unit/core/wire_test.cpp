@@ -139,6 +139,52 @@ TEST_CASE("wire: the reads of a pack fit into its reply, which has all of their 
     CHECK(run(lite_wire_reply_check, LITE_CALL_OP_PACK, reply) == -EPROTO);
 }
 
+TEST_CASE("wire: the answer to a MAP has no more extents than the LMR") {
+    for (const std::uint16_t call : {LITE_CALL_LMR_MAP, LITE_CALL_LMR_CREATE, LITE_CALL_NAME_OPEN})
+        for (const std::uint32_t shares : {1U, 2U, 64U})
+            for (std::uint32_t told = 0; told <= 5; ++told) {
+                CAPTURE(call, shares, told);
+                CHECK(run(lite_wire_reply_check, call, map_reply(shares, told)) ==
+                      (told <= 4 ? 0 : -EPROTO));
+            }
+}
+
+TEST_CASE(
+    "wire: only a directory may say that an LMR is at home elsewhere, and then nothing else") {
+    lite_wire_map_reply elsewhere{};
+    elsewhere.id = cpu_to_le64(9);
+    elsewhere.home = cpu_to_le32(3);
+    CHECK(run(lite_wire_reply_check, LITE_CALL_NAME_OPEN, to_bytes(elsewhere)) == 0);
+    CHECK(run(lite_wire_reply_check, LITE_CALL_LMR_MAP, to_bytes(elsewhere)) == -EPROTO);
+    CHECK(run(lite_wire_reply_check, LITE_CALL_LMR_CREATE, to_bytes(elsewhere)) == -EPROTO);
+    check_spoilers(
+        lite_wire_reply_check,
+        {"elsewhere",
+         LITE_CALL_NAME_OPEN,
+         to_bytes(elsewhere),
+         {FIELD(lite_wire_map_reply, length, 1), FIELD(lite_wire_map_reply, n_extents, 1),
+          FIELD(lite_wire_map_reply, rights, 1), FIELD(lite_wire_map_reply, n_told, 1)}});
+}
+
+TEST_CASE("wire: the most extents that an answer to a MAP can have fit") {
+    const auto entries = static_cast<std::uint32_t>(LITE_MAP_ENTRIES);
+    for (const std::uint32_t shares : {1U, 64U}) {
+        for (const std::uint32_t told : {entries - shares, entries - shares + 1}) {
+            lite_wire_map_reply head{};
+            head.length = cpu_to_le64(1000 * LITE_PAGE_SIZE);
+            head.n_extents = cpu_to_le32(1000);
+            head.n_shares = cpu_to_le32(shares);
+            head.n_told = cpu_to_le32(told);
+            Bytes bytes = to_bytes(head, std::vector<lite_wire_share>(shares));
+            bytes.resize(bytes.size() + told * sizeof(lite_wire_extent));
+            CAPTURE(shares, told);
+            CHECK(run(lite_wire_reply_check, LITE_CALL_LMR_MAP, bytes) == 0);
+            CHECK((bytes.size() <= lite_call_payload_max(LITE_CALL_LMR_MAP)) ==
+                  (told + shares == entries));
+        }
+    }
+}
+
 TEST_CASE("wire: only copies may go backward, and all but PREPARE may be careful") {
     for (auto message : requests()) {
         if (message.call < LITE_CALL_OP_SET || message.call > LITE_CALL_OP_PREPARE)

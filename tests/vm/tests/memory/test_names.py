@@ -2,6 +2,8 @@
 """Names: exactly one of many creators wins, whichever nodes come or go meanwhile. No name is lost with a node that was only
 its directory."""
 
+import re
+
 from litelab import (dead_seconds, in_one_machine, nodes_in, on_machines, prepare, prepare_all, program_path,
                      program_scale, run_program, stop_all, times, wait_complete)
 from vmlab.testing import vmtest
@@ -107,6 +109,46 @@ def test_names_survive_their_directories(lab):
     lites[2].leave()
     _idle(lites)
     stop_all(lites)
+
+
+# enum lite_call in kernel/wire/wire.h.
+_LOOKUP, _FIND, _OPEN, _MAP, _EXTENTS = 18, 19, 24, 33, 34
+_OF_OPENING = {_LOOKUP, _FIND, _OPEN, _MAP, _EXTENTS}
+
+
+def _calls(lite, *words):
+    """Runs `lite WORDS` on a node. Returns [(node called, number of the call)] of all calls between the nodes of its machine
+    that find or map LMRs."""
+    tracing = "/sys/kernel/tracing"
+    vm = lite.vm
+    vm.run(f"[ -e {tracing}/trace ] || mount -t tracefs none {tracing}; echo >{tracing}/trace; echo 1 >{tracing}/events/lite/lite_call/enable")
+    try:
+        lite.lite(*words)
+    finally:
+        vm.run(f"echo 0 >{tracing}/events/lite/lite_call/enable")
+    found = re.findall(r"lite_call: session=\d+ node=(\d+) call=(\d+) err=0", vm.run(f"cat {tracing}/trace").out)
+    return [(int(node), int(call)) for node, call in found if int(call) in _OF_OPENING]
+
+
+@vmtest(nodes=1, cpus=2, timeout=300)
+def test_opening_a_name_takes_at_most_two_calls(lab):
+    """The first opening on a node: one call if the name's directory is the home, or is the node itself; else two. It makes no
+    difference where the bytes are."""
+    lites = in_one_machine(lab.n1)
+    first, second, third = lites
+    seen = set()
+    for nodes in ((second,), (second, first), (second, third), (third, first, second)):
+        home, opener = nodes[0].id, third if nodes[0] is second else second
+        for number in range(6):
+            name = f"opened-{len(nodes)}-{number}"
+            first.lite("alloc", name, "64K", "--node", ",".join(str(lite.id) for lite in nodes))
+            opened = _calls(opener, "read", name, "0", "1")
+            directory = next((node for node, call in opened if call == _OPEN), None)
+            assert opened in ([(home, _OPEN)], [(home, _MAP)], [(directory, _OPEN), (home, _MAP)]), (name, home, opened)
+            seen.add("home" if directory == home else "another" if directory else "opener")
+            first.lite("free", name)
+    assert seen == {"home", "another", "opener"}, seen
+    _idle(lites)
 
 
 def _check_loose(processes, killed, count):
