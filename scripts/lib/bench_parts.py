@@ -45,11 +45,11 @@ _PARTS = {
     "qos-rpc": ["--workload", "qos-rpc", "--arms", "lite,tcp,write-imm", *_BESIDE, "--baseline", "write-imm"],
     "qos-share": ["--workload", "qos-share", "--arms", "lite", *_BESIDE],
     "file": ["--workload", "file", "--arms", _USER, "--file-sizes", "4K,64K,1M,8M", "--pipes", "1,2", "--pages", "256", "--seconds",
-             "2", "--rounds", "7"],
+             "1", "--rounds", "9"],
     "file-sets": ["--workload", "file", "--arms", "lite", "--file-sizes", "4M", "--pipes", "1,2,6", "--pages", "16,64,256,1024",
-                  "--seconds", "2", "--rounds", "7"],
+                  "--seconds", "1", "--rounds", "7"],
     "file-more": ["--workload", "file-cold,file-receive", "--arms", _USER, "--file-sizes", "64K,4M", "--pipes", "1,2", "--pages",
-                  "256", "--seconds", "2", "--rounds", "5"],
+                  "256", "--seconds", "1", "--rounds", "5"],
     "lmr-size": ["--workload", "lmr-size", "--arms", "lite,verbs", "--seconds", "2", "--rounds", "21"],
 }
 

@@ -27,10 +27,14 @@
 #include "transfer.h"
 #include "wait.h"
 
-/* Pages of a batch, and batches in flight: 1 MB in all. */
+/*
+ * Pages of a batch, and batches in flight: as much as a queue pair has slots for, so that a thread
+ * alone waits for a batch, asleep, and never awake for a slot (LITE_ROOM_SPIN_NS).
+ */
 #define LITE_BATCH_PAGES 64
 #define LITE_BATCH_BYTES (LITE_BATCH_PAGES * PAGE_SIZE)
-#define LITE_BATCHES 4
+#define LITE_BATCHES 2
+static_assert(LITE_BATCHES * LITE_BATCH_BYTES <= LITE_SQ_BULK * LITE_WR_BYTES_MAX);
 
 /* Bytes that are posted and waited for together. */
 struct lite_batch {

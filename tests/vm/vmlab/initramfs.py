@@ -26,7 +26,7 @@ GUEST = pathlib.Path(__file__).parent / "guest"
 _TOOLS = ("dash", "env", "timeout", "nohup", "nice", "stdbuf", "find", "xargs", "setsid",
           "ip", "tc", "rdma", "ss", "bridge", "ethtool", "ibv_devices", "ibv_devinfo", "ibv_rc_pingpong",
           "mke2fs", "ib_read_lat", "ib_write_lat", "ib_send_lat", "ib_atomic_lat", "ib_read_bw", "ib_write_bw", "ib_send_bw")
-_TOOLS_IF_PRESENT = ("mkfs.xfs", "bash", "strace", "rping", "taskset", "setpriv", "prlimit")
+_TOOLS_IF_PRESENT = ("mkfs.xfs", "mkfs.btrfs", "bash", "strace", "rping", "taskset", "setpriv", "prlimit")
 
 # What C and C++ test programs are usually linked to; they live on the host and come through 9p.
 _LIBRARIES = ("libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libatomic.so.1", "libfmt.so.9",
@@ -37,7 +37,8 @@ _MODULES_AT_BOOT = ("virtio_pci", "virtio_net", "virtio_console", "9p", "9pnet_v
                     "ib_uverbs", "rdma_ucm")
 _MODULES = ("crc32_pclmul", "hmac", "sha256_generic", "sha512_generic", "algif_hash", "veth", "dummy", "ifb",
             "sch_netem", "sch_ingress", "sch_prio", "sch_tbf", "sch_fq", "cls_u32", "cls_matchall", "cls_flower", "act_gact",
-            "act_mirred", "virtio_blk", "loop", "zram", "psample", "ext4", "xfs", "overlay", "crc32c_generic")
+            "act_mirred", "virtio_blk", "loop", "zram", "psample", "ext4", "xfs", "btrfs", "overlay", "nfsd", "nfsv4",
+            "crc32c_generic")
 
 _PASSWD = "root:x:0:0:root:/root:/bin/sh\n" + "".join(
     f"{name}:x:{uid}:{uid}:{name}:/tmp:/bin/sh\n" for name, uid in

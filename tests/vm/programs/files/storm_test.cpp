@@ -197,7 +197,7 @@ TEST_CASE_METHOD(Files, "storm: a file larger than the memory", "[.pressure]") {
     REQUIRE(name);
     const auto lh = dev.map(name);
     constexpr std::uint64_t kPart = 8 << 20;
-    constexpr std::uint64_t kParts = 34;
+    constexpr std::uint64_t kParts = 128;
     const File file = make_file(directories().back());
     for (std::uint64_t part = 0; part < kParts; ++part)
         file.write(part * kPart, make_pattern(kPart, 1, part * kPart));

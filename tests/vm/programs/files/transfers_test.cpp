@@ -16,14 +16,56 @@ namespace {
 
 constexpr std::uint64_t kLength = 5 << 20;
 
-// Small numbers as often as large ones; 0, and numbers next to whole pages, are frequent.
+// 0, and numbers next to whole pages, are frequent.
+std::uint64_t with_edges(std::mt19937_64& random, double size, std::uint64_t most) {
+    auto n = static_cast<std::uint64_t>(size) - 1;
+    if (n && random() % 3 == 0)
+        n = (n + kPage - 1) / kPage * kPage + random() % 3 - 1;
+    return random() % 16 ? std::min(n, most) : 0;
+}
+
+// Small numbers as often as large ones.
 std::uint64_t any_size(std::mt19937_64& random, std::uint64_t most) {
     const double log =
         std::uniform_real_distribution(0.0, std::log2(static_cast<double>(most) + 1))(random);
-    auto n = static_cast<std::uint64_t>(std::exp2(log)) - 1;
-    if (random() % 3 == 0)
-        n = (n + kPage - 1) / kPage * kPage + random() % 3 - 1;
-    return random() % 16 ? std::min(n, most) : 0;
+    return with_edges(random, std::exp2(log), most);
+}
+
+// Half as many numbers for each factor of 16.
+std::uint64_t mostly_small(std::mt19937_64& random, std::uint64_t most) {
+    const double least = std::pow(static_cast<double>(most) + 1, -0.25);
+    const double root = std::uniform_real_distribution(least, 1.0)(random);
+    return with_edges(random, std::pow(root, -4.0), most);
+}
+
+// Sends a file of random bytes to the LMR, and receives it in another one.
+void there_and_back(const Files& files, const std::string& directory, std::uint64_t lh,
+                    std::uint64_t at, std::uint64_t length, std::mt19937_64& random) {
+    const auto before = any_size(random, 1 << 20);  // in the file
+    const auto seed = random();
+    auto args = file_args(lh, at, -1, before, length);
+    args.pages = random() % 2 ? 0 : static_cast<__u32>(1 + any_size(random, 63));
+    args.sets = static_cast<__u32>(random() % 7);
+    INFO(directory << ", " << length << " bytes at " << at << " from " << before << ", "
+                   << args.sets << " sets of " << args.pages << " pages");
+    {
+        const File from = make_file(directory);
+        from.write(before, make_pattern(length, seed));
+        args.fd = from.fd();
+        const auto moved = move(files.dev, LITE_IOC_SENDFILE, args);
+        REQUIRE(moved.error == ok);
+        REQUIRE(moved.bytes == length);
+        REQUIRE(moved.end == before + length);
+        REQUIRE(!find_mismatch(read_lmr(files.dev, lh, at, length), seed));
+    }
+    const File to = make_file(directory);
+    args.fd = to.fd();
+    const auto moved = move(files.dev, LITE_IOC_RECVFILE, args);
+    REQUIRE(moved.error == ok);
+    REQUIRE(moved.bytes == length);
+    REQUIRE(moved.end == before + length);
+    REQUIRE(to.size() == (length ? before + length : 0));
+    REQUIRE(!find_mismatch(to.read(before, length), seed));
 }
 
 }  // namespace
@@ -34,36 +76,31 @@ TEST_CASE_METHOD(FilesEverywhere, "transfers: random files, sets and places", "[
     const auto count = env().scaled(60, 8);
     for (std::size_t i = 0; i < count; ++i) {
         const auto& where = places[i % places.size()];
+        INFO(where.label << ", seed " << env().seed << ", number " << i);
         const auto lh = dev.alloc(kLength, where.nodes);
         const auto length = any_size(random, kLength);
-        const auto at = any_size(random, kLength - length);
-        const auto before = any_size(random, 1 << 20);  // in the file
-        const auto seed = random();
-        auto args = file_args(lh, at, -1, before, length);
-        args.pages = random() % 2 ? 0 : static_cast<__u32>(1 + any_size(random, 63));
-        args.sets = static_cast<__u32>(random() % 7);
-        INFO(directory << ", " << where.label << ", seed " << env().seed << ", number " << i << ": "
-                       << length << " bytes at " << at << " from " << before << ", " << args.sets
-                       << " sets of " << args.pages << " pages");
-
-        File from = make_file(directory);
-        from.write(before, make_pattern(length, seed));
-        args.fd = from.fd();
-        auto moved = move(dev, LITE_IOC_SENDFILE, args);
-        REQUIRE(moved.error == ok);
-        REQUIRE(moved.bytes == length);
-        REQUIRE(moved.end == before + length);
-        REQUIRE(!find_mismatch(read_lmr(dev, lh, at, length), seed));
-
-        const File to = make_file(directory);
-        args.fd = to.fd();
-        moved = move(dev, LITE_IOC_RECVFILE, args);
-        REQUIRE(moved.error == ok);
-        REQUIRE(moved.bytes == length);
-        REQUIRE(moved.end == before + length);
-        REQUIRE(to.size() == (length ? before + length : 0));
-        REQUIRE(!find_mismatch(to.read(before, length), seed));
+        there_and_back(*this, directory, lh, any_size(random, kLength - length), length, random);
         dev.free(lh);
+    }
+}
+
+// Of all file systems together. One in fifty is longer than 1 MB, one in two hundred than 16 MB.
+TEST_CASE_METHOD(FilesEverywhere, "transfers: ten thousand files of up to 64 MB", "[.many]") {
+    constexpr std::uint64_t most = 64 << 20;
+    constexpr std::size_t per_lmr = 50;
+    std::mt19937_64 random(env().seed);
+    const auto places = env().placements();
+    const auto count = env().scaled(10000 / directories().size() + 1);
+    std::uint64_t lh = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto& where = places[i / per_lmr % places.size()];
+        if (i % per_lmr == 0)
+            lh = dev.alloc(most, where.nodes);
+        INFO(where.label << ", seed " << env().seed << ", number " << i);
+        const auto length = i % (10 * per_lmr) ? mostly_small(random, most) : most;
+        there_and_back(*this, directory, lh, any_size(random, most - length), length, random);
+        if ((i + 1) % per_lmr == 0 || i + 1 == count)
+            dev.free(lh);
     }
 }
 

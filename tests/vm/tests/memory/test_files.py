@@ -1,36 +1,26 @@
 # SPDX-License-Identifier: MIT
 """Files straight into LMRs, and back: contents, refusals, files that change, senders that are killed, receivers that die."""
 
+import filesystems
 from litelab import environment, in_one_machine, on_machines, prepare_all, program_path, run_catch, wait_until
 from vmlab.testing import vmtest
 
 setup = prepare_all
 
-_DISK_MB = 320  # mkfs.xfs makes none below 300
+_DISK_MB = filesystems.DISK_MB
 
 
-def _mount(vm):
-    """Makes file systems: ext4 on a loop device, and where the kernel has them, overlayfs, and xfs on the machine's disk.
-    Returns the environment of files_test."""
-    vm.run("modprobe -q -a loop ext4; mkdir -p /mnt/ext4 /mnt/xfs /mnt/overlay /mnt/small && truncate -s 96M /tmp/ext4 && "
-           "mke2fs -q -t ext4 /tmp/ext4 && mount -o loop /tmp/ext4 /mnt/ext4 && "
-           "mkdir -p /mnt/ext4/lower /mnt/ext4/upper /mnt/ext4/work && mount -t tmpfs -o size=256k small /mnt/small", timeout=60)
-    directories = ["/tmp", "/mnt/ext4"]
-    if vm.run("modprobe -q overlay && mount -t overlay -o lowerdir=/mnt/ext4/lower,upperdir=/mnt/ext4/upper,"
-              "workdir=/mnt/ext4/work overlay /mnt/overlay", check=False).ok:
-        directories.append("/mnt/overlay")
-    if vm.run("command -v mkfs.xfs && modprobe -q xfs && swapoff /dev/vda && mkfs.xfs -q -f /dev/vda && "
-              "mount /dev/vda /mnt/xfs", check=False, timeout=60).ok:
-        directories.append("/mnt/xfs")
-    assert vm.kernel.is_debug or "/mnt/overlay" in directories
-    vm.log(f"file systems: {directories}")
+def _mount(vm, **options):
+    """Makes file systems. Returns the environment of files_test."""
+    directories = ["/tmp", *filesystems.mount(vm, **options)]
+    vm.run("mkdir -p /mnt/small; mount -t tmpfs -o size=256k small /mnt/small")
     return {"LITE_TEST_DIRS": ":".join(directories), "LITE_TEST_SMALL": "/mnt/small"}
 
 
 def _unmount(vm):
     """A file system that is in use cannot be unmounted."""
-    vm.run("for d in xfs overlay ext4 small; do ! mountpoint -q /mnt/$d || umount /mnt/$d || exit 1; done; rm -f /tmp/ext4",
-           timeout=60)
+    vm.run("umount /mnt/small")
+    filesystems.unmount(vm)
 
 
 def _run(lab, lites, spec, timeout):
@@ -59,6 +49,11 @@ def test_storms(lab):
     _run(lab, in_one_machine(lab.n1), "[storm]", 480)
 
 
+@vmtest(nodes=1, cpus=2, mem_mb=1024, swap_mb=_DISK_MB, timeout=2000, slow=True, kernels=("6.1", "6.12"))
+def test_ten_thousand_files(lab):
+    _run(lab, in_one_machine(lab.n1), "[.many]", 1900)
+
+
 @vmtest(nodes=3, mem_mb=512, swap_mb=_DISK_MB, timeout=500, slow=True)
 def test_three_machines(lab):
     _run(lab, on_machines(lab), "[transfers],[storm]", 480)
@@ -79,13 +74,12 @@ def test_the_receiver_dies(lab):
     wait_until("idle", lambda: sender.stats()["ops_inflight"] == 0)
 
 
-@vmtest(nodes=2, mem_mb=256, swap_mb=_DISK_MB, timeout=600, slow=True, fresh=True, kernels=("6.1", "6.12"))
+@vmtest(nodes=2, mem_mb=256, swap_mb=1400, timeout=1200, slow=True, fresh=True, kernels=("6.1", "6.12"))
 def test_a_file_larger_than_the_memory(lab):
     lites = on_machines(lab)
     sender, receiver = lites
-    env = _mount(sender.vm)
-    assert env["LITE_TEST_DIRS"].endswith("xfs"), "no mkfs.xfs on the host: scripts/deps vm"
+    env = _mount(sender.vm, kinds=("xfs",))
     sender.lite("alloc", "target", "8M", "--node", receiver.id)
-    run_catch(lab, lites, "files_test", "[.pressure]", timeout=560, case_timeout=560, env={**env, "LITE_TEST_LMR": "target"})
+    run_catch(lab, lites, "files_test", "[.pressure]", timeout=1100, case_timeout=1100, env={**env, "LITE_TEST_LMR": "target"})
     _unmount(sender.vm)
     sender.lite("free", "target")

@@ -123,6 +123,31 @@ def test_a_window_of_64(lab):
         lite.check_idle(60)
 
 
+@vmtest(nodes=1, kernels=("6.1",), fresh=True, timeout=300, mem_mb=1024, icount=True)
+def test_files_beside_copies(lab):
+    """Instructions (see above) of a file from the page cache to the other node, beside read(2) into registered memory and a
+    native write (static), the same with lite_write() (read-write), and mapping and registering (register); and of a native
+    write alone. A guard against becoming slower: the device's part is in all of them."""
+    first, second = in_one_machine(lab.n1, 2)
+    server = lab.n1.run(f"lite-perf serve --background --bind {second.address} --arms verbs,tcp").out
+    try:
+        out = lab.n1.run(f"lite-perf run --index {first.index} --server {second.address} --node {second.id} --workload "
+                         "file,write-throughput --arms lite,verbs --file-sizes 4K,1M,4M --pipes 1,2 --pages 256 --directory /tmp "
+                         "--sizes 1M --window 1 --rounds 3 --count 12 --json - --quiet", timeout=250).out
+    finally:
+        lab.n1.run(["kill", server.split()[-1]])
+    for result in json.loads(out)["results"]:
+        # A second has a billion instructions.
+        costs = {outcome["label"]: result["size"] / outcome["median"] * 1000 for outcome in result["outcomes"]}
+        print(f"      {result['workload']} {result['size']}: " + ", ".join(f"{label} {cost:.0f}" for label, cost in costs.items()))
+        if result["workload"] == "file":
+            best = min(cost for label, cost in costs.items() if label.startswith("lite "))
+            for way, bound in (("static", 0.98), ("read-write", 0.96), ("register", 0.97)):
+                assert best <= bound * costs[f"{way} 1x256"], (result["size"], way, costs)
+    for lite in (first, second):
+        lite.check_idle(60)
+
+
 @vmtest(nodes=1, kernels=("6.1",), fresh=True, timeout=200, mem_mb=768, icount=True)
 def test_a_new_process(lab):
     """Instructions (see above) until a new process has its first remote bytes, beside a process that connects with verbs
