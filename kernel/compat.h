@@ -10,6 +10,8 @@
 #include <linux/fs.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
+#include <linux/shrinker.h>
+#include <linux/slab.h>
 #include <linux/version.h>
 #include <net/genetlink.h>
 
@@ -109,6 +111,72 @@ static inline ssize_t lite_iter_write(struct file *file, struct iov_iter *iter, 
 	return ret;
 #endif
 }
+
+/*
+ * A shrinker of one node; its callbacks get @data from lite_shrinker_data(). Since 6.7 it is
+ * allocated by the kernel, with a place for that. May sleep. Return: for lite_shrinker_free(), or
+ * NULL.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+static inline void *lite_shrinker_data(struct shrinker *s)
+{
+	return s->private_data;
+}
+
+static inline struct shrinker *
+lite_shrinker_new(unsigned long (*count)(struct shrinker *, struct shrink_control *),
+		  unsigned long (*scan)(struct shrinker *, struct shrink_control *), void *data)
+{
+	struct shrinker *s = shrinker_alloc(0, "lite");
+
+	if (!s)
+		return NULL;
+	s->count_objects = count;
+	s->scan_objects = scan;
+	s->private_data = data;
+	shrinker_register(s);
+	return s;
+}
+
+static inline void lite_shrinker_free(struct shrinker *s)
+{
+	shrinker_free(s);
+}
+#else
+struct lite_shrinker {
+	struct shrinker s;
+	void *data;
+};
+
+static inline void *lite_shrinker_data(struct shrinker *s)
+{
+	return container_of(s, struct lite_shrinker, s)->data;
+}
+
+static inline struct shrinker *
+lite_shrinker_new(unsigned long (*count)(struct shrinker *, struct shrink_control *),
+		  unsigned long (*scan)(struct shrinker *, struct shrink_control *), void *data)
+{
+	struct lite_shrinker *own = kzalloc(sizeof(*own), GFP_KERNEL);
+
+	if (!own)
+		return NULL;
+	own->data = data;
+	own->s.count_objects = count;
+	own->s.scan_objects = scan;
+	own->s.seeks = DEFAULT_SEEKS;
+	if (!register_shrinker(&own->s, "lite"))
+		return &own->s;
+	kfree(own);
+	return NULL;
+}
+
+static inline void lite_shrinker_free(struct shrinker *s)
+{
+	unregister_shrinker(s);
+	kfree(container_of(s, struct lite_shrinker, s));
+}
+#endif
 
 /* CRC-32C without the module libcrc32c: under this name since 6.14. */
 static inline u32 lite_crc32c(u32 crc, const void *data, size_t n)

@@ -66,4 +66,6 @@ STAT(ENDS_REPLACED, "ends_replaced")
 STAT(ENDS_LEAVE, "ends_leave")
 STAT(FLUSHES, "flushes")
 STAT(FENCES_FAILED, "fences_failed")
+STAT(ARENAS, "arenas") /* gauge */
+STAT(KEPT_PAGES, "arena_kept_pages") /* gauge */
 STAT(QUARANTINED, "quarantined_pages") /* gauge that never goes down */

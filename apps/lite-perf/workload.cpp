@@ -10,8 +10,8 @@ namespace perf {
 std::span<const Workload* const> workloads() {
     static const std::vector<const Workload*> all = [] {
         std::vector<const Workload*> list = operation_workloads();
-        for (const auto& more :
-             {crowd_workloads(), memory_workloads(), qos_workloads(), file_workloads()})
+        for (const auto& more : {crowd_workloads(), memory_workloads(), arena_workloads(),
+                                 qos_workloads(), file_workloads()})
             list.insert(list.end(), more.begin(), more.end());
         return list;
     }();

@@ -136,6 +136,7 @@ std::string label_of(std::string_view arm, unsigned width);
 std::vector<const Workload*> operation_workloads();
 std::vector<const Workload*> crowd_workloads();
 std::vector<const Workload*> memory_workloads();
+std::vector<const Workload*> arena_workloads();
 std::vector<const Workload*> qos_workloads();
 std::vector<const Workload*> file_workloads();
 

@@ -513,7 +513,8 @@ struct lite_ioc_mmap {
  * EFAULT from kernels 6.5 and later), nor a driver's, such as a mapping of
  * LITE_IOC_MMAP (EOPNOTSUPP). Its pages are pinned and count against the user's
  * RLIMIT_MEMLOCK, not against the node's memory for LMRs. They stay in the LMR
- * when the process unmaps or replaces them.
+ * when the process unmaps or replaces them. A range in one arena
+ * (LITE_IOC_ARENA) is only looked up: nothing is pinned or counted again.
  *
  * It is freed like any other LMR, and at the latest when this open file is
  * closed, with or without a name. LITE_IOC_MMAP, RESIZE and MOVE of it fail
@@ -547,6 +548,7 @@ struct lite_ioc_register {
 #define LITE_IOC_MMAP _IO(LITE_IOC_TYPE, 0x0e)
 #define LITE_IOC_REGISTER _IO(LITE_IOC_TYPE, 0x0f)
 
+#include "lite_arena.h"
 #include "lite_file.h"
 #include "lite_priority.h"
 #include "lite_sync.h"

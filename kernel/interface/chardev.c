@@ -112,12 +112,18 @@ static int lite_flush(struct file *file, fl_owner_t id)
 	struct lite_file *lf = file->private_data;
 	/* Pairs with the cmpxchg() in lite_file_rpc(). */
 	struct lite_rpc_file *rpc = smp_load_acquire(&lf->rpc);
+	/* The same in lite_ctx_kept(). */
+	bool kept = smp_load_acquire(&lf->ctx->kept);
 
-	if (!(current->flags & PF_EXITING || current->in_execve) || !rpc)
+	if (!(current->flags & PF_EXITING || current->in_execve) || !(rpc || kept))
 		return 0;
 	/* A node that is stopping resets all of them itself. */
 	if (lite_node_enter(lf->node)) {
-		lite_rpc_file_flush(rpc, id);
+		if (rpc)
+			lite_rpc_file_flush(rpc, id);
+		/* Its memory is gone already; that of a process which shares the file is not. */
+		if (kept)
+			lite_kept_flush(lf->ctx->kept);
 		lite_node_exit(lf->node);
 	}
 	return 0;

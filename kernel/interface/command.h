@@ -63,6 +63,8 @@ const struct lite_cred *lite_cmd_user(struct lite_command *cmd);
 int lite_cmd_target(struct lite_command *cmd, u64 lh, const char *name);
 int lite_ioc_mmap(struct lite_command *cmd, void *arg);
 void lite_ioc_unwind_mmap(void *arg);
+int lite_ioc_arena(struct lite_command *cmd, void *arg);
+void lite_ioc_unwind_arena(void *arg);
 int lite_ioc_vector(struct lite_command *cmd, void *arg);
 int lite_ioc_sendfile(struct lite_command *cmd, void *arg);
 int lite_ioc_recvfile(struct lite_command *cmd, void *arg);

@@ -89,7 +89,7 @@ static int lite_ioc_priority(struct lite_command *cmd, void *arg)
 	return lite_ctx_set_prio(cmd->ctx, p->priority, false);
 }
 
-/* Vectors (ioc_vector.c), priorities and files (ioc_file.c) have numbers among those of calls. */
+/* Vectors (ioc_vector.c), priorities, files and arenas have numbers among those of calls. */
 const struct lite_ioc lite_iocs_rpc[LITE_IOC_GROUP] = {
 	LITE_IOC_ENTRY(LITE_IOC_RPC_REGISTER, lite_ioc_rpc_register, name, .flags = LITE_IOC_FLAGS,
 		       .fn = lite_ioc_rpc_register, .out = true,
@@ -118,4 +118,6 @@ const struct lite_ioc lite_iocs_rpc[LITE_IOC_GROUP] = {
 	LITE_IOC_ENTRY(LITE_IOC_RECVFILE, lite_ioc_file, moved, .flags = LITE_FILE_POSITION,
 		       .zero = offsetof(struct lite_ioc_file, reserved), .fn = lite_ioc_recvfile,
 		       .out = true, .always = true, .looks = true),
+	LITE_IOC_ENTRY(LITE_IOC_ARENA, lite_ioc_arena, addr, .flags = LITE_ARENA_EAGER,
+		       .fn = lite_ioc_arena, .out = true, .unwind = lite_ioc_unwind_arena),
 };

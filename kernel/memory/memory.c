@@ -102,6 +102,8 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->file_wq = alloc_workqueue("lite-file", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!mem->file_wq)
 		goto err_revoke_wq;
+	if (lite_arenas_init(mem))
+		goto err_file_wq;
 	lite_store_handlers(mem);
 	lite_copy_handlers(mem);
 	lite_name_claim_handlers(mem);
@@ -115,6 +117,8 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_pack_handlers(mem);
 	return 0;
 
+err_file_wq:
+	destroy_workqueue(mem->file_wq);
 err_revoke_wq:
 	destroy_workqueue(mem->revoke_wq);
 err_wq:
@@ -203,6 +207,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_home_free_all(mem);
 	flush_workqueue(mem->wq);
 	lite_memory_forget(mem);
+	lite_arenas_exit(mem);
 	lite_names_clear(mem, &mem->local);
 	lite_names_exit(&mem->local);
 	lite_names_exit(&mem->directory);

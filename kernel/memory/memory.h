@@ -29,8 +29,9 @@
  *
  * Locking, outermost first: mmap_lock (page faults of mapped LMRs), lite_ctx.lock, lite_lmr.lock,
  * map_lock, names locks, lite_limit.lock. Calls are made with none of them held except
- * lite_ctx.lock and, rarely, mmap_lock. lite_mapping.zap nests inside lite_ctx.lock, and
- * i_mmap_rwsem inside that. views_lock, runs_lock and work_lock are innermost.
+ * lite_ctx.lock and, rarely, mmap_lock. lite_arena.lock nests inside mmap_lock. lite_mapping.zap
+ * nests inside lite_ctx.lock, and i_mmap_rwsem inside that. views_lock, runs_lock, arenas.lock and
+ * work_lock are innermost.
  */
 #ifndef _LITE_MEMORY_H
 #define _LITE_MEMORY_H
@@ -46,6 +47,7 @@
 #include "core/spread.h"
 #include "line.h"
 #include "memory/store/limit.h"
+#include "memory/arena/arena.h"
 #include "memory/names/names.h"
 #include "memory/mapper/mapping.h"
 #include "memory/batch/issue.h"
@@ -103,6 +105,7 @@ struct lite_memory {
 	spinlock_t split_lock;     /* serialises splitting of pieces */
 	rwlock_t runs_lock;        /* protects @runs and their lists */
 	struct rb_root_cached runs; /* of process memory; may overlap */
+	struct lite_arenas arenas;
 	struct xarray lmrs;
 	struct lite_lmr_served lmr_calls[LITE_CALL_LMR_AWAIT - LITE_CALL_LMR_CREATE + 1];
 	struct lite_names local;   /* names of LMRs homed here */

@@ -23,7 +23,7 @@ from vmlab.kernel import PATIENCE
 # Where meson has built the user side: in the project, or anywhere on this host.
 USER_BUILD = ROOT / os.environ.get("LITE_USER_BUILD", "build/user")
 _TOOLS = ("lite", "litectl", "lite-perf")
-_PROGRAMS = ("abi_test", "absent", "anonymous", "bandwidth", "bulk_test", "calls_chaos", "change_test", "costs", "crowd", "data_test",
+_PROGRAMS = ("abi_test", "absent", "anonymous", "arena_holder", "arena_test", "bandwidth", "bulk_test", "calls_chaos", "change_test", "costs", "crowd", "data_test",
              "failnth", "files_test", "greedy", "growth", "histories", "hog", "instructions", "keyscan", "killstorm", "life_test", "locks", "mapped",
              "memop_test", "memops", "mmap_test", "multicall_test", "namerace", "netlink_test", "ordering_test", "pools_test",
              "queues", "revoke", "rings", "rpc_test", "slots", "starved", "stress", "transfers", "uring_test", "vectors")
@@ -34,8 +34,8 @@ SECRET_PATH, SECRET = "/etc/lite/secret", "the secret of all tests\n"
 # `litectl stats` must show 0 for all of these on an unused node. Gauges of peers, connections and files are not among them:
 # these exist for other reasons.
 GAUGES = ("handles", "mappings", "lmrs", "lmr_bytes", "counted_bytes", "allocs", "names", "ops_inflight", "slots_busy",
-          "pinned_pages", "calls_inflight", "mmaps", "locks", "lock_claims", "functions", "rpcs_inflight", "rpc_requests",
-          "rpc_bulk_bytes")
+          "pinned_pages", "arenas", "arena_kept_pages", "calls_inflight", "mmaps", "locks", "lock_claims", "functions",
+          "rpcs_inflight", "rpc_requests", "rpc_bulk_bytes")
 
 # Short times, so that tests of failures are quick; a slow kernel gets longer ones (see times()). Not shorter, because hosts
 # are busy: a machine that gets no processor for some seconds is not dead.

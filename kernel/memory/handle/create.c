@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Opening LMRs by name, and making them: of new memory (LITE_IOC_ALLOC), or of memory that a
- * process has (LITE_IOC_REGISTER, pinned.c).
+ * process has (LITE_IOC_REGISTER: pinned, or a part of an arena).
  *
  * Registered memory becomes the only part of an LMR at home here. The LMR is like any other (its
  * pages are released only after all mappings have let go), but never resized or moved, as that
@@ -234,20 +234,61 @@ static int lite_register_check(const struct lite_ioc_register *r)
 	return r->length > LITE_LMR_SIZE_MAX ? -EFBIG : 0;
 }
 
-/* Pin the memory; -ENODEV: the node stopped meanwhile. */
-static struct lite_pinned *lite_register_pin(struct lite_memory *mem,
-					     const struct lite_ioc_register *r,
-					     struct lite_gate *gate)
+/* Memory of a process: part of an arena, or pinned. */
+struct lite_register_from {
+	struct lite_arena_range range;
+	struct lite_pinned *pin; /* NULL: @range */
+};
+
+static void lite_register_drop(struct lite_register_from *from)
+{
+	if (from->pin)
+		lite_pinned_release(from->pin);
+	lite_arena_range_put(&from->range);
+}
+
+/* Find or pin the memory. Return: 0; -ENODEV: the node stopped meanwhile; another errno. */
+static int lite_register_take(struct lite_memory *mem, const struct lite_ioc_register *r,
+			      struct lite_gate *gate, struct lite_register_from *from)
 {
 	struct lite_pinned *pin;
+	int err;
 
 	lite_gate_leave(gate);
-	pin = lite_pinned_new(mem, r->addr, r->length);
+	from->pin = NULL;
+	err = lite_arena_find(mem, r->addr, r->length, &from->range);
+	if (!err && !from->range.file) {
+		pin = lite_pinned_new(mem, r->addr, r->length);
+		err = PTR_ERR_OR_ZERO(pin);
+		if (!err)
+			from->pin = pin;
+	}
 	if (lite_gate_enter(gate))
-		return pin;
-	if (!IS_ERR(pin))
-		lite_pinned_release(pin);
-	return ERR_PTR(-ENODEV);
+		return err;
+	if (!err)
+		lite_register_drop(from);
+	return -ENODEV;
+}
+
+/* Make it an allocation, which @ctx lists. Consumes @from. */
+static struct lite_alloc *lite_register_adopt(struct lite_ctx *ctx, struct lite_register_from *from,
+					      u32 uid)
+{
+	struct lite_memory *mem = ctx->mem;
+	struct lite_alloc *alloc;
+
+	if (from->pin)
+		alloc = lite_pinned_adopt(mem, from->pin, uid);
+	else
+		alloc = lite_arena_adopt(mem, &from->range, uid);
+	lite_arena_range_put(&from->range);
+	if (IS_ERR(alloc))
+		return alloc;
+	/* The caller's reference keeps it until it is listed. */
+	write_lock(&mem->runs_lock);
+	list_add(&alloc->list, &ctx->registered);
+	write_unlock(&mem->runs_lock);
+	return alloc;
 }
 
 static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lite_cred *cred,
@@ -257,25 +298,21 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lit
 	struct lite_memory *mem = ctx->mem;
 	struct lite_alloc *alloc, *taken;
 	struct lite_wire_create *req;
-	struct lite_pinned *pin;
+	struct lite_register_from from;
 	unsigned long life;
 	int err;
 
-	pin = lite_register_pin(mem, r, gate);
-	if (IS_ERR(pin))
-		return ERR_CAST(pin);
+	err = lite_register_take(mem, r, gate, &from);
+	if (err)
+		return ERR_PTR(err);
 	/* Pinning may have taken long. */
 	life = lite_cluster_life(mem->cl);
 	err = lite_cluster_ready(mem->cl);
 	if (err) {
-		lite_pinned_release(pin);
+		lite_register_drop(&from);
 		return ERR_PTR(err);
 	}
-	/* Before the LMR can be freed, which takes it off the list. */
-	write_lock(&mem->runs_lock);
-	list_add(&pin->list, &ctx->pinned);
-	write_unlock(&mem->runs_lock);
-	alloc = lite_pinned_adopt(mem, pin, cred->uid);
+	alloc = lite_register_adopt(ctx, &from, cred->uid);
 	if (IS_ERR(alloc))
 		return ERR_CAST(alloc);
 	req = lite_create_new(alloc->home, cred, r->name, r->length, r->mode);
@@ -336,19 +373,19 @@ int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
  */
 void lite_ctx_unregister(struct lite_ctx *ctx)
 {
-	struct lite_pinned *pin;
+	struct lite_alloc *alloc;
 	struct lite_lmr *lmr;
 	u64 id;
 
 	for (;;) {
 		write_lock(&ctx->mem->runs_lock);
-		pin = list_first_entry_or_null(&ctx->pinned, struct lite_pinned, list);
-		if (pin) {
-			list_del_init(&pin->list);
-			id = pin->lmr;
+		alloc = list_first_entry_or_null(&ctx->registered, struct lite_alloc, list);
+		if (alloc) {
+			list_del_init(&alloc->list);
+			id = alloc->lmr;
 		}
 		write_unlock(&ctx->mem->runs_lock);
-		if (!pin)
+		if (!alloc)
 			return;
 		lmr = lite_lmr_get(ctx->mem, id);
 		if (lmr) {

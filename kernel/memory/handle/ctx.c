@@ -40,7 +40,7 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
 	kref_get(&ctx->ref); /* for the list */
 	mutex_init(&ctx->lock);
 	ida_init(&ctx->numbers);
-	INIT_LIST_HEAD(&ctx->pinned);
+	INIT_LIST_HEAD(&ctx->registered);
 	ctx->locks = RB_ROOT;
 	spin_lock(&mem->ctxs_lock);
 	list_add(&ctx->list, &mem->ctxs);
@@ -158,7 +158,29 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 	if (!first)
 		return;
 	lite_ctx_unregister(ctx);
+	/* No arena can be made any more. */
+	if (ctx->kept)
+		lite_kept_shut(ctx->kept);
+	ctx->kept = NULL;
 	lite_ctx_put(ctx);
+}
+
+/* The blocks kept for its arenas, or NULL: no memory. The context is not shut. May sleep. */
+struct lite_kept *lite_ctx_kept(struct lite_ctx *ctx)
+{
+	/* Pairs with the cmpxchg() below. */
+	struct lite_kept *kept = smp_load_acquire(&ctx->kept), *old;
+
+	if (kept)
+		return kept;
+	kept = lite_kept_new(ctx->mem);
+	if (!kept)
+		return NULL;
+	old = cmpxchg(&ctx->kept, NULL, kept);
+	if (!old)
+		return kept;
+	lite_kept_put(kept);
+	return old;
 }
 
 /* Has the table an entry for @index? Then all later ones have, too. */

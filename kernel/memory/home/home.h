@@ -121,7 +121,7 @@ int lite_lmr_grow_grants(struct lite_lmr *lmr);
 u32 lite_lmr_rights(struct lite_lmr *lmr, struct lite_conn *conn,
 		    const struct lite_wire_cred *cred);
 struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *conn,
-				  const struct lite_wire_create *c, const struct lite_alloc *alloc,
+				  const struct lite_wire_create *c, struct lite_alloc *alloc,
 				  unsigned long life, u32 *rights);
 void lite_lmr_handle(struct lite_memory *mem, enum lite_call call, lite_lmr_handler fn);
 void lite_home_handlers(struct lite_memory *mem);

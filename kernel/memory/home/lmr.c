@@ -271,7 +271,7 @@ err_parts:
  * Return: the LMR with a reference; ERR_PTR as for LITE_IOC_ALLOC or LITE_IOC_REGISTER.
  */
 struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *conn,
-				  const struct lite_wire_create *c, const struct lite_alloc *alloc,
+				  const struct lite_wire_create *c, struct lite_alloc *alloc,
 				  unsigned long life, u32 *rights)
 {
 	struct lite_lmr *lmr = lite_lmr_new(mem, c, conn);
@@ -280,7 +280,7 @@ struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *con
 	if (IS_ERR(lmr))
 		return lmr;
 	if (alloc) {
-		alloc->pinned->lmr = lmr->id;
+		alloc->lmr = lmr->id;
 		lmr->registered = true;
 	}
 	err = lite_lmr_make(lmr, conn, c, alloc, rights);

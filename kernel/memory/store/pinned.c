@@ -202,7 +202,6 @@ struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr,
 
 	if (!pin)
 		return ERR_PTR(-ENOMEM);
-	INIT_LIST_HEAD(&pin->list);
 	pin->mem = mem;
 	pin->user = current_user();
 	pin->mm = current->mm;
@@ -233,9 +232,6 @@ void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin, u32 sinc
 	u32 n_pages = pin->n_pages;
 	u32 i;
 
-	write_lock(&mem->runs_lock);
-	list_del_init(&pin->list);
-	write_unlock(&mem->runs_lock);
 	for (i = 0; i < pin->n_mapped; i++) {
 		struct lite_pinned_run *run = &pin->runs[i];
 

@@ -151,6 +151,14 @@ int lite_store_extents(struct lite_alloc *alloc, u32 n, size_t cost)
 	return alloc->extents ? 0 : -ENOMEM;
 }
 
+/* It is the LMR of a context no more. */
+static void lite_store_disown(struct lite_alloc *alloc)
+{
+	write_lock(&alloc->mem->runs_lock);
+	list_del_init(&alloc->list);
+	write_unlock(&alloc->mem->runs_lock);
+}
+
 static void lite_store_release(struct kref *ref)
 {
 	struct lite_alloc *alloc = container_of(ref, struct lite_alloc, ref);
@@ -169,10 +177,15 @@ static void lite_store_release(struct kref *ref)
 			lost += size;
 		cond_resched();
 	}
-	if (alloc->pinned)
-		lite_pinned_free(mem, alloc->pinned, alloc->since);
+	if (alloc->pinned || alloc->blocks)
+		lite_store_disown(alloc);
 	else
 		lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES, -(s64)alloc->bytes);
+	if (alloc->pinned)
+		lite_pinned_free(mem, alloc->pinned, alloc->since);
+	for (i = 0; i < alloc->n_blocks; i++)
+		lite_store_free(mem, alloc->blocks[i]);
+	kvfree(alloc->blocks);
 	lite_stat_dec(mem->stats, LITE_STAT_ALLOCS);
 	kvfree(alloc->pieces);
 	kvfree(alloc->extents);
@@ -255,6 +268,7 @@ struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home, u64 home_in
 	if (IS_ERR(alloc))
 		return alloc;
 	kref_init(&alloc->ref);
+	INIT_LIST_HEAD(&alloc->list);
 	alloc->mem = mem;
 	alloc->id = atomic64_inc_return(&mem->ids);
 	alloc->home = home;
@@ -267,14 +281,12 @@ struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home, u64 home_in
 }
 
 /*
- * Allocate memory for a part of an LMR of @length bytes, not 0. @session: of the request; 0: this
- * node is the home. May sleep; killable. Return: the memory, in the table, with a reference for
- * lite_store_free(), as the table's may go at any time; ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
+ * Allocate memory of @bytes, whole pages, not 0, without a place in the table. May sleep; killable.
+ * Return: the memory, for lite_store_free(); ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
  */
-struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_incarnation,
-				    u64 session, u64 length, u32 uid)
+struct lite_alloc *lite_store_make(struct lite_memory *mem, u32 home, u64 home_incarnation,
+				   u64 bytes, u32 uid)
 {
-	u64 bytes = round_up(length, PAGE_SIZE);
 	struct lite_alloc *alloc;
 	int err = 0;
 	u32 i;
@@ -282,7 +294,6 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_
 	alloc = lite_store_new(mem, home, home_incarnation, bytes, bytes, uid);
 	if (IS_ERR(alloc))
 		return alloc;
-	alloc->session = session;
 	alloc->since = lite_dma_since(mem->fab);
 	lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES, bytes);
 	/* Refuse early what would only push other users out of memory. */
@@ -294,7 +305,29 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_
 	for (i = 0; i < alloc->n_pieces && !err; i++)
 		lite_extent_append(alloc->extents, &alloc->n_extents, alloc->pieces[i].dma,
 				   PAGE_SIZE << alloc->pieces[i].order, 0);
-	err = err ?: lite_store_enter(mem, alloc);
+	if (err) {
+		lite_store_free(mem, alloc);
+		return ERR_PTR(err);
+	}
+	return alloc;
+}
+
+/*
+ * Allocate memory for a part of an LMR of @length bytes, not 0. @session: of the request; 0: this
+ * node is the home. May sleep; killable. Return: the memory, in the table, with a reference for
+ * lite_store_free(), as the table's may go at any time; ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
+ */
+struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_incarnation,
+				    u64 session, u64 length, u32 uid)
+{
+	struct lite_alloc *alloc;
+	int err;
+
+	alloc = lite_store_make(mem, home, home_incarnation, round_up(length, PAGE_SIZE), uid);
+	if (IS_ERR(alloc))
+		return alloc;
+	alloc->session = session;
+	err = lite_store_enter(mem, alloc);
 	if (err) {
 		lite_store_free(mem, alloc);
 		return ERR_PTR(err);

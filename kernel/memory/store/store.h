@@ -35,8 +35,6 @@ struct lite_pinned_run {
 /* Memory of a process that is an LMR. */
 struct lite_pinned {
 	struct lite_memory *mem;
-	struct list_head list;        /* ctx->pinned, until shut; under mem->runs_lock */
-	u64 lmr;                      /* its id */
 	struct user_struct *user;     /* charged for RLIMIT_MEMLOCK */
 	struct mm_struct *mm;         /* its VmPin counts the pages */
 	unsigned long n_pages;        /* pinned and accounted */
@@ -57,12 +55,20 @@ struct lite_alloc {
 	u32 uid;                     /* charged user */
 	u64 bytes;                   /* whole pages */
 	u32 since;                   /* lite_dma_since() before it was mapped */
-	u64 charged;                 /* bytes: the pages, unless @pinned, and metadata */
+	u64 charged;                 /* bytes: the pages, if of @pieces, and metadata */
 	u32 n_pieces;
 	struct lite_piece *pieces;
 	u32 n_extents;
 	struct lite_extent *extents; /* pieces or runs, merged, as published; share is 0 */
 	struct lite_pinned *pinned;  /* instead of @pieces: process memory of this home; or NULL */
+	struct lite_alloc **blocks;  /* the same: parts of these, with a reference each; or NULL */
+	u32 n_blocks;
+	/*
+	 * Of process memory: ctx->registered, until shut; under mem->runs_lock. Of a block of an
+	 * arena: its lite_kept.
+	 */
+	struct list_head list;
+	u64 lmr;                     /* of process memory: the LMR's id */
 };
 
 /* A request for memory to a home at another node; in mem->payers. */
@@ -77,6 +83,8 @@ struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home, u64 home_in
 				  u64 bytes, u64 charged, u32 uid);
 void *lite_table_grow(void *table, size_t size, u32 n, u32 *room, u32 first);
 int lite_store_extents(struct lite_alloc *alloc, u32 n, size_t cost);
+struct lite_alloc *lite_store_make(struct lite_memory *mem, u32 home, u64 home_incarnation,
+				   u64 bytes, u32 uid);
 struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_incarnation,
 				    u64 session, u64 length, u32 uid);
 int lite_store_enter(struct lite_memory *mem, struct lite_alloc *alloc);

@@ -262,6 +262,15 @@ CHECK(LITE_IOC_SENDFILE == 0xE71C, "number of LITE_IOC_SENDFILE");
 CHECK(LITE_IOC_RECVFILE == 0xE71D, "number of LITE_IOC_RECVFILE");
 CHECK(LITE_FILE_POSITION == 1, "flag of SENDFILE and RECVFILE");
 
+SIZE(struct lite_ioc_arena, 24);
+AT(struct lite_ioc_arena, size, 0);
+AT(struct lite_ioc_arena, flags, 4);
+AT(struct lite_ioc_arena, length, 8);
+AT(struct lite_ioc_arena, addr, 16);
+CHECK(LITE_IOC_ARENA == 0xE71E, "number of LITE_IOC_ARENA");
+CHECK(LITE_ARENA_EAGER == 1, "flag of ARENA");
+CHECK(LITE_ARENA_BLOCK == 2097152 && LITE_ARENA_KEPT_MAX == 32, "constants of ARENA");
+
 SIZE(struct lite_ioc_priority, 16);
 AT(struct lite_ioc_priority, size, 0);
 AT(struct lite_ioc_priority, flags, 4);

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -77,6 +78,13 @@ lite_ioc_barrier barrier_args(std::uint64_t lh, std::uint64_t offset) {
     args.offset = offset;
     args.n = 1;
     args.timeout_ms = LITE_FOREVER;
+    return args;
+}
+
+lite_ioc_arena arena_args() {
+    lite_ioc_arena args{};
+    args.size = sizeof(args);
+    args.length = LITE_ARENA_BLOCK;
     return args;
 }
 
@@ -199,6 +207,7 @@ struct AbiCalls : Abi {
         {"VECTOR", LITE_IOC_VECTOR, bytes_of(vector_args(op))},
         {"PRIORITY", LITE_IOC_PRIORITY, bytes_of(priority_args(LITE_PRIORITY_DEFAULT)), true,
          offsetof(lite_ioc_priority, reserved)},
+        {"ARENA", LITE_IOC_ARENA, bytes_of(arena_args())},
         {"SENDFILE", LITE_IOC_SENDFILE, bytes_of(file_args(lmr.lh(), file)), true,
          offsetof(lite_ioc_file, reserved)},
         {"RECVFILE", LITE_IOC_RECVFILE, bytes_of(file_args(lmr.lh(), file)), true,
@@ -243,7 +252,14 @@ struct AbiCalls : Abi {
     }
 
     Errno issue(const Call& call, std::span<std::byte> bytes) {
-        return dev.call(call.request, bytes.data());
+        const Errno e = dev.call(call.request, bytes.data());
+        // Nothing else ends it, and its memory counts.
+        if (call.request == LITE_IOC_ARENA && e == ok) {
+            lite_ioc_arena made{};
+            std::memcpy(&made, bytes.data(), std::min(bytes.size(), sizeof(made)));
+            ::munmap(reinterpret_cast<void*>(static_cast<std::uintptr_t>(made.addr)), made.length);
+        }
+        return e;
     }
 
     std::uint32_t enroll() {
@@ -279,6 +295,8 @@ std::uint32_t known_flags(const Call& call) {
             return LITE_ALLOC_NO_HANDLE;
         case LITE_IOC_MMAP:
             return LITE_MMAP_POPULATE;
+        case LITE_IOC_ARENA:
+            return LITE_ARENA_EAGER;
         case LITE_IOC_SENDFILE:
         case LITE_IOC_RECVFILE:
             return LITE_FILE_POSITION;

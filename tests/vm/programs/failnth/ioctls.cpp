@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace lite_test {
 namespace {
@@ -30,7 +31,7 @@ class Ioctls {
     std::vector<Attempt> attempts() {
         std::vector<Attempt> all{
             alloc(""), alloc(name_), alloc_no_handle(), register_memory(""), register_memory(name_),
-            map(), unmap(), transfer("small write", LITE_OP_WRITE, 100),
+            arena(), map(), unmap(), transfer("small write", LITE_OP_WRITE, 100),
             transfer("small read", LITE_OP_READ, 100),
             transfer("large write", LITE_OP_WRITE, kLength),
             transfer("large read", LITE_OP_READ, kLength),
@@ -458,10 +459,42 @@ class Ioctls {
             });
     }
 
+    // Makes an arena, and an LMR of a part of it; both are gone afterwards.
+    Attempt arena() {
+        return label(
+            "arena",
+            [this] {
+                lite_ioc_arena made{};
+                made.size = sizeof(made);
+                made.flags = LITE_ARENA_EAGER;
+                made.length = 2 * LITE_ARENA_BLOCK;
+                Errno e = dev_.call(LITE_IOC_ARENA, &made);
+                if (e != ok)
+                    return e;
+                register_ = {};
+                register_.size = sizeof(register_);
+                register_.addr = made.addr + LITE_ARENA_BLOCK / 2;
+                register_.length = LITE_ARENA_BLOCK;
+                register_.mode = 0600;
+                e = dev_.call(LITE_IOC_REGISTER, &register_);
+                if (e == ok)
+                    made_ = register_.lh;
+                ::munmap(reinterpret_cast<void*>(static_cast<std::uintptr_t>(made.addr)),
+                         made.length);
+                return e;
+            },
+            [this](Errno) {
+                if (made_)
+                    dev_.free(std::exchange(made_, 0));
+                check_nothing_left();
+            });
+    }
+
     static constexpr std::uint32_t kUser = 4711;
 
     const Placement& where_;
     Device dev_{env().indexes.front()};
+    std::uint64_t made_ = 0;  // LMR of a part of an arena
     NamedLmr lmr_;
     NamedLmr changing_{dev_, kLength, std::span(where_.nodes).first(1)};
     std::string renamed_ = unique_name("renamed");

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * LITE_IOC_ARENA: arenas (memory/arena/arena.c) in the address space of a process.
+ *
+ * As a mapped LMR (mmap.c), an arena is an open file without a descriptor; it ends with its last
+ * VMA. The file has the node's object, as it may outlive the node and the open file that made it.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mman.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "command.h"
+#include "compat.h"
+
+struct lite_arena_file {
+	struct lite_node *node;    /* with a reference to the object */
+	struct lite_arena *arena;
+};
+
+static int lite_arena_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct lite_arena_file *af = file->private_data;
+
+	/* LITE_IOC_ARENA is the only caller. */
+	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_pgoff ||
+	    vma->vm_end - vma->vm_start != af->arena->length)
+		return -EINVAL;
+	vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTCOPY);
+	vma->vm_private_data = af->arena;
+	vma->vm_ops = &lite_arena_vm_ops;
+	return 0;
+}
+
+static int lite_arena_release(struct inode *inode, struct file *file)
+{
+	struct lite_arena_file *af = file->private_data;
+	struct lite_node *node = af->node;
+
+	/* A node that is stopping takes the blocks itself. */
+	if (lite_node_enter(node)) {
+		lite_arena_close(af->arena);
+		lite_node_exit(node);
+	}
+	lite_arena_put(af->arena);
+	kfree(af);
+	lite_node_put(node);
+	return 0;
+}
+
+static const struct file_operations lite_arena_fops = {
+	.owner = THIS_MODULE,
+	.mmap = lite_arena_mmap,
+	.release = lite_arena_release,
+};
+
+static struct file *lite_arena_open(struct lite_command *cmd, const struct lite_ioc_arena *a)
+{
+	struct lite_arena_file *af = kzalloc(sizeof(*af), GFP_KERNEL_ACCOUNT);
+	struct lite_kept *kept = lite_ctx_kept(cmd->ctx);
+	u32 uid = lite_cmd_user(cmd)->uid;
+	struct file *file = ERR_PTR(-ENOMEM);
+
+	if (!af || !kept)
+		goto err_free;
+	af->arena = lite_arena_new(kept, a->length, a->flags & LITE_ARENA_EAGER, uid);
+	if (IS_ERR(af->arena)) {
+		file = ERR_CAST(af->arena);
+		goto err_free;
+	}
+	file = anon_inode_getfile("[lite-arena]", &lite_arena_fops, af, O_RDWR);
+	if (IS_ERR(file))
+		goto err_arena;
+	af->node = cmd->node;
+	kref_get(&cmd->node->ref);
+	return file;
+
+err_arena:
+	lite_arena_close(af->arena);
+	lite_arena_put(af->arena);
+err_free:
+	kfree(af);
+	return file;
+}
+
+/* LITE_IOC_ARENA. Context: may sleep; killable. Return: as documented for it. */
+int lite_ioc_arena(struct lite_command *cmd, void *arg)
+{
+	struct lite_ioc_arena *a = arg;
+	unsigned long addr;
+	struct file *file;
+
+	if (!a->length || a->length % LITE_ARENA_BLOCK)
+		return -EINVAL;
+	if (a->length > LITE_LMR_SIZE_MAX)
+		return -EFBIG;
+	file = lite_arena_open(cmd, a);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	/* A thread may hold mmap_lock while it waits for user space. */
+	lite_gate_leave(&cmd->gate);
+	addr = vm_mmap(file, 0, a->length, PROT_READ | PROT_WRITE, MAP_SHARED, 0);
+	fput(file);
+	a->addr = addr;
+	if (!IS_ERR_VALUE(addr))
+		return 0;
+	/* EAGAIN: it would have to be locked (mlockall(2)). */
+	return (long)addr == -EAGAIN ? -ENOMEM : (long)addr;
+}
+
+void lite_ioc_unwind_arena(void *arg)
+{
+	struct lite_ioc_arena *a = arg;
+
+	vm_munmap(a->addr, a->length);
+}

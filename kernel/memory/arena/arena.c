@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Arenas: memory of a process in blocks of 2 MB, allocated and mapped for the device once, of which
+ * LMRs can be made for the price of their description.
+ *
+ * A block is memory of the store that no home has (struct lite_alloc, not in the table): store.c
+ * allocates, charges, maps and frees it as it does for LMRs, in one piece where that is easily had.
+ * References to it have the arena in which it is, then lite_kept, and each LMR that has a part of
+ * it. The last put frees it; LMRs put theirs when no node can reach the memory (home/free.c).
+ *
+ * The VMAs of an arena are those of a file without a descriptor, as of mapped LMRs
+ * (interface/mmap.c). Their pages have reference counts of their own, so get_user_pages() works,
+ * and so do page tables that outlive the block: the node can stop under a process that uses its
+ * memory. It is then memory like any other; only what is in no page table is gone.
+ *
+ * Page faults fill in a block at a time. They do not enter the node: they hold the arena's lock,
+ * which lite_arenas_exit() takes, and the file keeps the node's object.
+ */
+#include <linux/file.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "memory/memory.h"
+#include "memory/store/store.h"
+
+/* Pages per vm_insert_pages(), on the stack. */
+#define LITE_ARENA_BATCH 32
+
+static void lite_arena_release(struct kref *ref)
+{
+	struct lite_arena *arena = container_of(ref, struct lite_arena, ref);
+
+	mmdrop(arena->mm);
+	lite_kept_put(arena->kept);
+	kfree(arena);
+}
+
+/* Drop a reference. Context: process. */
+void lite_arena_put(struct lite_arena *arena)
+{
+	kref_put(&arena->ref, lite_arena_release);
+}
+
+/* Give up all blocks, once. @keep: for the next arena, if possible. May sleep. */
+static void lite_arena_detach(struct lite_arena *arena, bool keep)
+{
+	struct lite_alloc **blocks;
+	u32 i;
+
+	mutex_lock(&arena->lock);
+	blocks = arena->blocks;
+	arena->blocks = NULL;
+	mutex_unlock(&arena->lock);
+	if (!blocks)
+		return;
+	/* The list is taken from its front: the next arena of this size gets them in this order. */
+	for (i = arena->n_blocks; i--;) {
+		if (!keep || !lite_kept_add(arena->kept, blocks[i], arena->mm))
+			lite_store_free(arena->kept->mem, blocks[i]);
+		cond_resched();
+	}
+	kvfree(blocks);
+	lite_stat_dec(arena->kept->mem->stats, LITE_STAT_ARENAS);
+}
+
+/* Take it off the list, with the list's reference. Return: whether it was there. */
+static bool lite_arena_unlist(struct lite_arena *arena)
+{
+	struct lite_arenas *all = &arena->kept->mem->arenas;
+	bool listed;
+
+	spin_lock(&all->lock);
+	listed = !list_empty(&arena->list);
+	list_del_init(&arena->list);
+	spin_unlock(&all->lock);
+	return listed;
+}
+
+/*
+ * No page table of a process has the arena any more. The node is active. The caller's reference
+ * stays. May sleep.
+ */
+void lite_arena_close(struct lite_arena *arena)
+{
+	if (!lite_arena_unlist(arena))
+		return;
+	lite_arena_detach(arena, !arena->eager);
+	lite_arena_put(arena);
+}
+
+/* Refuse early what does not fit, less what may be kept for the process. */
+static int lite_arena_room(struct lite_kept *kept, u64 length, u32 uid)
+{
+	u64 own = READ_ONCE(kept->n) * LITE_ARENA_BLOCK;
+	u64 new = length - min(length, own);
+
+	if (new >> PAGE_SHIFT > si_mem_available())
+		return -ENOMEM;
+	return lite_limit_room(&kept->mem->limit, uid, new);
+}
+
+static int lite_arena_fill(struct lite_arena *arena, u32 uid)
+{
+	struct lite_memory *mem = arena->kept->mem;
+	u32 n = arena->length / LITE_ARENA_BLOCK;
+	struct lite_alloc *block;
+
+	while (arena->n_blocks < n) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		block = lite_kept_take(arena->kept, uid) ?:
+			lite_store_make(mem, lite_cluster_id(mem->cl), mem->fab->self.incarnation,
+					LITE_ARENA_BLOCK, uid);
+		if (IS_ERR(block))
+			return PTR_ERR(block);
+		arena->blocks[arena->n_blocks++] = block;
+	}
+	return 0;
+}
+
+/**
+ * lite_arena_new - make an arena for the current process
+ * @kept: of its open file
+ * @length: bytes, whole blocks, not 0
+ * @eager: keep no block when it is unmapped
+ * @uid: user to charge
+ *
+ * Context: may sleep; killable. The node is active.
+ * Return: the arena, for lite_arena_close() and lite_arena_put(); ERR_PTR: -ENOSPC, -EDQUOT,
+ * -ENOMEM, -EINTR.
+ */
+struct lite_arena *lite_arena_new(struct lite_kept *kept, u64 length, bool eager, u32 uid)
+{
+	struct lite_memory *mem = kept->mem;
+	struct lite_arena *arena = kzalloc(sizeof(*arena), GFP_KERNEL_ACCOUNT);
+	int err = -ENOMEM;
+
+	if (!arena)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&arena->ref);
+	INIT_LIST_HEAD(&arena->list);
+	mutex_init(&arena->lock);
+	kref_get(&kept->ref);
+	arena->kept = kept;
+	arena->mm = current->mm;
+	mmgrab(arena->mm);
+	arena->eager = eager;
+	arena->length = length;
+	arena->blocks = kvcalloc(length / LITE_ARENA_BLOCK, sizeof(*arena->blocks),
+				 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!arena->blocks)
+		goto err_put;
+	lite_stat_inc(mem->stats, LITE_STAT_ARENAS);
+	lite_kept_use(kept);
+	err = lite_arena_room(kept, length, uid) ?: lite_arena_fill(arena, uid);
+	if (err)
+		goto err_detach;
+	spin_lock(&mem->arenas.lock);
+	kref_get(&arena->ref);
+	list_add(&arena->list, &mem->arenas.all);
+	spin_unlock(&mem->arenas.lock);
+	return arena;
+
+err_detach:
+	lite_arena_detach(arena, false);
+err_put:
+	lite_arena_put(arena);
+	return ERR_PTR(err);
+}
+
+/* ---- page tables --------------------------------------------------------- */
+
+/* The page at an offset in a block; @n: pages wanted, reduced to those that are contiguous. */
+static struct page *lite_block_page(struct lite_alloc *block, u64 offset, size_t *n)
+{
+	size_t bytes = *n << PAGE_SHIFT;
+	struct page *page;
+	u32 i;
+
+	for (i = 0; offset >= PAGE_SIZE << block->pieces[i].order; i++)
+		offset -= PAGE_SIZE << block->pieces[i].order;
+	page = lite_store_page(block->mem, block->pieces[i].dma + offset, &bytes);
+	*n = bytes >> PAGE_SHIFT;
+	return page;
+}
+
+/* Insert pages of a block, from offset @in on. Fails only if the first one does. */
+static int lite_block_insert(struct vm_area_struct *vma, struct lite_alloc *block, u64 in,
+			     unsigned long addr, unsigned long end)
+{
+	struct page *pages[LITE_ARENA_BATCH];
+	bool first = true;
+
+	while (addr < end) {
+		size_t i, n = min_t(size_t, (end - addr) >> PAGE_SHIFT, LITE_ARENA_BATCH);
+		struct page *page = lite_block_page(block, in, &n);
+		unsigned long left = n, done;
+		int err;
+
+		for (i = 0; i < n; i++)
+			pages[i] = page + i;
+		err = vm_insert_pages(vma, addr, pages, &left);
+		done = n - left;
+		/* Inserted by another thread's fault. */
+		if (err == -EBUSY) {
+			err = 0;
+			done++;
+		}
+		if (err)
+			return first ? err : 0;
+		first = false;
+		addr += done << PAGE_SHIFT;
+		in += (u64)done << PAGE_SHIFT;
+	}
+	return 0;
+}
+
+static vm_fault_t lite_arena_fault(struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct lite_arena *arena = vma->vm_private_data;
+	unsigned long addr = vmf->address & PAGE_MASK;
+	u64 offset = (u64)vmf->pgoff << PAGE_SHIFT;
+	u64 in = offset % LITE_ARENA_BLOCK;
+	/* What the VMA has of the block on both sides. */
+	u64 before = min_t(u64, in, addr - vma->vm_start);
+	u64 after = min_t(u64, LITE_ARENA_BLOCK - in, vma->vm_end - addr);
+	int err = -ENXIO;
+
+	/* userfaultfd's marker: no page can be inserted there. */
+	if (vmf->flags & FAULT_FLAG_ORIG_PTE_VALID && !pte_none(vmf->orig_pte))
+		return VM_FAULT_SIGBUS;
+	mutex_lock(&arena->lock);
+	if (arena->blocks && offset < arena->length) {
+		struct lite_alloc *block = arena->blocks[offset / LITE_ARENA_BLOCK];
+
+		err = lite_block_insert(vma, block, in, addr, addr + after);
+		if (!err && before)
+			lite_block_insert(vma, block, in - before, addr - before, addr);
+	}
+	mutex_unlock(&arena->lock);
+	if (!err)
+		return VM_FAULT_NOPAGE;
+	return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+}
+
+const struct vm_operations_struct lite_arena_vm_ops = { .fault = lite_arena_fault };
+
+/* ---- LMRs ---------------------------------------------------------------- */
+
+/*
+ * Is memory of the current process a writable part of one arena of this node? Takes mmap_lock, a
+ * holder of which may wait for user space: so call it outside the gate. Killable. Return: 0:
+ * @range->file tells, for lite_arena_range_put(); -EINTR.
+ */
+int lite_arena_find(struct lite_memory *mem, unsigned long addr, u64 length,
+		    struct lite_arena_range *range)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+
+	*range = (struct lite_arena_range){ .length = length };
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	vma = vma_lookup(mm, addr);
+	if (vma && vma->vm_ops == &lite_arena_vm_ops && vma->vm_flags & VM_WRITE &&
+	    length <= vma->vm_end - addr) {
+		struct lite_arena *arena = vma->vm_private_data;
+		u64 offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) + (addr - vma->vm_start);
+
+		if (arena->kept->mem == mem && offset + length <= arena->length) {
+			range->file = get_file(vma->vm_file);
+			range->arena = arena;
+			range->offset = offset;
+		}
+	}
+	mmap_read_unlock(mm);
+	return 0;
+}
+
+/* Undo lite_arena_find(). May sleep. */
+void lite_arena_range_put(struct lite_arena_range *range)
+{
+	if (range->file)
+		fput(range->file);
+}
+
+/* Take references to @n blocks of a range. Return: their extents, or -EFAULT. */
+static int lite_arena_take(struct lite_alloc *alloc, const struct lite_arena_range *range,
+			   u64 n_blocks)
+{
+	struct lite_arena *arena = range->arena;
+	u64 first = range->offset / LITE_ARENA_BLOCK;
+	u64 end = first + n_blocks;
+	int n = 0;
+	u64 i;
+
+	mutex_lock(&arena->lock);
+	for (i = first; i < end && arena->blocks; i++) {
+		struct lite_alloc *block = arena->blocks[i];
+
+		kref_get(&block->ref);
+		alloc->blocks[alloc->n_blocks++] = block;
+		n += block->n_extents;
+	}
+	mutex_unlock(&arena->lock);
+	return n ?: -EFAULT;
+}
+
+/* Describe the part of a block from @from to @to. */
+static void lite_arena_describe(struct lite_alloc *alloc, const struct lite_alloc *block, u64 from,
+				u64 to)
+{
+	u32 i;
+
+	for (i = 0; i < block->n_extents; i++) {
+		const struct lite_extent *e = &block->extents[i];
+		u64 start = max(from, e->start);
+		u64 end = min(to, e->start + e->length);
+
+		if (start < end)
+			lite_extent_append(alloc->extents, &alloc->n_extents,
+					   e->addr + (start - e->start), end - start, 0);
+	}
+}
+
+/**
+ * lite_arena_adopt - make a part of an arena an allocation of the store
+ * @mem: memory layer
+ * @range: from lite_arena_find()
+ * @uid: owner of the LMR, charged for metadata
+ *
+ * Context: may sleep. The node is active.
+ * Return: the memory, in the table, with a reference for lite_store_free(); ERR_PTR: -ENOSPC,
+ * -EDQUOT, -ENOMEM, -EFAULT.
+ */
+struct lite_alloc *lite_arena_adopt(struct lite_memory *mem, const struct lite_arena_range *range,
+				    u32 uid)
+{
+	u64 in = range->offset % LITE_ARENA_BLOCK;
+	u64 n_blocks = DIV_ROUND_UP_ULL(in + range->length, LITE_ARENA_BLOCK);
+	struct lite_alloc **blocks, *alloc;
+	u64 at = 0;
+	int err;
+	u32 i;
+
+	blocks = kvcalloc(n_blocks, sizeof(*blocks), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!blocks)
+		return ERR_PTR(-ENOMEM);
+	alloc = lite_store_new(mem, lite_cluster_id(mem->cl), mem->fab->self.incarnation,
+			       range->length, 0, uid);
+	if (IS_ERR(alloc)) {
+		kvfree(blocks);
+		return alloc;
+	}
+	alloc->blocks = blocks;
+	err = lite_arena_take(alloc, range, n_blocks);
+	if (err > 0)
+		err = lite_store_extents(alloc, err, sizeof(struct lite_extent));
+	for (i = 0; !err && i < alloc->n_blocks; i++) {
+		u64 n = min(LITE_ARENA_BLOCK - in, range->length - at);
+
+		lite_arena_describe(alloc, alloc->blocks[i], in, in + n);
+		at += n;
+		in = 0;
+	}
+	err = err ?: lite_store_enter(mem, alloc);
+	if (!err)
+		return alloc;
+	lite_store_free(mem, alloc);
+	return ERR_PTR(err);
+}
+
+/* ---- the node ------------------------------------------------------------ */
+
+/* Context: may sleep. Return: 0, for lite_arenas_exit(), or -ENOMEM. */
+int lite_arenas_init(struct lite_memory *mem)
+{
+	spin_lock_init(&mem->arenas.lock);
+	INIT_LIST_HEAD(&mem->arenas.all);
+	return lite_kept_init(mem);
+}
+
+/*
+ * No LMR is left, all contexts are shut, and the node has no users: take back all blocks. Processes
+ * keep the pages that are in their page tables. May sleep.
+ */
+void lite_arenas_exit(struct lite_memory *mem)
+{
+	struct lite_arenas *all = &mem->arenas;
+	struct lite_arena *arena;
+
+	lite_kept_exit(mem);
+	for (;;) {
+		spin_lock(&all->lock);
+		arena = list_first_entry_or_null(&all->all, struct lite_arena, list);
+		if (arena)
+			list_del_init(&arena->list);
+		spin_unlock(&all->lock);
+		if (!arena)
+			return;
+		lite_arena_detach(arena, false);
+		lite_arena_put(arena);
+	}
+}

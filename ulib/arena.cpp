@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: MIT
+//
+// Arenas: an allocator over chunks of memory that are LMRs from the beginning.
+//
+// A chunk is one mapping of LITE_IOC_ARENA and one LMR of all of it. What is needed to free memory
+// is allocated with it, so freeing cannot fail for want of memory. A key has the number of a slot
+// and the slot's generation, which each use of the slot increases.
+
+#include "context.hpp"
+#include "ranges.hpp"
+
+#include <lite/arena.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/mman.h>
+
+using lite::internal::control;
+using lite::internal::ranges;
+
+namespace {
+
+constexpr size_t block = LITE_ARENA_BLOCK;
+
+constexpr size_t round_up(size_t n, size_t to) noexcept { return (n + to - 1) / to * to; }
+
+}  // namespace
+
+namespace lite::internal {
+
+struct arena_chunk {
+    lite_ctx* ctx;
+    uint32_t number;
+    std::byte* data;
+    size_t size;
+    lite_lh_t lh = 0;
+    ranges free;
+
+    arena_chunk(lite_ctx* on, uint32_t n, std::byte* memory, size_t bytes)
+        : ctx(on),
+          number(n),
+          data(memory),
+          size(bytes),
+          free(reinterpret_cast<uintptr_t>(memory), bytes) {}
+    arena_chunk(const arena_chunk&) = delete;
+    arena_chunk& operator=(const arena_chunk&) = delete;
+
+    // First no node can reach it, and then it is unmapped.
+    ~arena_chunk() {
+        if (lh)
+            lite_free(ctx, lh);
+        ::munmap(data, size);
+    }
+};
+
+struct arena_allocation {
+    arena_chunk* in;
+    size_t size;
+    ranges::spare spare;
+    size_t registered = 0;  // valid keys of ranges in it
+};
+
+struct arena_slot {
+    uint32_t generation = 0;
+    bool used = false;
+    std::byte* of = nullptr;  // the allocation's address
+    lite_range range = {};
+};
+
+}  // namespace lite::internal
+
+struct lite_arena {
+    using chunk = lite::internal::arena_chunk;
+    using allocation = lite::internal::arena_allocation;
+    using slot = lite::internal::arena_slot;
+
+    lite_ctx* ctx;
+    std::string name;
+    size_t chunk_size;
+    uint32_t mode;
+    uint32_t flags;
+
+    std::mutex lock{};                                    // protects the rest
+    std::map<uint32_t, std::unique_ptr<chunk>> chunks{};  // by number
+    std::map<std::byte*, allocation> allocations{};
+    uint32_t numbers = 0;
+    std::vector<slot> slots{};
+    std::vector<uint32_t> unused{};  // slots; has room for all
+
+    std::string chunk_name(uint32_t number) const {
+        return name.empty() || !number ? name : name + '.' + std::to_string(number);
+    }
+
+    // Takes a chunk with room for @size bytes. 0 or a negative errno.
+    int grow(size_t size) {
+        const size_t want = std::max(chunk_size, round_up(size, block));
+        void* memory;
+        int err = lite_arena_mmap(ctx, want, flags, &memory);
+        if (err)
+            return err;
+        auto* data = static_cast<std::byte*>(memory);
+        std::unique_ptr<chunk> made;
+        try {
+            made = std::make_unique<chunk>(ctx, numbers, data, want);
+        } catch (...) {
+            ::munmap(data, want);
+            throw;
+        }
+        err = lite_register(ctx, chunk_name(numbers).c_str(), data, want, mode, &made->lh);
+        if (err)
+            return err;
+        chunks.emplace(numbers, std::move(made));
+        numbers++;
+        return 0;
+    }
+
+    // Memory in a chunk that there is, or nullptr.
+    void* take(size_t size, size_t alignment) {
+        for (auto& [number, c] : chunks) {
+            auto spare = ranges::make_spare();
+            const auto at = c->free.take(size, alignment);
+            if (!at)
+                continue;
+            std::byte* memory = c->data + (*at - reinterpret_cast<uintptr_t>(c->data));
+            try {
+                allocations.emplace(memory, allocation{c.get(), size, {}}).first->second.spare =
+                    std::move(spare);
+            } catch (...) {
+                c->free.give(*at, size, spare);
+                throw;
+            }
+            return memory;
+        }
+        return nullptr;
+    }
+
+    // The allocation that has all of a range, or the end.
+    std::map<std::byte*, allocation>::iterator find(const void* addr, size_t length) {
+        auto* from = static_cast<std::byte*>(const_cast<void*>(addr));
+        auto it = allocations.upper_bound(from);
+        if (it == allocations.begin())
+            return allocations.end();
+        --it;
+        const auto in = static_cast<size_t>(from - it->first);
+        return in < it->second.size && length <= it->second.size - in ? it : allocations.end();
+    }
+
+    // The slot of a key that is valid: 0, -EBADF, -EIDRM.
+    int look_up(uint64_t key, slot*& found) {
+        const auto index = static_cast<uint32_t>(key);
+        if (!index || index > slots.size())
+            return -EBADF;
+        slot& s = slots[index - 1];
+        const auto generation = static_cast<uint32_t>(key >> 32);
+        if (generation > s.generation)
+            return -EBADF;
+        if (generation != s.generation || !s.used)
+            return -EIDRM;
+        found = &s;
+        return 0;
+    }
+
+    void drop(slot& s) noexcept {
+        s.used = false;
+        // No key is valid twice.
+        if (s.generation != UINT32_MAX)
+            unused.push_back(static_cast<uint32_t>(&s - slots.data()));
+    }
+
+    // Takes chunks out in which nothing is allocated.
+    std::vector<std::unique_ptr<chunk>> take_idle() {
+        std::vector<std::unique_ptr<chunk>> idle;
+        idle.reserve(chunks.size());
+        for (auto it = chunks.begin(); it != chunks.end();) {
+            if (it->second->free.all_free()) {
+                idle.push_back(std::move(it->second));
+                it = chunks.erase(it);
+            } else {
+                ++it;
+            }
+        }
+        return idle;
+    }
+};
+
+int lite_arena_mmap(struct lite_ctx* ctx, size_t length, uint32_t flags, void** addr) noexcept {
+    struct lite_ioc_arena arg = {};
+    arg.flags = flags;
+    arg.length = length;
+    const int err = control(ctx, LITE_IOC_ARENA, arg);
+    if (!err)
+        // The kernel's integer is a pointer of this process.
+        // NOLINTNEXTLINE(performance-no-int-to-ptr)
+        *addr = reinterpret_cast<void*>(static_cast<uintptr_t>(arg.addr));
+    return err;
+}
+
+int lite_arena_create(struct lite_ctx* ctx, const char* name, size_t size, uint32_t mode,
+                      uint32_t flags, struct lite_arena** arena) noexcept try {
+    if (flags & ~LITE_ARENA_EAGER)
+        return -EOPNOTSUPP;
+    if (size > LITE_LMR_SIZE_MAX)
+        return -EFBIG;
+    std::unique_ptr<lite_arena> made(
+        new lite_arena{ctx, name ? name : "", std::max(round_up(size, block), block), mode, flags});
+    const int err = made->grow(1);
+    if (!err)
+        *arena = made.release();
+    return err;
+} catch (const std::bad_alloc&) {
+    return -ENOMEM;
+}
+
+void lite_arena_destroy(struct lite_arena* arena) noexcept { delete arena; }
+
+int lite_arena_alloc(struct lite_arena* arena, size_t size, size_t alignment, void** out) noexcept
+    try {
+    if (!alignment)
+        alignment = 1;
+    if (!std::has_single_bit(alignment) || alignment > block)
+        return -EINVAL;
+    if (size > LITE_LMR_SIZE_MAX)
+        return -EFBIG;
+    alignment = std::max(alignment, ranges::granule);
+    size = round_up(std::max<size_t>(size, 1), ranges::granule);
+    // Chunks begin at pages.
+    const size_t extra = alignment > 4096 ? alignment : 0;
+
+    const std::lock_guard guard(arena->lock);
+    *out = arena->take(size, alignment);
+    if (*out)
+        return 0;
+    const int err = arena->grow(size + extra);
+    if (err)
+        return err;
+    *out = arena->take(size, alignment);
+    return *out ? 0 : -ENOMEM;
+} catch (const std::bad_alloc&) {
+    return -ENOMEM;
+}
+
+int lite_arena_free(struct lite_arena* arena, void* memory) noexcept {
+    std::unique_ptr<lite_arena::chunk> idle;
+    const std::lock_guard guard(arena->lock);
+    const auto it = arena->allocations.find(static_cast<std::byte*>(memory));
+    if (it == arena->allocations.end())
+        return -EINVAL;
+    lite_arena::allocation& a = it->second;
+    for (auto& s : arena->slots) {
+        if (!a.registered)
+            break;
+        if (s.used && s.of == it->first) {
+            arena->drop(s);
+            a.registered--;
+        }
+    }
+    a.in->free.give(reinterpret_cast<uintptr_t>(memory), a.size, a.spare);
+    if (arena->flags & LITE_ARENA_EAGER && a.in->free.all_free()) {
+        const auto of = arena->chunks.find(a.in->number);
+        idle = std::move(of->second);
+        arena->chunks.erase(of);
+    }
+    arena->allocations.erase(it);
+    return 0;
+}
+
+int lite_arena_register(struct lite_arena* arena, const void* addr, size_t length,
+                        struct lite_range* range) noexcept try {
+    if (!length)
+        return -EINVAL;
+    const std::lock_guard guard(arena->lock);
+    const auto it = arena->find(addr, length);
+    if (it == arena->allocations.end())
+        return -EFAULT;
+    if (arena->unused.empty()) {
+        // Room for all slots, so that drop() does not fail.
+        arena->unused.reserve(arena->slots.size() + 1);
+        arena->slots.emplace_back();
+        arena->unused.push_back(static_cast<uint32_t>(arena->slots.size() - 1));
+    }
+    const uint32_t index = arena->unused.back();
+    arena->unused.pop_back();
+    lite_arena::slot& s = arena->slots[index];
+    lite_arena::allocation& a = it->second;
+    a.registered++;
+    s.generation++;
+    s.used = true;
+    s.of = it->first;
+    s.range = {};
+    s.range.lh = a.in->lh;
+    s.range.offset = static_cast<uint64_t>(static_cast<const std::byte*>(addr) - a.in->data);
+    s.range.length = length;
+    s.range.key = static_cast<uint64_t>(s.generation) << 32 | (index + 1);
+    s.range.chunk = a.in->number;
+    *range = s.range;
+    return 0;
+} catch (const std::bad_alloc&) {
+    return -ENOMEM;
+}
+
+int lite_arena_find(struct lite_arena* arena, uint64_t key, struct lite_range* range) noexcept {
+    const std::lock_guard guard(arena->lock);
+    lite_arena::slot* s;
+    const int err = arena->look_up(key, s);
+    if (!err)
+        *range = s->range;
+    return err;
+}
+
+int lite_arena_deregister(struct lite_arena* arena, uint64_t key) noexcept {
+    const std::lock_guard guard(arena->lock);
+    lite_arena::slot* s;
+    const int err = arena->look_up(key, s);
+    if (!err) {
+        arena->allocations.find(s->of)->second.registered--;
+        arena->drop(*s);
+    }
+    return err;
+}
+
+uint64_t lite_arena_trim(struct lite_arena* arena) noexcept try {
+    std::vector<std::unique_ptr<lite_arena::chunk>> idle;
+    {
+        const std::lock_guard guard(arena->lock);
+        idle = arena->take_idle();
+    }
+    uint64_t bytes = 0;
+    for (const auto& c : idle)
+        bytes += c->size;
+    return bytes;
+} catch (const std::bad_alloc&) {
+    return 0;
+}
