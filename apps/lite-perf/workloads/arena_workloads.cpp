@@ -13,8 +13,8 @@
 #include <new>
 #include <utility>
 
+#include "arms/verbs/rdma.hpp"
 #include "net.hpp"
-#include "rdma.hpp"
 #include "workload.hpp"
 
 namespace perf {
