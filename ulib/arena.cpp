@@ -24,6 +24,7 @@
 #include <vector>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 using lite::internal::control;
 using lite::internal::ranges;
@@ -31,6 +32,12 @@ using lite::internal::ranges;
 namespace {
 
 constexpr size_t block = LITE_ARENA_BLOCK;
+
+// Names tried for a chunk, each in its turn.
+constexpr int name_tries = 64;
+
+// Of the longest suffix, ".4294967295".
+constexpr size_t suffix_size = 11;
 
 constexpr size_t round_up(size_t n, size_t to) noexcept { return (n + to - 1) / to * to; }
 
@@ -43,7 +50,9 @@ struct arena_chunk {
     uint32_t number;
     std::byte* data;
     size_t size;
+    pid_t process = ::getpid();  // that has it mapped
     lite_lh_t lh = 0;
+    bool ending = false;  // nothing is allocated in it any more: its LMR may be freed already
     ranges free;
 
     arena_chunk(lite_ctx* on, uint32_t n, std::byte* memory, size_t bytes)
@@ -55,12 +64,26 @@ struct arena_chunk {
     arena_chunk(const arena_chunk&) = delete;
     arena_chunk& operator=(const arena_chunk&) = delete;
 
-    // First no node can reach it, and then it is unmapped.
-    ~arena_chunk() {
-        if (lh)
-            lite_free(ctx, lh);
-        ::munmap(data, size);
+    // Frees the LMR, so that no node can reach it. 0 or a negative errno: it may still be there.
+    int close() noexcept {
+        ending = true;
+        const int err = lh && ours() ? lite_free(ctx, lh) : 0;
+        // Another user may have freed it.
+        if (err && err != -EIDRM && err != -EBADF)
+            return err;
+        lh = 0;
+        return 0;
     }
+
+    // If the LMR cannot be freed, it keeps the memory until the context is closed.
+    ~arena_chunk() {
+        close();
+        if (ours())
+            ::munmap(data, size);
+    }
+
+    // In a child of fork(2), the LMR is the parent's, and something else may be at the address.
+    bool ours() const noexcept { return process == ::getpid(); }
 };
 
 struct arena_allocation {
@@ -90,10 +113,13 @@ struct lite_arena {
     uint32_t mode;
     uint32_t flags;
 
-    std::mutex lock{};                                    // protects the rest
-    std::map<uint32_t, std::unique_ptr<chunk>> chunks{};  // by number
+    std::mutex growing{};  // one thread takes a chunk; outside of the lock
+    uint32_t numbers = 0;  // names used; protected by it
+
+    using chunk_map = std::map<uint32_t, std::unique_ptr<chunk>>;  // by number
+    std::mutex lock{};                                             // protects the rest
+    chunk_map chunks{};
     std::map<std::byte*, allocation> allocations{};
-    uint32_t numbers = 0;
     std::vector<slot> slots{};
     std::vector<uint32_t> unused{};  // slots; has room for all
 
@@ -101,32 +127,65 @@ struct lite_arena {
         return name.empty() || !number ? name : name + '.' + std::to_string(number);
     }
 
-    // Takes a chunk with room for @size bytes. 0 or a negative errno.
-    int grow(size_t size) {
+    // Makes a chunk with room for @size bytes, with @growing held. 0 or a negative errno.
+    int make_chunk(size_t size, std::unique_ptr<chunk>& made) {
         const size_t want = std::max(chunk_size, round_up(size, block));
         void* memory;
-        int err = lite_arena_mmap(ctx, want, flags, &memory);
+        // What an earlier arena left in it is not for this one's users.
+        int err = lite_arena_mmap(ctx, want, flags | LITE_ARENA_ZERO, &memory);
         if (err)
             return err;
-        auto* data = static_cast<std::byte*>(memory);
-        std::unique_ptr<chunk> made;
         try {
-            made = std::make_unique<chunk>(ctx, numbers, data, want);
+            made = std::make_unique<chunk>(ctx, numbers, static_cast<std::byte*>(memory), want);
         } catch (...) {
-            ::munmap(data, want);
+            ::munmap(memory, want);
             throw;
         }
-        err = lite_register(ctx, chunk_name(numbers).c_str(), data, want, mode, &made->lh);
+        // Names belong to all users: some of ours may be taken, but the first one tells the arena.
+        int tries = name_tries;
+        do {
+            made->number = numbers;
+            err =
+                lite_register(ctx, chunk_name(numbers).c_str(), made->data, want, mode, &made->lh);
+            if (!err || (err == -EEXIST && numbers))
+                numbers++;
+        } while (err == -EEXIST && numbers && --tries);
+        return err;
+    }
+
+    // Allocates, in a new chunk if need be. 0 or a negative errno.
+    int allocate(size_t size, size_t alignment, void*& memory) {
+        {
+            const std::lock_guard guard(lock);
+            memory = take(size, alignment);
+        }
+        if (memory)
+            return 0;
+        std::unique_ptr<chunk> made;
+        const std::lock_guard grow(growing);
+        {
+            // Another thread may have made one meanwhile.
+            const std::lock_guard guard(lock);
+            memory = take(size, alignment);
+        }
+        if (memory)
+            return 0;
+        // Chunks begin at pages.
+        const int err = make_chunk(size + (alignment > 4096 ? alignment : 0), made);
         if (err)
             return err;
-        chunks.emplace(numbers, std::move(made));
-        numbers++;
-        return 0;
+        const std::lock_guard guard(lock);
+        const auto number = made->number;
+        chunks.emplace(number, std::move(made));
+        memory = take(size, alignment);
+        return memory ? 0 : -ENOMEM;
     }
 
     // Memory in a chunk that there is, or nullptr.
     void* take(size_t size, size_t alignment) {
         for (auto& [number, c] : chunks) {
+            if (c->ending)
+                continue;
             auto spare = ranges::make_spare();
             const auto at = c->free.take(size, alignment);
             if (!at)
@@ -178,18 +237,27 @@ struct lite_arena {
     }
 
     // Takes chunks out in which nothing is allocated.
-    std::vector<std::unique_ptr<chunk>> take_idle() {
-        std::vector<std::unique_ptr<chunk>> idle;
+    std::vector<chunk_map::node_type> take_idle() {
+        std::vector<chunk_map::node_type> idle;
         idle.reserve(chunks.size());
         for (auto it = chunks.begin(); it != chunks.end();) {
-            if (it->second->free.all_free()) {
-                idle.push_back(std::move(it->second));
-                it = chunks.erase(it);
-            } else {
-                ++it;
-            }
+            const auto at = it++;
+            if (at->second->free.all_free())
+                idle.push_back(chunks.extract(at));
         }
         return idle;
+    }
+
+    // Frees such a chunk, or puts it back, to be freed the next time. Returns the bytes freed.
+    size_t free_idle(chunk_map::node_type& idle) noexcept {
+        const size_t size = idle.mapped()->size;
+        if (!idle.mapped()->close()) {
+            idle = {};
+            return size;
+        }
+        const std::lock_guard guard(lock);
+        chunks.insert(std::move(idle));
+        return 0;
     }
 };
 
@@ -213,10 +281,15 @@ int lite_arena_create(struct lite_ctx* ctx, const char* name, size_t size, uint3
         return -EFBIG;
     std::unique_ptr<lite_arena> made(
         new lite_arena{ctx, name ? name : "", std::max(round_up(size, block), block), mode, flags});
-    const int err = made->grow(1);
-    if (!err)
-        *arena = made.release();
-    return err;
+    if (made->name.size() > LITE_NAME_MAX - suffix_size)
+        return -ENAMETOOLONG;
+    std::unique_ptr<lite_arena::chunk> first;
+    const int err = made->make_chunk(1, first);
+    if (err)
+        return err;
+    made->chunks.emplace(0, std::move(first));
+    *arena = made.release();
+    return 0;
 } catch (const std::bad_alloc&) {
     return -ENOMEM;
 }
@@ -233,25 +306,14 @@ int lite_arena_alloc(struct lite_arena* arena, size_t size, size_t alignment, vo
         return -EFBIG;
     alignment = std::max(alignment, ranges::granule);
     size = round_up(std::max<size_t>(size, 1), ranges::granule);
-    // Chunks begin at pages.
-    const size_t extra = alignment > 4096 ? alignment : 0;
-
-    const std::lock_guard guard(arena->lock);
-    *out = arena->take(size, alignment);
-    if (*out)
-        return 0;
-    const int err = arena->grow(size + extra);
-    if (err)
-        return err;
-    *out = arena->take(size, alignment);
-    return *out ? 0 : -ENOMEM;
+    return arena->allocate(size, alignment, *out);
 } catch (const std::bad_alloc&) {
     return -ENOMEM;
 }
 
 int lite_arena_free(struct lite_arena* arena, void* memory) noexcept {
-    std::unique_ptr<lite_arena::chunk> idle;
-    const std::lock_guard guard(arena->lock);
+    lite_arena::chunk_map::node_type idle;
+    std::unique_lock guard(arena->lock);
     const auto it = arena->allocations.find(static_cast<std::byte*>(memory));
     if (it == arena->allocations.end())
         return -EINVAL;
@@ -265,12 +327,12 @@ int lite_arena_free(struct lite_arena* arena, void* memory) noexcept {
         }
     }
     a.in->free.give(reinterpret_cast<uintptr_t>(memory), a.size, a.spare);
-    if (arena->flags & LITE_ARENA_EAGER && a.in->free.all_free()) {
-        const auto of = arena->chunks.find(a.in->number);
-        idle = std::move(of->second);
-        arena->chunks.erase(of);
-    }
+    if (arena->flags & LITE_ARENA_EAGER && a.in->free.all_free())
+        idle = arena->chunks.extract(a.in->number);
     arena->allocations.erase(it);
+    guard.unlock();
+    if (idle)
+        arena->free_idle(idle);
     return 0;
 }
 
@@ -329,14 +391,14 @@ int lite_arena_deregister(struct lite_arena* arena, uint64_t key) noexcept {
 }
 
 uint64_t lite_arena_trim(struct lite_arena* arena) noexcept try {
-    std::vector<std::unique_ptr<lite_arena::chunk>> idle;
+    std::vector<lite_arena::chunk_map::node_type> idle;
     {
         const std::lock_guard guard(arena->lock);
         idle = arena->take_idle();
     }
     uint64_t bytes = 0;
-    for (const auto& c : idle)
-        bytes += c->size;
+    for (auto& c : idle)
+        bytes += arena->free_idle(c);
     return bytes;
 } catch (const std::bad_alloc&) {
     return 0;

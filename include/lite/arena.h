@@ -17,13 +17,14 @@
  * when it takes it. So allocating, registering and freeing are answered by the library, without a
  * system call, unless a new chunk is needed.
  *
- * All peers that may use the LMR of a chunk can use all of that chunk, whatever is registered: keys
- * tell programs that trust each other which ranges are valid. For memory that a peer must lose
- * again, make an LMR of its own with lite_register(): in an arena that pins and prepares nothing,
- * and lite_free() returns when no node can reach it.
+ * All peers that may use the LMR of a chunk can use all of that chunk, whatever is registered, and
+ * go on when a range ends: keys tell programs that trust each other which ranges are valid. For
+ * memory that a peer must lose again, make an LMR of its own with lite_register(): in an arena that
+ * pins and prepares nothing, and lite_free() returns when no node can reach it.
  *
  * What the allocator has to know is outside of the arena, where no peer can change it. Functions
- * may be called by several threads. In a child of fork(2) the memory is not mapped.
+ * may be called by several threads. In a child of fork(2) the memory is not mapped, and the arena
+ * can only be destroyed, which ends nothing of the parent's.
  */
 #ifndef LITE_ARENA_H
 #define LITE_ARENA_H
@@ -40,7 +41,7 @@ extern "C" {
 /*
  * lite_arena_mmap - map blocks into the process, without an allocator
  * @length: bytes, whole blocks of LITE_ARENA_BLOCK
- * @flags: 0 or LITE_ARENA_EAGER
+ * @flags: LITE_ARENA_*
  * @addr: set to the address of the mapping, to be unmapped by munmap(2)
  *
  * What lite_register() makes of it, or of a part, is neither pinned nor counted against
@@ -66,7 +67,8 @@ struct lite_range {
 /*
  * lite_arena_create - make an arena
  * @ctx: context, not to be closed before the arena is destroyed
- * @name: of the first chunk's LMR; later ones add ".1", ".2" and so on. NULL or "": anonymous
+ * @name: of the first chunk's LMR, at most 244 bytes; later ones add ".1", ".2" and so on, and pass
+ *    over names that are taken. NULL or "": anonymous
  * @size: bytes of a chunk, rounded up to whole blocks of 2 MB; 0: one block. A larger allocation
  *    gets a larger chunk
  * @mode: permission bits of the LMRs, as in struct lite_alloc_params
@@ -74,9 +76,10 @@ struct lite_range {
  *    allocated. Otherwise it stays for later allocations (lite_arena_trim())
  * @arena: set to the arena, to be destroyed by lite_arena_destroy()
  *
- * Takes the first chunk at once.
+ * Takes the first chunk at once. Chunks are zeroed when they are taken.
  *
- * Return: 0, -EINVAL (bits beyond 0666 in the mode), -EOPNOTSUPP (another flag), -ENOMEM, -EDQUOT,
+ * Return: 0, -EINVAL (bits beyond 0666 in the mode), -EOPNOTSUPP (another flag), -ENAMETOOLONG,
+ * -EEXIST (the name is taken; from lite_arena_alloc(): 64 names were, try again), -ENOMEM, -EDQUOT,
  * -ENOSPC or -EFBIG (as LITE_IOC_ARENA), -ENOTTY (older kernel module), or as lite_register().
  */
 int lite_arena_create(struct lite_ctx* ctx, const char* name, size_t size, uint32_t mode,
@@ -85,7 +88,8 @@ int lite_arena_create(struct lite_ctx* ctx, const char* name, size_t size, uint3
 /*
  * lite_arena_destroy - free all LMRs and all memory of an arena; NULL: nothing
  *
- * Waits until no node can reach the memory.
+ * Waits until no node can reach the memory. An LMR that cannot be freed (see lite_free()) keeps its
+ * memory, and stays until the context is closed: lite_arena_trim() before this one tells.
  */
 void lite_arena_destroy(struct lite_arena* arena) LITE_NOEXCEPT;
 
@@ -93,7 +97,7 @@ void lite_arena_destroy(struct lite_arena* arena) LITE_NOEXCEPT;
  * lite_arena_alloc - allocate memory
  * @size: bytes; 0: as 1
  * @alignment: a power of two, at most 2 MB; 0: 64 bytes, which is also the least
- * @out: set to the memory. It is not zeroed
+ * @out: set to the memory. It holds what an earlier allocation of this arena left there
  *
  * Return: 0, -EINVAL (@alignment), or as lite_arena_create(), if a new chunk is needed.
  */
@@ -138,7 +142,8 @@ int lite_arena_deregister(struct lite_arena* arena, uint64_t key) LITE_NOEXCEPT;
 /*
  * lite_arena_trim - free the chunks in which nothing is allocated
  *
- * Waits until no node can reach them.
+ * Waits until no node can reach them. Those whose LMR cannot be freed (see lite_free()) stay,
+ * for the next call; nothing is allocated in them any more.
  *
  * Return: bytes freed.
  */

@@ -19,6 +19,7 @@
 
 /* LITE_IOC_ARENA flags */
 #define LITE_ARENA_EAGER (1U << 0) /* when unmapped, its blocks are freed, not kept */
+#define LITE_ARENA_ZERO (1U << 1)  /* kept blocks are zeroed, too, before they are used */
 
 /*
  * LITE_IOC_ARENA: map new memory into the process that LITE_IOC_REGISTER makes
@@ -26,8 +27,10 @@
  * known to the RDMA device once, here.
  *
  * The memory is zeroed, except for blocks that the same process has had in an
- * earlier arena of this open file: these hold what it left there. No other
- * process ever gets a block before it is zeroed.
+ * earlier arena of this open file: these hold what it left there, without
+ * LITE_ARENA_ZERO. Set that before you register memory for users that must not
+ * see it. No other process ever gets a block before it is zeroed. A block is
+ * not used again while anything (an LMR, a pipe, a device) has a part of it.
  *
  * munmap(2) unmaps it. Otherwise it behaves as shared memory that children do
  * not inherit: read(2), write(2), O_DIRECT and registrations of verbs work on
@@ -42,8 +45,10 @@
  *
  * Blocks count against MEM_LIMIT and UID_LIMIT of the node, and are charged to
  * the memory cgroup of the process. Blocks that are kept count on. They are
- * freed when memory is short, when the process or the open file ends, and when
- * another process uses the open file for arenas after that.
+ * freed when the machine is short of memory (not when the cgroup is: use
+ * LITE_ARENA_EAGER in one with a tight limit), when a limit of the node is met,
+ * when the process or the open file ends, and when another process uses the
+ * open file for arenas after that.
  *
  * errno values: EINVAL: @length is 0 or not a multiple of LITE_ARENA_BLOCK;
  * EFBIG; ENOSPC, EDQUOT: the limits; ENOMEM; EINTR; ENODEV; EOPNOTSUPP: a flag.

@@ -65,7 +65,7 @@ static struct file *lite_arena_open(struct lite_command *cmd, const struct lite_
 
 	if (!af || !kept)
 		goto err_free;
-	af->arena = lite_arena_new(kept, a->length, a->flags & LITE_ARENA_EAGER, uid);
+	af->arena = lite_arena_new(kept, a->length, a->flags, uid);
 	if (IS_ERR(af->arena)) {
 		file = ERR_CAST(af->arena);
 		goto err_free;

@@ -118,6 +118,7 @@ const struct lite_ioc lite_iocs_rpc[LITE_IOC_GROUP] = {
 	LITE_IOC_ENTRY(LITE_IOC_RECVFILE, lite_ioc_file, moved, .flags = LITE_FILE_POSITION,
 		       .zero = offsetof(struct lite_ioc_file, reserved), .fn = lite_ioc_recvfile,
 		       .out = true, .always = true, .looks = true),
-	LITE_IOC_ENTRY(LITE_IOC_ARENA, lite_ioc_arena, addr, .flags = LITE_ARENA_EAGER,
-		       .fn = lite_ioc_arena, .out = true, .unwind = lite_ioc_unwind_arena),
+	LITE_IOC_ENTRY(LITE_IOC_ARENA, lite_ioc_arena, addr,
+		       .flags = LITE_ARENA_EAGER | LITE_ARENA_ZERO, .fn = lite_ioc_arena,
+		       .out = true, .unwind = lite_ioc_unwind_arena),
 };

@@ -93,15 +93,21 @@ void lite_arena_close(struct lite_arena *arena)
 /* Refuse early what does not fit, less what may be kept for the process. */
 static int lite_arena_room(struct lite_kept *kept, u64 length, u32 uid)
 {
-	u64 own = READ_ONCE(kept->n) * LITE_ARENA_BLOCK;
-	u64 new = length - min(length, own);
+	u64 own, new;
+	int err;
 
-	if (new >> PAGE_SHIFT > si_mem_available())
-		return -ENOMEM;
-	return lite_limit_room(&kept->mem->limit, uid, new);
+	do {
+		own = lite_kept_count(kept) * LITE_ARENA_BLOCK;
+		new = length - min(length, own);
+		err = lite_limit_room(&kept->mem->limit, uid, new);
+		/* Room may have been made by freeing what was counted on. */
+	} while (!err && lite_kept_count(kept) * LITE_ARENA_BLOCK < own);
+	if (!err && new >> PAGE_SHIFT > si_mem_available())
+		err = -ENOMEM;
+	return err;
 }
 
-static int lite_arena_fill(struct lite_arena *arena, u32 uid)
+static int lite_arena_fill(struct lite_arena *arena, bool zero, u32 uid)
 {
 	struct lite_memory *mem = arena->kept->mem;
 	u32 n = arena->length / LITE_ARENA_BLOCK;
@@ -110,9 +116,12 @@ static int lite_arena_fill(struct lite_arena *arena, u32 uid)
 	while (arena->n_blocks < n) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		block = lite_kept_take(arena->kept, uid) ?:
-			lite_store_make(mem, lite_cluster_id(mem->cl), mem->fab->self.incarnation,
-					LITE_ARENA_BLOCK, uid);
+		block = lite_kept_take(arena->kept, uid);
+		if (block && zero)
+			lite_store_zero(block);
+		if (!block)
+			block = lite_store_make(mem, lite_cluster_id(mem->cl),
+						mem->fab->self.incarnation, LITE_ARENA_BLOCK, uid);
 		if (IS_ERR(block))
 			return PTR_ERR(block);
 		arena->blocks[arena->n_blocks++] = block;
@@ -124,19 +133,25 @@ static int lite_arena_fill(struct lite_arena *arena, u32 uid)
  * lite_arena_new - make an arena for the current process
  * @kept: of its open file
  * @length: bytes, whole blocks, not 0
- * @eager: keep no block when it is unmapped
+ * @flags: LITE_ARENA_*
  * @uid: user to charge
  *
  * Context: may sleep; killable. The node is active.
  * Return: the arena, for lite_arena_close() and lite_arena_put(); ERR_PTR: -ENOSPC, -EDQUOT,
  * -ENOMEM, -EINTR.
  */
-struct lite_arena *lite_arena_new(struct lite_kept *kept, u64 length, bool eager, u32 uid)
+struct lite_arena *lite_arena_new(struct lite_kept *kept, u64 length, u32 flags, u32 uid)
 {
 	struct lite_memory *mem = kept->mem;
-	struct lite_arena *arena = kzalloc(sizeof(*arena), GFP_KERNEL_ACCOUNT);
-	int err = -ENOMEM;
+	struct lite_arena *arena;
+	int err;
 
+	lite_kept_use(kept);
+	/* First, as it bounds the table, too. */
+	err = lite_arena_room(kept, length, uid);
+	if (err)
+		return ERR_PTR(err);
+	arena = kzalloc(sizeof(*arena), GFP_KERNEL_ACCOUNT);
 	if (!arena)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&arena->ref);
@@ -146,15 +161,15 @@ struct lite_arena *lite_arena_new(struct lite_kept *kept, u64 length, bool eager
 	arena->kept = kept;
 	arena->mm = current->mm;
 	mmgrab(arena->mm);
-	arena->eager = eager;
+	arena->eager = flags & LITE_ARENA_EAGER;
 	arena->length = length;
 	arena->blocks = kvcalloc(length / LITE_ARENA_BLOCK, sizeof(*arena->blocks),
 				 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	err = -ENOMEM;
 	if (!arena->blocks)
 		goto err_put;
 	lite_stat_inc(mem->stats, LITE_STAT_ARENAS);
-	lite_kept_use(kept);
-	err = lite_arena_room(kept, length, uid) ?: lite_arena_fill(arena, uid);
+	err = lite_arena_fill(arena, flags & LITE_ARENA_ZERO, uid);
 	if (err)
 		goto err_detach;
 	spin_lock(&mem->arenas.lock);
@@ -250,6 +265,22 @@ const struct vm_operations_struct lite_arena_vm_ops = { .fault = lite_arena_faul
 
 /* ---- LMRs ---------------------------------------------------------------- */
 
+/* Is all of @length bytes, from @addr in @vma on, a writable part of one arena, in its order? */
+static bool lite_arena_covers(struct vm_area_struct *vma, unsigned long addr, u64 length)
+{
+	const struct vm_area_struct *first = vma;
+
+	/* VMAs of an arena that were split (mprotect(2), madvise(2)) do not merge again. */
+	while (vma && vma->vm_ops == &lite_arena_vm_ops && vma->vm_file == first->vm_file &&
+	       vma->vm_flags & VM_WRITE &&
+	       vma->vm_pgoff - first->vm_pgoff == (vma->vm_start - first->vm_start) >> PAGE_SHIFT) {
+		if (length <= vma->vm_end - addr)
+			return true;
+		vma = vma_lookup(vma->vm_mm, vma->vm_end);
+	}
+	return false;
+}
+
 /*
  * Is memory of the current process a writable part of one arena of this node? Takes mmap_lock, a
  * holder of which may wait for user space: so call it outside the gate. Killable. Return: 0:
@@ -265,8 +296,7 @@ int lite_arena_find(struct lite_memory *mem, unsigned long addr, u64 length,
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
 	vma = vma_lookup(mm, addr);
-	if (vma && vma->vm_ops == &lite_arena_vm_ops && vma->vm_flags & VM_WRITE &&
-	    length <= vma->vm_end - addr) {
+	if (lite_arena_covers(vma, addr, length)) {
 		struct lite_arena *arena = vma->vm_private_data;
 		u64 offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) + (addr - vma->vm_start);
 

@@ -33,6 +33,7 @@ struct lite_arenas {
 	struct list_head keepers; /* struct lite_kept */
 	u32 n_kept;               /* blocks */
 	struct list_head leaving; /* blocks to be freed by @work */
+	struct workqueue_struct *wq;
 	struct work_struct work;
 	struct shrinker *shrinker;
 };
@@ -59,7 +60,7 @@ struct lite_arena_range {
 
 /* arena.c */
 extern const struct vm_operations_struct lite_arena_vm_ops;
-struct lite_arena *lite_arena_new(struct lite_kept *kept, u64 length, bool eager, u32 uid);
+struct lite_arena *lite_arena_new(struct lite_kept *kept, u64 length, u32 flags, u32 uid);
 void lite_arena_close(struct lite_arena *arena);
 void lite_arena_put(struct lite_arena *arena);
 int lite_arena_find(struct lite_memory *mem, unsigned long addr, u64 length,
@@ -74,6 +75,7 @@ void lite_arenas_exit(struct lite_memory *mem);
 struct lite_kept *lite_kept_new(struct lite_memory *mem);
 void lite_kept_put(struct lite_kept *kept);
 void lite_kept_use(struct lite_kept *kept);
+u32 lite_kept_count(const struct lite_kept *kept);
 struct lite_alloc *lite_kept_take(struct lite_kept *kept, u32 uid);
 bool lite_kept_add(struct lite_kept *kept, struct lite_alloc *block, const struct mm_struct *mm);
 void lite_kept_flush(struct lite_kept *kept);

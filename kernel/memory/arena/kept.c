@@ -7,14 +7,16 @@
  * file that several processes use keeps blocks for the first of them that is alive; the others'
  * are freed when unmapped.
  *
- * A kept block may still belong to an LMR, which has a reference to it until no node can reach it.
- * Such a block is not given out again, and freeing it here only drops a reference. Nothing takes a
- * new reference to a kept block, so one that was seen with no other stays so.
+ * A kept block may still belong to an LMR, which has a reference to it until no node can reach it,
+ * and its pages may be pinned, by O_DIRECT, a pipe or verbs. The next arena gets a block only if
+ * nothing but the list has it or one of its pages. Nothing gets a new reference to what is on the
+ * list and in no page table, so a block that was seen alone stays so. Another one leaves: freeing
+ * it drops a reference to the block, and then one to each page.
  *
- * Blocks leave when the list is full, when memory is short (the shrinker), when the process or the
- * open file ends, and when a fence has failed since they were mapped: then they are quarantined.
- * The shrinker runs wherever memory is allocated, and freeing a block takes locks under which
- * memory is allocated: so a work item frees them.
+ * Blocks leave also when the list is full, when memory is short (the shrinker), when a limit is
+ * met, and when the process or the open file ends. If a fence has failed since they were mapped,
+ * they are quarantined then. The shrinker runs wherever memory is allocated, and freeing a block
+ * takes locks under which memory is allocated: so a work item frees them.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -27,6 +29,8 @@
 
 /* Pages of a block. */
 #define LITE_BLOCK_PAGES (LITE_ARENA_BLOCK >> PAGE_SHIFT)
+/* Open files looked at per hold of the lock. */
+#define LITE_KEPT_LOOK 16
 
 /* Context: may sleep. Return: for lite_kept_shut(), or NULL. */
 struct lite_kept *lite_kept_new(struct lite_memory *mem)
@@ -57,22 +61,32 @@ void lite_kept_put(struct lite_kept *kept)
 	kref_put(&kept->ref, lite_kept_release);
 }
 
+static void lite_kept_remove(struct lite_kept *kept, struct lite_alloc *block, struct list_head *to)
+{
+	struct lite_arenas *all = &kept->mem->arenas;
+
+	lockdep_assert_held(&all->lock);
+	list_move_tail(&block->list, to);
+	WRITE_ONCE(kept->n, kept->n - 1);
+	if (!kept->n)
+		list_del_init(&kept->list);
+	WRITE_ONCE(all->n_kept, all->n_kept - 1);
+	lite_stat_add(kept->mem->stats, LITE_STAT_KEPT_PAGES, -(s64)LITE_BLOCK_PAGES);
+}
+
+/* The block unmapped longest ago; there is one. */
+static struct lite_alloc *lite_kept_oldest(struct lite_kept *kept)
+{
+	return list_last_entry(&kept->blocks, struct lite_alloc, list);
+}
+
 /* Move up to @max blocks to a list. Return: their number. */
 static u32 lite_kept_move(struct lite_kept *kept, struct list_head *to, u32 max)
 {
-	struct lite_arenas *all = &kept->mem->arenas;
-	u32 n = 0;
+	u32 n;
 
-	lockdep_assert_held(&all->lock);
-	while (n < max && kept->n) {
-		list_move_tail(kept->blocks.prev, to);
-		kept->n--;
-		n++;
-	}
-	if (!kept->n)
-		list_del_init(&kept->list);
-	WRITE_ONCE(all->n_kept, all->n_kept - n);
-	lite_stat_add(kept->mem->stats, LITE_STAT_KEPT_PAGES, -(s64)(n * LITE_BLOCK_PAGES));
+	for (n = 0; n < max && kept->n; n++)
+		lite_kept_remove(kept, lite_kept_oldest(kept), to);
 	return n;
 }
 
@@ -116,59 +130,84 @@ void lite_kept_use(struct lite_kept *kept)
 		mmdrop(old);
 }
 
-/* A block for the current process, as it left it; or NULL. @uid: to be charged. Any context. */
-struct lite_alloc *lite_kept_take(struct lite_kept *kept, u32 uid)
+/* Blocks that the current process can probably have. Any context. */
+u32 lite_kept_count(const struct lite_kept *kept)
 {
-	struct lite_memory *mem = kept->mem;
-	struct lite_arenas *all = &mem->arenas;
-	struct lite_alloc *block, *found = NULL;
+	return READ_ONCE(kept->mm) == current->mm ? READ_ONCE(kept->n) : 0;
+}
+
+/* Has nothing else a block that was on the list, so that the process can have it again? */
+static bool lite_block_alone(const struct lite_alloc *block)
+{
+	if (kref_read(&block->ref) != 1)
+		return false;
+	/*
+	 * After all that an LMR's last user did, above all counting a fence that failed. Pairs with
+	 * the release in kref_put().
+	 */
+	smp_acquire__after_ctrl_dep();
+	return block->since == lite_dma_since(block->mem->fab) && lite_store_unpinned(block);
+}
+
+/* Take the block unmapped last; or NULL. */
+static struct lite_alloc *lite_kept_pop(struct lite_kept *kept)
+{
+	struct lite_arenas *all = &kept->mem->arenas;
+	struct lite_alloc *block = NULL;
+	LIST_HEAD(found);
 
 	spin_lock(&all->lock);
-	if (kept->mm != current->mm)
-		goto out;
-	/* At most LITE_ARENA_KEPT_MAX. */
-	list_for_each_entry(block, &kept->blocks, list) {
-		if (kref_read(&block->ref) != 1 || block->uid != uid ||
-		    block->since != lite_dma_since(mem->fab))
-			continue;
-		/* After all that the last user of the reference did. */
-		smp_acquire__after_ctrl_dep();
-		found = block;
-		break;
+	if (kept->n && kept->mm == current->mm) {
+		block = list_first_entry(&kept->blocks, struct lite_alloc, list);
+		lite_kept_remove(kept, block, &found);
+		list_del_init(&block->list);
 	}
-	if (found) {
-		list_del_init(&found->list);
-		if (!--kept->n)
-			list_del_init(&kept->list);
-		WRITE_ONCE(all->n_kept, all->n_kept - 1);
-		lite_stat_add(mem->stats, LITE_STAT_KEPT_PAGES, -(s64)LITE_BLOCK_PAGES);
-	}
-out:
 	spin_unlock(&all->lock);
-	return found;
+	return block;
 }
 
 /*
- * Keep a block that process @mm has unmapped. Any context. Return: whether it is kept, with the
- * caller's reference.
+ * A block for the current process, as it left it; or NULL. Those that it cannot have leave. @uid:
+ * to be charged. May sleep.
+ */
+struct lite_alloc *lite_kept_take(struct lite_kept *kept, u32 uid)
+{
+	struct lite_alloc *block;
+
+	while ((block = lite_kept_pop(kept))) {
+		if (block->uid == uid && lite_block_alone(block))
+			break;
+		lite_store_free(kept->mem, block);
+	}
+	return block;
+}
+
+/*
+ * Keep a block that process @mm has unmapped, in place of the oldest one if there are enough. May
+ * sleep. Return: whether it is kept, with the caller's reference.
  */
 bool lite_kept_add(struct lite_kept *kept, struct lite_alloc *block, const struct mm_struct *mm)
 {
 	struct lite_memory *mem = kept->mem;
 	struct lite_arenas *all = &mem->arenas;
+	LIST_HEAD(out);
 	bool keep;
 
 	spin_lock(&all->lock);
 	keep = !kept->closed && kept->mm == mm && !lite_mm_over(mm) &&
-	       kept->n < LITE_ARENA_KEPT_MAX && block->since == lite_dma_since(mem->fab);
+	       block->since == lite_dma_since(mem->fab);
 	if (keep) {
+		if (kept->n == LITE_ARENA_KEPT_MAX)
+			lite_kept_move(kept, &out, 1);
 		list_add(&block->list, &kept->blocks);
-		if (!kept->n++)
+		if (!kept->n)
 			list_add_tail(&kept->list, &all->keepers);
+		WRITE_ONCE(kept->n, kept->n + 1);
 		WRITE_ONCE(all->n_kept, all->n_kept + 1);
 		lite_stat_add(mem->stats, LITE_STAT_KEPT_PAGES, LITE_BLOCK_PAGES);
 	}
 	spin_unlock(&all->lock);
+	lite_blocks_free(mem, &out);
 	return keep;
 }
 
@@ -211,7 +250,7 @@ static void lite_leaving_work(struct work_struct *work)
 	lite_blocks_free(mem, &blocks);
 }
 
-static unsigned long lite_kept_count(struct shrinker *shrinker, struct shrink_control *sc)
+static unsigned long lite_shrink_count(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	struct lite_memory *mem = lite_shrinker_data(shrinker);
 	u32 n = READ_ONCE(mem->arenas.n_kept);
@@ -220,26 +259,64 @@ static unsigned long lite_kept_count(struct shrinker *shrinker, struct shrink_co
 }
 
 /* Give away the blocks unmapped longest ago, of each open file in turn. */
-static unsigned long lite_kept_scan(struct shrinker *shrinker, struct shrink_control *sc)
+static unsigned long lite_shrink_scan(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	struct lite_memory *mem = lite_shrinker_data(shrinker);
 	u32 want = DIV_ROUND_UP(sc->nr_to_scan, LITE_BLOCK_PAGES);
 	struct lite_arenas *all = &mem->arenas;
 	struct lite_kept *kept;
-	u32 n = 0;
+	u32 n = 0, freed = 0;
 
 	spin_lock(&all->lock);
 	while (n < want && !list_empty(&all->keepers)) {
 		kept = list_first_entry(&all->keepers, struct lite_kept, list);
 		list_move_tail(&kept->list, &all->keepers);
+		/* What an LMR has, too, stays until that is freed. */
+		freed += kref_read(&lite_kept_oldest(kept)->ref) == 1;
 		n += lite_kept_move(kept, &all->leaving, 1);
 	}
 	spin_unlock(&all->lock);
 	if (!n)
 		return SHRINK_STOP;
-	queue_work(mem->wq, &all->work);
+	queue_work(all->wq, &all->work);
 	sc->nr_scanned = n * LITE_BLOCK_PAGES;
-	return n * LITE_BLOCK_PAGES;
+	return freed * LITE_BLOCK_PAGES;
+}
+
+/*
+ * A limit is exceeded by @bytes: free so many, of @uid or (@all_users) of all users; other users'
+ * blocks only if that is enough. May sleep. Return: whether there were any.
+ */
+static bool lite_kept_spare(struct lite_limit *limit, u32 uid, bool all_users, u64 bytes)
+{
+	struct lite_memory *mem = container_of(limit, struct lite_memory, limit);
+	struct lite_arenas *all = &mem->arenas;
+	u32 left = READ_ONCE(all->n_kept);
+	struct lite_kept *kept;
+	LIST_HEAD(blocks);
+	u32 i, want, n = 0;
+
+	if (bytes > left * LITE_ARENA_BLOCK)
+		return false;
+	want = DIV_ROUND_UP_ULL(bytes, LITE_ARENA_BLOCK);
+	/* There are no more open files with blocks than blocks. */
+	while (left && n < want) {
+		spin_lock(&all->lock);
+		if (list_empty(&all->keepers))
+			left = 0;
+		for (i = 0; i < LITE_KEPT_LOOK && left && n < want; i++, left--) {
+			kept = list_first_entry_or_null(&all->keepers, struct lite_kept, list);
+			if (!kept)
+				break;
+			list_move_tail(&kept->list, &all->keepers);
+			if (all_users || lite_kept_oldest(kept)->uid == uid)
+				n += lite_kept_move(kept, &blocks, want - n);
+		}
+		spin_unlock(&all->lock);
+		cond_resched();
+	}
+	lite_blocks_free(mem, &blocks);
+	return n;
 }
 
 /* Context: may sleep. Return: 0, for lite_kept_exit(), or -ENOMEM. */
@@ -250,14 +327,24 @@ int lite_kept_init(struct lite_memory *mem)
 	INIT_LIST_HEAD(&all->keepers);
 	INIT_LIST_HEAD(&all->leaving);
 	INIT_WORK(&all->work, lite_leaving_work);
-	all->shrinker = lite_shrinker_new(lite_kept_count, lite_kept_scan, mem);
-	return all->shrinker ? 0 : -ENOMEM;
+	/* Its own: what frees memory waits for no LMR, and not for memory either. */
+	all->wq = alloc_workqueue("lite-arena", WQ_UNBOUND | WQ_MEM_RECLAIM, 1);
+	if (!all->wq)
+		return -ENOMEM;
+	all->shrinker = lite_shrinker_new(lite_shrink_count, lite_shrink_scan, mem);
+	if (!all->shrinker) {
+		destroy_workqueue(all->wq);
+		return -ENOMEM;
+	}
+	mem->limit.spare = lite_kept_spare;
+	return 0;
 }
 
 /* All contexts are shut. Context: may sleep. */
 void lite_kept_exit(struct lite_memory *mem)
 {
 	lite_shrinker_free(mem->arenas.shrinker);
-	flush_work(&mem->arenas.work);
+	/* Runs what is queued. */
+	destroy_workqueue(mem->arenas.wq);
 	WARN_ON_ONCE(mem->arenas.n_kept);
 }

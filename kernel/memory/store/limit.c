@@ -37,35 +37,34 @@ static u64 lite_limit_used(struct lite_limit *limit, u32 uid)
 	return used ? xa_to_value(used) : 0;
 }
 
-/* Root has no limit of its own, as with disk quotas. */
-static int lite_limit_check(struct lite_limit *limit, u32 uid, u64 bytes)
+/*
+ * Root has no limit of its own, as with disk quotas. @over: set to the bytes that are too many, if
+ * it fails; U64_MAX: it never fits.
+ */
+static int lite_limit_check(struct lite_limit *limit, u32 uid, u64 bytes, u64 *over)
 {
 	u64 used = lite_limit_used(limit, uid);
 	u64 taken = limit->used + limit->lost;
 	u64 all = limit->all;
 
 	lockdep_assert_held(&limit->lock);
+	*over = U64_MAX;
 	if (uid)
 		all -= all >> LITE_LIMIT_RESERVE_SHIFT;
-	if (bytes > all || taken > all - bytes)
+	if (bytes > all)
 		return -ENOSPC;
-	if (uid && (bytes > limit->each || used > limit->each - bytes))
+	if (uid && bytes > limit->each)
 		return -EDQUOT;
+	/* First, so that others give up nothing for a user that is over its own limit. */
+	if (uid && used > limit->each - bytes) {
+		*over = used - (limit->each - bytes);
+		return -EDQUOT;
+	}
+	if (taken > all - bytes) {
+		*over = taken - (all - bytes);
+		return -ENOSPC;
+	}
 	return 0;
-}
-
-/*
- * Would @bytes fit now? For callers that would otherwise zero many pieces before one does not fit.
- * May sleep. Return: 0, -ENOSPC, -EDQUOT.
- */
-int lite_limit_room(struct lite_limit *limit, u32 uid, u64 bytes)
-{
-	int err;
-
-	mutex_lock(&limit->lock);
-	err = lite_limit_check(limit, uid, bytes);
-	mutex_unlock(&limit->lock);
-	return err;
 }
 
 /* Set what a uid uses. Fails only for a uid without an entry: replacing one allocates nothing. */
@@ -77,20 +76,50 @@ static int lite_limit_set(struct lite_limit *limit, u32 uid, u64 used)
 	return 0;
 }
 
-/* Charge bytes, not 0. May sleep. Return: 0, for lite_limit_give(); -ENOSPC, -EDQUOT, -ENOMEM. */
-int lite_limit_take(struct lite_limit *limit, u32 uid, u64 bytes)
+/* Check bytes, and if @take charge them. */
+static int lite_limit_try(struct lite_limit *limit, u32 uid, u64 bytes, bool take, u64 *over)
 {
 	int err;
 
 	mutex_lock(&limit->lock);
-	err = lite_limit_check(limit, uid, bytes) ?:
-	      lite_limit_set(limit, uid, lite_limit_used(limit, uid) + bytes);
-	if (!err) {
+	err = lite_limit_check(limit, uid, bytes, over);
+	if (!err && take)
+		err = lite_limit_set(limit, uid, lite_limit_used(limit, uid) + bytes);
+	if (!err && take) {
 		limit->used += bytes;
 		lite_stat_add(limit->stats, LITE_STAT_COUNTED_BYTES, bytes);
 	}
 	mutex_unlock(&limit->lock);
 	return err;
+}
+
+/* The same; if a limit is met, after freeing what is not in use. */
+static int lite_limit_fit(struct lite_limit *limit, u32 uid, u64 bytes, bool take)
+{
+	/* There are two limits to be met. */
+	int err, tries = 2;
+	u64 over;
+
+	do {
+		err = lite_limit_try(limit, uid, bytes, take, &over);
+	} while ((err == -ENOSPC || err == -EDQUOT) && limit->spare && tries-- &&
+		 limit->spare(limit, uid, err == -ENOSPC, over));
+	return err;
+}
+
+/*
+ * Would @bytes fit now? For callers that would otherwise zero many pieces before one does not fit.
+ * May sleep. Return: 0, -ENOSPC, -EDQUOT.
+ */
+int lite_limit_room(struct lite_limit *limit, u32 uid, u64 bytes)
+{
+	return lite_limit_fit(limit, uid, bytes, false);
+}
+
+/* Charge bytes, not 0. May sleep. Return: 0, for lite_limit_give(); -ENOSPC, -EDQUOT, -ENOMEM. */
+int lite_limit_take(struct lite_limit *limit, u32 uid, u64 bytes)
+{
+	return lite_limit_fit(limit, uid, bytes, true);
 }
 
 /* Count uncharged bytes as quarantined, for good. May sleep. */

@@ -21,6 +21,12 @@ struct lite_limit {
 	u64 lost;            /* quarantined: count against @all for good */
 	struct xarray uids;  /* charged to each uid that has any, as values */
 	struct lite_stats __percpu *stats;
+	/*
+	 * Free @over bytes that are not in use, of @uid or (@all_users) of all; or NULL.
+	 * Called without @lock, but with what callers of lite_limit_take() hold. May sleep. Return:
+	 * whether there were any.
+	 */
+	bool (*spare)(struct lite_limit *limit, u32 uid, bool all_users, u64 over);
 };
 
 void lite_limit_init(struct lite_limit *limit, u64 all, u64 each,

@@ -379,6 +379,41 @@ struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n)
 }
 
 /*
+ * Of memory that no page table has and no node can reach: is the store's reference to each page
+ * the only one? Then it stays so. Context: any.
+ */
+bool lite_store_unpinned(const struct lite_alloc *alloc)
+{
+	unsigned long i;
+	u32 k;
+
+	for (k = 0; k < alloc->n_pieces; k++) {
+		const struct lite_piece *p = &alloc->pieces[k];
+
+		/* Never in a page table; see lite_store_page(). */
+		if (!page_private(p->page))
+			continue;
+		for (i = 0; i < 1UL << p->order; i++)
+			if (page_count(p->page + i) != 1)
+				return false;
+	}
+	/* After all that was done with another one. Pairs with the release in put_page(). */
+	smp_acquire__after_ctrl_dep();
+	return true;
+}
+
+/* Zero memory that only the caller has. May sleep. */
+void lite_store_zero(const struct lite_alloc *alloc)
+{
+	u32 i;
+
+	for (i = 0; i < alloc->n_pieces; i++) {
+		memset(page_address(alloc->pieces[i].page), 0, PAGE_SIZE << alloc->pieces[i].order);
+		cond_resched();
+	}
+}
+
+/*
  * The kernel's address of the device address @dma of this store, registered memory included; NULL:
  * not in use here. @n: bytes wanted; reduced to what is contiguous. Context: any; the caller keeps
  * the memory from being freed.

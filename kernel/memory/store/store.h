@@ -65,7 +65,7 @@ struct lite_alloc {
 	u32 n_blocks;
 	/*
 	 * Of process memory: ctx->registered, until shut; under mem->runs_lock. Of a block of an
-	 * arena: its lite_kept.
+	 * arena: its lite_kept; under lite_arenas.lock.
 	 */
 	struct list_head list;
 	u64 lmr;                     /* of process memory: the LMR's id */
@@ -95,6 +95,8 @@ void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation);
 void lite_store_session_gone(struct lite_memory *mem, u64 session);
 void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n);
 struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n);
+bool lite_store_unpinned(const struct lite_alloc *alloc);
+void lite_store_zero(const struct lite_alloc *alloc);
 void lite_store_exit(struct lite_memory *mem);
 void lite_extents_copy(struct lite_wire_extent *to, const struct lite_extent *from, u32 n);
 u32 lite_extents_put(struct lite_wire_extents_reply *r, const struct lite_extent *table, u32 n,

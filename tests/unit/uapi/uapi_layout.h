@@ -269,6 +269,7 @@ AT(struct lite_ioc_arena, length, 8);
 AT(struct lite_ioc_arena, addr, 16);
 CHECK(LITE_IOC_ARENA == 0xE71E, "number of LITE_IOC_ARENA");
 CHECK(LITE_ARENA_EAGER == 1, "flag of ARENA");
+CHECK(LITE_ARENA_ZERO == 2, "flag of ARENA");
 CHECK(LITE_ARENA_BLOCK == 2097152 && LITE_ARENA_KEPT_MAX == 32, "constants of ARENA");
 
 SIZE(struct lite_ioc_priority, 16);

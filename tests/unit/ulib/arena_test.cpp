@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory_resource>
 #include <optional>
@@ -21,6 +22,8 @@
 #include <vector>
 
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using lite::internal::ranges;
 
@@ -37,6 +40,9 @@ struct machine {
     std::size_t mapped = 0;
     int error = 0;
     int register_error = 0;
+    int free_error = 0;
+    std::set<std::string> taken;  // names
+    std::function<void()> on_register = [] {};
 
     machine() {
         cluster.intercept = [this](unsigned long request, void* arg) -> std::optional<int> {
@@ -55,10 +61,15 @@ struct machine {
                 auto& r = *static_cast<lite_ioc_register*>(arg);
                 if (register_error)
                     return -register_error;
+                on_register();
+                if (taken.contains(r.name))
+                    return -EEXIST;
                 r.lh = ++last;
                 lmrs[r.lh] = r.name;
                 return 0;
             }
+            if (request == LITE_IOC_FREE && free_error)
+                return -free_error;
             if (request == LITE_IOC_FREE)
                 return lmrs.erase(static_cast<lite_ioc_free*>(arg)->lh) ? 0 : -EBADF;
             return std::nullopt;
@@ -237,7 +248,8 @@ TEST_CASE("arena: eager ones give chunks back at once") {
     machine node;
     auto context = node.cluster.context();
     lite::arena arena(context, "e", block, 0600, LITE_ARENA_EAGER);
-    CHECK(node.flags == std::set<std::uint32_t>{LITE_ARENA_EAGER});
+    // Blocks that an earlier arena has had are zeroed before this one's users can see them.
+    CHECK(node.flags == std::set<std::uint32_t>{LITE_ARENA_EAGER | LITE_ARENA_ZERO});
     void* memory = nullptr;
     REQUIRE(lite_arena_alloc(arena.get(), 100, 0, &memory) == 0);
     const auto range = arena.register_range({static_cast<std::byte*>(memory), 100});
@@ -265,6 +277,84 @@ TEST_CASE("arena: failures of the kernel") {
     CHECK(lite_arena_alloc(arena.get(), 2 * block, 0, &memory) == -ENOSPC);
     CHECK(lite_arena_alloc(arena.get(), block, 0, &memory) == 0);
     CHECK_THROWS_AS(arena.allocate(block), std::bad_alloc);
+}
+
+TEST_CASE("arena: names that others have taken are passed over") {
+    machine node;
+    auto context = node.cluster.context();
+    node.taken = {"a", "b.1", "b.2"};
+    CHECK(code_of([&] { lite::arena(context, "a", block); }) == EEXIST);
+    lite::arena arena(context, "b", block);
+    void* memory = nullptr;
+    REQUIRE(lite_arena_alloc(arena.get(), 2 * block, 0, &memory) == 0);
+    CHECK(node.lmrs == std::map<std::uint64_t, std::string>{{1, "b"}, {2, "b.3"}});
+    CHECK(arena.register_range({static_cast<std::byte*>(memory), 1}).chunk == 3);
+    // Longer names would leave no room for the numbers.
+    CHECK(code_of([&] { lite::arena(context, std::string(245, 'n'), block); }) == ENAMETOOLONG);
+    lite::arena longest(context, std::string(244, 'n'), block);
+}
+
+TEST_CASE("arena: a chunk stays if its LMR cannot be freed") {
+    machine node;
+    auto context = node.cluster.context();
+    const bool eager = GENERATE(false, true);
+    lite::arena arena(context, "", block, 0600, eager ? LITE_ARENA_EAGER : 0);
+    void* memory = nullptr;
+    REQUIRE(lite_arena_alloc(arena.get(), 1, 0, &memory) == 0);
+    node.free_error = EHOSTDOWN;
+    CHECK(lite_arena_free(arena.get(), memory) == 0);
+    CHECK(arena.trim() == 0);
+    CHECK(is_mapped(memory));
+    void* again = nullptr;
+    // The LMR may be gone for peers.
+    CHECK(lite_arena_alloc(arena.get(), 1, 0, &again) == 0);
+    CHECK(again != memory);
+    node.free_error = 0;
+    CHECK(lite_arena_free(arena.get(), again) == 0);
+    CHECK(arena.trim() == (eager ? block : 2 * block));
+    CHECK(!is_mapped(memory));
+    // One that another user has freed is gone.
+    REQUIRE(lite_arena_alloc(arena.get(), 1, 0, &memory) == 0);
+    node.free_error = EIDRM;
+    CHECK(lite_arena_free(arena.get(), memory) == 0);
+    CHECK(arena.trim() == (eager ? 0 : block));
+    CHECK(!is_mapped(memory));
+}
+
+TEST_CASE("arena: other threads do not wait for a new chunk") {
+    machine node;
+    auto context = node.cluster.context();
+    lite::arena arena(context, "", block);
+    void* memory = nullptr;
+    REQUIRE(lite_arena_alloc(arena.get(), 100, 0, &memory) == 0);
+    const auto range = arena.register_range({static_cast<std::byte*>(memory), 100});
+    bool found = false;
+    node.on_register = [&] {
+        std::thread([&] { found = arena.find(range.key).offset == range.offset; }).join();
+    };
+    void* large = nullptr;
+    REQUIRE(lite_arena_alloc(arena.get(), 2 * block, 0, &large) == 0);
+    CHECK(found);
+}
+
+TEST_CASE("arena: a child of fork(2) leaves the parent's LMRs, and its own memory, alone") {
+    machine node;
+    auto context = node.cluster.context();
+    std::optional<lite::arena> arena(std::in_place, context, "", block, 0600U, LITE_ARENA_EAGER);
+    void* memory = nullptr;
+    REQUIRE(lite_arena_alloc(arena->get(), 100, 0, &memory) == 0);
+    const pid_t child = ::fork();
+    if (!child) {
+        // Here the fake's memory is inherited; the kernel's is not, and something else is there.
+        arena.reset();
+        ::_exit(node.lmrs.size() == 1 && is_mapped(memory) ? 0 : 1);
+    }
+    int status = 1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    arena.reset();
+    CHECK(node.lmrs.empty());
+    CHECK(!is_mapped(memory));
 }
 
 TEST_CASE("arena: memory of containers, in several threads") {

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <sys/uio.h>
 
 using namespace lite_test;
 
@@ -52,6 +53,30 @@ TEST_CASE_METHOD(Mmap, "arena: verbs register it", "[arena]") {
     ::ibv_dealloc_pd(pd);
     ::ibv_close_device(context);
     ::ibv_free_device_list(list);
+}
+
+TEST_CASE_METHOD(Mmap, "arena: a page that is pinned is not used again", "[arena]") {
+    Arena arena(dev, 2 * kBlock);
+    fill_pattern(arena.bytes(), 1);
+    int pipe[2];
+    REQUIRE(::pipe(pipe) == 0);
+    const iovec secret{arena.data() + 3 * kPage, kPage};
+    REQUIRE(::vmsplice(pipe[1], &secret, 1, 0) == kPage);
+    std::vector<std::byte> got(kPage), wanted(secret.iov_len);
+    std::memcpy(wanted.data(), secret.iov_base, kPage);
+    arena.unmap();
+    Arena next(dev, 2 * kBlock);
+    // The other block is the process's again, in the first place; the pinned one is not.
+    CHECK(!all_zero(next.bytes().first(kBlock)));
+    CHECK(all_zero(next.bytes(kBlock, kBlock)));
+    fill_pattern(next.bytes(), 2);
+    CHECK(::read(pipe[0], got.data(), kPage) == kPage);
+    CHECK(got == wanted);
+    ::close(pipe[0]);
+    ::close(pipe[1]);
+    next.unmap();
+    drop_caches();
+    check_nothing_used();
 }
 
 TEST_CASE_METHOD(Mmap, "arena: LITE's own operations take it as a buffer", "[arena]") {

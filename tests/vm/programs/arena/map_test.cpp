@@ -9,7 +9,7 @@ TEST_CASE_METHOD(Mmap, "arena: refusals", "[arena]") {
     CHECK(try_arena(dev, arena_args(0)) == err(EINVAL));
     CHECK(try_arena(dev, arena_args(kPage)) == err(EINVAL));
     CHECK(try_arena(dev, arena_args(kBlock + kPage)) == err(EINVAL));
-    CHECK(try_arena(dev, arena_args(kBlock, 2)) == err(EOPNOTSUPP));
+    CHECK(try_arena(dev, arena_args(kBlock, 4)) == err(EOPNOTSUPP));
     CHECK(try_arena(dev, arena_args(LITE_LMR_SIZE_MAX + kBlock)) == err(EFBIG));
     const Errno large = try_arena(dev, arena_args(LITE_LMR_SIZE_MAX));
     CHECK((large == err(ENOMEM) || large == err(ENOSPC)));
@@ -55,6 +55,13 @@ TEST_CASE_METHOD(Mmap, "arena: a process gets the blocks back that it has unmapp
     CHECK(!find_mismatch(third.bytes().first(size), 7));
     CHECK(all_zero(third.bytes(size, kBlock)));
     third.unmap();
+    // For memory that others will see.
+    {
+        Arena zeroed(dev, size, LITE_ARENA_ZERO);
+        CHECK(all_zero(zeroed.bytes()));
+        CHECK(dev.query().mem_used == (size + kBlock));
+        fill_pattern(zeroed.bytes(), 7);
+    }
     // Another open file of the process has its own.
     {
         const Device other(env().indexes.front());

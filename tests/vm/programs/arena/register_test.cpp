@@ -84,6 +84,10 @@ TEST_CASE_METHOD(Mmap, "arena: registering takes no RLIMIT_MEMLOCK, and needs on
     CHECK(try_register(dev, arena.data() + kBlock + kPage, kBlock - kPage) == ok);
     REQUIRE(::mprotect(arena.data(), kPage, PROT_READ) == 0);
     CHECK(try_register(dev, arena.data(), kPage) == err(EFAULT));
+    // The VMA stays split; the range is whole.
+    REQUIRE(::mprotect(arena.data(), kPage, PROT_READ | PROT_WRITE) == 0);
+    CHECK(try_register(dev, arena.data(), kBlock) == ok);
+    CHECK(try_register(dev, arena.data(), kPage) == ok);
     // Of another node of this machine it is a driver's memory, as any.
     if (env().indexes.size() > 1) {
         const Errno foreign = try_register(device_for(1), arena.data() + kPage, kPage);
@@ -112,9 +116,23 @@ TEST_CASE_METHOD(Mmap, "arena: a block is not used again while an LMR has it", "
         CHECK(!find_mismatch(next.bytes(), 2));
     }
     dev.free(lh);
-    Arena after(dev, 3 * kBlock, LITE_ARENA_EAGER);
-    CHECK(!all_zero(after.bytes(2 * kBlock, kBlock)));
-    after.unmap();
+    drop_caches();
+    check_nothing_used();
+}
+
+TEST_CASE_METHOD(Mmap, "arena: blocks that LMRs have do not keep others from being kept",
+                 "[arena]") {
+    Arena full(dev, LITE_ARENA_KEPT_MAX * kBlock);
+    const auto lh = register_memory(dev, full.bytes());
+    full.unmap();
+    Arena own(dev, kBlock);
+    CHECK(all_zero(own.bytes()));
+    fill_pattern(own.bytes(), 1);
+    own.unmap();
+    Arena again(dev, kBlock, LITE_ARENA_EAGER);
+    CHECK(!find_mismatch(again.bytes(), 1));
+    again.unmap();
+    dev.free(lh);
     check_nothing_used();
 }
 
@@ -228,6 +246,10 @@ TEST_CASE_METHOD(Mmap, "arena: a user's share of the memory bounds its arenas", 
         // What is unmapped can be had again, as it was kept, or is free.
         all.pop_back();
         expect_equal(try_arena(own, arena_args(step)), ok, "after unmapping");
+        // What is kept for one open file is free for another one before the limit is met.
+        const Device second(env().indexes.front());
+        const Arena other(second, step);
+        expect_equal(try_arena(own, arena_args(step)), err(EDQUOT), "it is used again");
     });
     check_nothing_used();
 }

@@ -139,9 +139,12 @@ def test_costs(lab):
         if size < 1 << 20:
             continue
         if result["workload"] == "arena":
+            # A range of the library: a peer that uses it goes on after its end. What an LMR of its own saves is in arenas.rst.
             assert costs["arena"] * 100 <= costs["ibv_reg_mr"], costs
             assert costs["arena, own LMR"] < costs["lite_register"], costs
         else:
+            # The library, which has its chunk or takes one anew.
             assert costs["arena"] * 10 <= costs["arena, eager"], costs
-            assert costs["mmap and own LMR"] < costs["mmap and own LMR, eager"], costs
+            # Lazy unmapping in the kernel.
+            assert costs["mmap and own LMR"] * 4 <= costs["mmap and own LMR, eager"], costs
     lite.check_idle(60)
