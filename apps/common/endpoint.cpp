@@ -2,9 +2,9 @@
 
 #include "endpoint.hpp"
 
-#include "error.hpp"
 #include "common/text/format.hpp"
 #include "common/text/parse.hpp"
+#include "error.hpp"
 
 #include <fmt/format.h>
 

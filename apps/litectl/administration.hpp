@@ -4,8 +4,8 @@
 // These return an exit status, or throw failure or usage_error.
 #pragma once
 
-#include "netlink/channel.hpp"
 #include "module.hpp"
+#include "netlink/channel.hpp"
 #include "rdma.hpp"
 
 #include "common/error.hpp"

@@ -6,8 +6,8 @@
 #include "administration.hpp"
 #include "cgroup.hpp"
 
-#include "common/text/format.hpp"
 #include "common/io.hpp"
+#include "common/text/format.hpp"
 #include "common/text/table.hpp"
 
 #include <uapi/lite.h>

@@ -4,8 +4,8 @@
 #include "memory/transfer.hpp"
 
 #include "common/crc32c.hpp"
-#include "common/text/format.hpp"
 #include "common/signals.hpp"
+#include "common/text/format.hpp"
 
 #include <lite/file.hpp>
 

@@ -6,8 +6,8 @@
 
 #include "copy/lmr_range.hpp"
 #include "copy/output_file.hpp"
-#include "session.hpp"
 #include "copy/stream.hpp"
+#include "session.hpp"
 
 #include <cstdint>
 #include <optional>

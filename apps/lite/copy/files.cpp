@@ -7,9 +7,9 @@
 #include "copy/output_file.hpp"
 #include "copy/stream.hpp"
 
+#include "common/signals.hpp"
 #include "common/text/format.hpp"
 #include "common/text/progress.hpp"
-#include "common/signals.hpp"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 #include "copy/stream.hpp"
 #include "memory/transfer.hpp"
 
-#include "common/text/format.hpp"
 #include "common/signals.hpp"
+#include "common/text/format.hpp"
 
 #include <fmt/format.h>
 

@@ -5,9 +5,9 @@
 #include "commands.hpp"
 #include "memory/transfer.hpp"
 
+#include "common/signals.hpp"
 #include "common/text/format.hpp"
 #include "common/text/progress.hpp"
-#include "common/signals.hpp"
 
 #include <fmt/format.h>
 

@@ -6,8 +6,8 @@
 #include "copy/copy_file.hpp"
 #include "copy/stream.hpp"
 
-#include "common/text/progress.hpp"
 #include "common/signals.hpp"
+#include "common/text/progress.hpp"
 
 namespace tools {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "commands.hpp"
 
-#include "common/text/format.hpp"
 #include "common/signals.hpp"
+#include "common/text/format.hpp"
 
 #include <fmt/format.h>
 

@@ -2,8 +2,8 @@
 //
 // lite put, get and cp on a fake cluster.
 
-#include "lite_machine.hpp"
 #include "copy/lmr_range.hpp"
+#include "lite_machine.hpp"
 
 #include "../../vm/programs/common/crc32c.hpp"
 #include "common/crc32c.hpp"
