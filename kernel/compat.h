@@ -87,6 +87,14 @@ static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
 /* Before 6.4 Soft-RoCE worked, and raised completion events, in tasklets. */
 #define LITE_RXE_TASKLETS (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
 
+/*
+ * From 6.4 to 6.9 it copied something else than the data of kernel clients into work requests that
+ * carry their data (mended by "RDMA/rxe: Fix data copy for IB_SEND_INLINE").
+ */
+#define LITE_RXE_INLINES                                                                           \
+	(LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0) ||                                           \
+	 LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0))
+
 /* An io_uring command refers to its whole SQE since 6.5. */
 static inline const void *lite_uring_payload(const struct io_uring_cmd *cmd)
 {

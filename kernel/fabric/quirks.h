@@ -58,7 +58,7 @@ static inline struct lite_quirks lite_quirks_of(const struct ib_device *dev)
 			.fetch_apart = true, /* 6.1 to 6.12 at least */
 			.repeats = true, /* of peers before 6.10 */
 			.misnumbers = true, /* 6.1 to 6.12 at least */
-			.inlines = true,
+			.inlines = LITE_RXE_INLINES,
 			.tasklets = LITE_RXE_TASKLETS,
 		};
 	default:

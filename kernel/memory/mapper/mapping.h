@@ -122,7 +122,11 @@ static inline void lite_ops_put(struct lite_mapping *m)
 /* Let no more operations begin; once. Any context. */
 static inline void lite_ops_close(struct lite_mapping *m)
 {
-	if (atomic_add_return(LITE_OPS_CLOSED, &m->ops) == LITE_OPS_CLOSED)
+	int ops = atomic_add_return(LITE_OPS_CLOSED, &m->ops);
+
+	/* One was ended twice: a REVOKE would wait for ever. */
+	WARN_ON_ONCE(ops >= 0);
+	if (ops == LITE_OPS_CLOSED)
 		complete_all(&m->drained);
 }
 
