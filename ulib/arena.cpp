@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -45,12 +46,18 @@ constexpr size_t round_up(size_t n, size_t to) noexcept { return (n + to - 1) / 
 
 namespace lite::internal {
 
+// How many fork(2)s this process descends from: its number is not that of its parent, as process
+// ids may be, in other namespaces.
+static unsigned forks = 0;
+[[maybe_unused]] static const int fork_handler =
+    ::pthread_atfork(nullptr, nullptr, [] { forks++; });
+
 struct arena_chunk {
     lite_ctx* ctx;
     uint32_t number;
     std::byte* data;
     size_t size;
-    pid_t process = ::getpid();  // that has it mapped
+    unsigned process = forks;  // that has it mapped
     lite_lh_t lh = 0;
     bool ending = false;  // nothing is allocated in it any more: its LMR may be freed already
     ranges free;
@@ -68,8 +75,9 @@ struct arena_chunk {
     int close() noexcept {
         ending = true;
         const int err = lh && ours() ? lite_free(ctx, lh) : 0;
-        // Another user may have freed it.
-        if (err && err != -EIDRM && err != -EBADF)
+        // Another user may have freed it; with the node's life, or the node itself, its LMRs have
+        // ended.
+        if (err && err != -EIDRM && err != -EBADF && err != -ESTALE && err != -ENODEV)
             return err;
         lh = 0;
         return 0;
@@ -83,7 +91,7 @@ struct arena_chunk {
     }
 
     // In a child of fork(2), the LMR is the parent's, and something else may be at the address.
-    bool ours() const noexcept { return process == ::getpid(); }
+    bool ours() const noexcept { return process == forks; }
 };
 
 struct arena_allocation {

@@ -86,7 +86,7 @@ void lite_arena_close(struct lite_arena *arena)
 {
 	if (!lite_arena_unlist(arena))
 		return;
-	lite_arena_detach(arena, !arena->eager);
+	lite_arena_detach(arena, !READ_ONCE(arena->eager));
 	lite_arena_put(arena);
 }
 
@@ -99,11 +99,13 @@ static int lite_arena_room(struct lite_kept *kept, u64 length, u32 uid)
 	do {
 		own = lite_kept_count(kept) * LITE_ARENA_BLOCK;
 		new = length - min(length, own);
-		err = lite_limit_room(&kept->mem->limit, uid, new);
+		/* Blocks that are kept are charged. */
+		if (!new)
+			return 0;
+		err = lite_limit_room(&kept->mem->limit, uid, new) ?:
+		      lite_store_room(kept->mem, uid, new);
 		/* Room may have been made by freeing what was counted on. */
 	} while (!err && lite_kept_count(kept) * LITE_ARENA_BLOCK < own);
-	if (!err && new >> PAGE_SHIFT > si_mem_available())
-		err = -ENOMEM;
 	return err;
 }
 
@@ -261,7 +263,22 @@ static vm_fault_t lite_arena_fault(struct vm_fault *vmf)
 	return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 }
 
-const struct vm_operations_struct lite_arena_vm_ops = { .fault = lite_arena_fault };
+/*
+ * A part of the VMA, or a child's copy (MADV_DOFORK). What a child leaves there, perhaps after the
+ * arena's process has unmapped it, is the child's: so no block of it is kept.
+ */
+static void lite_arena_copied(struct vm_area_struct *vma)
+{
+	struct lite_arena *arena = vma->vm_private_data;
+
+	if (vma->vm_mm != arena->mm)
+		WRITE_ONCE(arena->eager, true);
+}
+
+const struct vm_operations_struct lite_arena_vm_ops = {
+	.open = lite_arena_copied,
+	.fault = lite_arena_fault,
+};
 
 /* ---- LMRs ---------------------------------------------------------------- */
 

@@ -327,7 +327,7 @@ int lite_kept_init(struct lite_memory *mem)
 	INIT_LIST_HEAD(&all->keepers);
 	INIT_LIST_HEAD(&all->leaving);
 	INIT_WORK(&all->work, lite_leaving_work);
-	/* Its own: what frees memory waits for no LMR, and not for memory either. */
+	/* Its own: what frees memory waits for no LMR. */
 	all->wq = alloc_workqueue("lite-arena", WQ_UNBOUND | WQ_MEM_RECLAIM, 1);
 	if (!all->wq)
 		return -ENOMEM;

@@ -281,6 +281,23 @@ struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home, u64 home_in
 }
 
 /*
+ * Refuse early what would only push other users out of memory, after freeing blocks that arenas
+ * have kept, which count as used. May sleep. Return: 0, -ENOMEM.
+ */
+int lite_store_room(struct lite_memory *mem, u32 uid, u64 bytes)
+{
+	long free = max(si_mem_available(), 0L);
+	u64 wanted = bytes >> PAGE_SHIFT;
+
+	if (wanted <= free)
+		return 0;
+	/* What that frees may be counted late, by each processor. */
+	if (mem->limit.spare && mem->limit.spare(&mem->limit, uid, true, (wanted - free) << PAGE_SHIFT))
+		return 0;
+	return -ENOMEM;
+}
+
+/*
  * Allocate memory of @bytes, whole pages, not 0, without a place in the table. May sleep; killable.
  * Return: the memory, for lite_store_free(); ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
  */
@@ -288,7 +305,7 @@ struct lite_alloc *lite_store_make(struct lite_memory *mem, u32 home, u64 home_i
 				   u64 bytes, u32 uid)
 {
 	struct lite_alloc *alloc;
-	int err = 0;
+	int err;
 	u32 i;
 
 	alloc = lite_store_new(mem, home, home_incarnation, bytes, bytes, uid);
@@ -296,12 +313,9 @@ struct lite_alloc *lite_store_make(struct lite_memory *mem, u32 home, u64 home_i
 		return alloc;
 	alloc->since = lite_dma_since(mem->fab);
 	lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES, bytes);
-	/* Refuse early what would only push other users out of memory. */
-	if (bytes >> PAGE_SHIFT > si_mem_available())
-		err = -ENOMEM;
-	if (!err)
-		err = lite_pieces_alloc(mem, alloc) ?:
-		      lite_store_extents(alloc, alloc->n_pieces, LITE_PIECE_COST);
+	err = lite_store_room(mem, uid, bytes) ?:
+	      lite_pieces_alloc(mem, alloc) ?:
+	      lite_store_extents(alloc, alloc->n_pieces, LITE_PIECE_COST);
 	for (i = 0; i < alloc->n_pieces && !err; i++)
 		lite_extent_append(alloc->extents, &alloc->n_extents, alloc->pieces[i].dma,
 				   PAGE_SIZE << alloc->pieces[i].order, 0);

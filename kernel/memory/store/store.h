@@ -83,6 +83,7 @@ struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home, u64 home_in
 				  u64 bytes, u64 charged, u32 uid);
 void *lite_table_grow(void *table, size_t size, u32 n, u32 *room, u32 first);
 int lite_store_extents(struct lite_alloc *alloc, u32 n, size_t cost);
+int lite_store_room(struct lite_memory *mem, u32 uid, u64 bytes);
 struct lite_alloc *lite_store_make(struct lite_memory *mem, u32 home, u64 home_incarnation,
 				   u64 bytes, u32 uid);
 struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_incarnation,

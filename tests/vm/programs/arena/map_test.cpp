@@ -3,6 +3,8 @@
 // blocks go back to the kernel.
 #include "fixture.hpp"
 
+#include <array>
+
 using namespace lite_test;
 
 TEST_CASE_METHOD(Mmap, "arena: refusals", "[arena]") {
@@ -131,6 +133,26 @@ TEST_CASE_METHOD(Mmap, "arena: children have it only if the process says so", "[
         fill_pattern(arena.bytes(), 2);
     });
     CHECK(!find_mismatch(arena.bytes(), 2));
+}
+
+TEST_CASE_METHOD(Mmap, "arena: what a child has left in it is not used again", "[arena]") {
+    Arena arena(dev, kBlock);
+    fill_pattern(arena.bytes(), 1);
+    REQUIRE(::madvise(arena.data(), kBlock, MADV_DOFORK) == 0);
+    std::array<int, 2> unmapped{};
+    REQUIRE(::pipe(unmapped.data()) == 0);
+    Child child([&] {
+        ::close(unmapped[1]);
+        char c;
+        expect(::read(unmapped[0], &c, 1) == 0, "the parent has unmapped it");
+        fill_pattern(arena.bytes(), 2);
+    });
+    arena.unmap();
+    ::close(unmapped[1]);
+    REQUIRE_NOTHROW(child.join());
+    ::close(unmapped[0]);
+    const Arena next(dev, kBlock);
+    CHECK(all_zero(next.bytes()));
 }
 
 TEST_CASE_METHOD(Mmap, "arena: works after its open file is closed", "[arena]") {
