@@ -296,7 +296,7 @@ std::uint32_t known_flags(const Call& call) {
         case LITE_IOC_MMAP:
             return LITE_MMAP_POPULATE;
         case LITE_IOC_ARENA:
-            return LITE_ARENA_EAGER;
+            return LITE_ARENA_EAGER | LITE_ARENA_ZERO;
         case LITE_IOC_SENDFILE:
         case LITE_IOC_RECVFILE:
             return LITE_FILE_POSITION;
