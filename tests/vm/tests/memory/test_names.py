@@ -116,27 +116,26 @@ _LOOKUP, _FIND, _OPEN, _MAP, _EXTENTS = 18, 19, 24, 33, 34
 _OF_OPENING = {_LOOKUP, _FIND, _OPEN, _MAP, _EXTENTS}
 
 
+_TRACING = "/sys/kernel/tracing"
+
+
 def _calls(lite, *words):
-    """Runs `lite WORDS` on a node. Returns [(node called, number of the call)] of all calls between the nodes of its machine
-    that find or map LMRs."""
-    tracing = "/sys/kernel/tracing"
-    vm = lite.vm
-    vm.run(f"[ -e {tracing}/trace ] || mount -t tracefs none {tracing}; echo >{tracing}/trace; echo 1 >{tracing}/events/lite/lite_call/enable")
-    try:
-        lite.lite(*words)
-    finally:
-        vm.run(f"echo 0 >{tracing}/events/lite/lite_call/enable")
-    found = re.findall(r"lite_call: session=\d+ node=(\d+) call=(\d+) err=0", vm.run(f"cat {tracing}/trace").out)
+    """Runs `lite WORDS` on a node while calls are traced. Returns [(node called, number of the call)] of all calls between the
+    nodes of its machine that find or map LMRs."""
+    lite.vm.run(f"echo >{_TRACING}/trace")
+    lite.lite(*words)
+    found = re.findall(r"lite_call: session=\d+ node=(\d+) call=(\d+) err=0", lite.vm.run(f"cat {_TRACING}/trace").out)
     return [(int(node), int(call)) for node, call in found if int(call) in _OF_OPENING]
 
 
-@vmtest(nodes=1, cpus=2, timeout=300)
+@vmtest(nodes=1, timeout=300)
 def test_opening_a_name_takes_at_most_two_calls(lab):
     """The first opening on a node: one call if the name's directory is the home, or is the node itself; else two. It makes no
     difference where the bytes are."""
     lites = in_one_machine(lab.n1)
     first, second, third = lites
     seen = set()
+    lab.n1.run(f"[ -e {_TRACING}/trace ] || mount -t tracefs none {_TRACING}; echo 1 >{_TRACING}/events/lite/lite_call/enable")
     for nodes in ((second,), (second, first), (second, third), (third, first, second)):
         home, opener = nodes[0].id, third if nodes[0] is second else second
         for number in range(6):
@@ -147,6 +146,7 @@ def test_opening_a_name_takes_at_most_two_calls(lab):
             assert opened in ([(home, _OPEN)], [(home, _MAP)], [(directory, _OPEN), (home, _MAP)]), (name, home, opened)
             seen.add("home" if directory == home else "another" if directory else "opener")
             first.lite("free", name)
+    lab.n1.run(f"echo 0 >{_TRACING}/events/lite/lite_call/enable; echo >{_TRACING}/trace")
     assert seen == {"home", "another", "opener"}, seen
     _idle(lites)
 
