@@ -292,9 +292,8 @@ int lite_store_room(struct lite_memory *mem, u32 uid, u64 bytes)
 	if (wanted <= free)
 		return 0;
 	/* What that frees may be counted late, by each processor. */
-	if (mem->limit.spare && mem->limit.spare(&mem->limit, uid, true, (wanted - free) << PAGE_SHIFT))
-		return 0;
-	return -ENOMEM;
+	wanted = (wanted - free) << PAGE_SHIFT;
+	return mem->limit.spare && mem->limit.spare(&mem->limit, uid, true, wanted) ? 0 : -ENOMEM;
 }
 
 /*
