@@ -221,7 +221,7 @@ static inline struct lite_conn *lite_access_conn(const struct lite_mapping *m, u
 		conn = lite_peer_conn_tryget(s->peer, s->session);
 	if (likely(conn))
 		return conn;
-	return ERR_PTR(rcu_access_pointer(s->peer->conn) ? -EAGAIN : -EHOSTDOWN);
+	return ERR_PTR(s->peer && rcu_access_pointer(s->peer->conn) ? -EAGAIN : -EHOSTDOWN);
 }
 
 int lite_transfer(const struct lite_access *a, struct lite_op *op, const struct lite_buf *buf);

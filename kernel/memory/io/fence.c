@@ -34,7 +34,7 @@ static int lite_fence_share(struct lite_mapping *m, u32 share)
 {
 	struct lite_conn *conn;
 
-	if (!m->share[share].peer)
+	if (m->share[share].node == lite_cluster_id(m->mem->cl))
 		return lite_fence_self(m->mem);
 	conn = lite_access_conn(m, share);
 	return IS_ERR(conn) ? PTR_ERR(conn) : lite_fence_conn(conn);

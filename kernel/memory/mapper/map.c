@@ -78,9 +78,8 @@ static int lite_mapping_shares(struct lite_mapping *m, const struct lite_wire_ma
 			continue;
 		}
 		s->peer = lite_peer_find(cl, s->node);
-		if (!s->peer)
-			return -EHOSTUNREACH;
-		conn = lite_peer_conn_get(s->peer);
+		conn = s->peer ? lite_peer_conn_get(s->peer) : NULL;
+		/* What is elsewhere can be used. */
 		if (!conn)
 			continue;
 		/* A new incarnation does not have the memory any more. */

@@ -24,7 +24,7 @@ enum lite_mapping_state {
 /* A node that stores part of an LMR, or is its home. */
 struct lite_map_share {
 	u32 node;
-	struct lite_peer *peer; /* NULL: this node */
+	struct lite_peer *peer; /* NULL: this node, or one that it does not know */
 	u64 session;            /* the only one to use; 0: the node was down */
 	bool local;             /* this node in its present incarnation */
 	bool lost;              /* a new incarnation of it has lost the memory: -ESTALE */

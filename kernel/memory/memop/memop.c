@@ -199,7 +199,7 @@ static int lite_memop_client_call(struct lite_memop_client *job, const struct li
 		return -ESTALE;
 	if (s->local)
 		return lite_kcall_local(job->mem->cl->rpc, &d);
-	conn = lite_peer_conn_get(s->peer);
+	conn = s->peer ? lite_peer_conn_get(s->peer) : NULL;
 	if (!conn)
 		return -EHOSTDOWN;
 	err = lite_kcall(conn, &d);

@@ -86,7 +86,7 @@ static int lite_word_try(struct lite_memory *mem, const struct lite_word *w, str
 	if (!err) {
 		err = lite_atomic_run(d, bounce);
 		peer = lite_devop_share(d)->peer;
-		if (err == -EHOSTDOWN && !d->posted && lite_peer_is_suspect(peer)) {
+		if (err == -EHOSTDOWN && !d->posted && peer && lite_peer_is_suspect(peer)) {
 			kref_get(&peer->ref);
 			*suspect = peer;
 		}

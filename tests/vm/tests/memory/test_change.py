@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 
-from litelab import (Lite, dead_seconds, in_one_machine, join_all, on_machines, prepare, prepare_all, program_path,
+from litelab import (Lite, dead_seconds, in_one_machine, join_all, nodes_in, on_machines, prepare, prepare_all, program_path,
                      run_catch, stop_all, times, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
@@ -79,6 +79,33 @@ def test_a_part_is_lost_with_a_life_of_its_store(lab):
     holder.kill()
     home.lite("free", "spread")
     for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024)
+def test_a_part_is_at_a_node_that_has_left(lab):
+    """A node that joins after a store has left does not know the store. It opens an LMR with a part there by name, and uses
+    the other parts."""
+    home, store, newcomer = lites = nodes_in(lab.n1)
+    # With numbers of their own: none gets one that another had.
+    for number, lite in enumerate(lites, 1):
+        lite.start(**times(lab.n1), id=number)
+    store.join(home)
+    wait_complete([home, store])
+    home.lite("alloc", "spread", "8M", "--node", f"{home.id},{store.id}", "--mode", "0666")
+    home.lite("write", "spread", "1M", "living")
+    store.leave()
+    newcomer.join(home)
+    wait_complete([home, newcomer])
+    for lite in (home, newcomer):
+        assert lite.lite("read", "spread", "1M", 6).out == "living", lite
+        for words in (["read", "spread", "5M", 6], ["write", "spread", "5M", "x"], ["fetch-add", "spread", "5M", 1],
+                      ["set", "spread", "5M", 8, "00"], ["checksum", "spread", "5M", 8],
+                      ["read", "spread", "3M", "2M", "--file", "/tmp/both"]):
+            result = lite.lite(*words, check=False)
+            assert result.rc == 1 and "down" in result.err, (lite, words, result)
+    home.lite("free", "spread")
+    for lite in (home, newcomer):
         lite.check_idle()
 
 
