@@ -88,8 +88,8 @@ static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
 #define LITE_RXE_TASKLETS (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
 
 /*
- * From 6.4 to 6.9 it copied something else than the data of kernel clients into work requests that
- * carry their data (mended by "RDMA/rxe: Fix data copy for IB_SEND_INLINE"). Later ones have not
+ * From 6.4 to 6.9 Soft-RoCE copied wrong bytes into work requests that carry inline data of kernel
+ * clients (fixed by "RDMA/rxe: Fix data copy for IB_SEND_INLINE"). Later ones have not
  * been tested for long enough.
  */
 #define LITE_RXE_INLINES (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))

@@ -89,7 +89,7 @@ void add_run(CLI::App& app, RunOptions& options) {
         ->check(CLI::IsMember(arm_names()));
     command
         ->add_option("-w,--workload", options.workloads,
-                     "what to measure (default: all but lmrs, lmr-size, qos-* and file*)")
+                     "what to measure (default: all but lmrs, lmr-size, qos-*, file* and arena*)")
         ->delimiter(',')
         ->check(CLI::IsMember(workload_names()));
     add_sizes(*command, "-S,--sizes", options.sizes,

@@ -4,8 +4,9 @@
  *
  * A kernel client opens a context on a node, which gives it what a process has
  * with an open file of /dev/liteN: its own handles, released by
- * lite_ctx_close(). Errno values are those of include/uapi/lite.h. Every
- * function here may sleep, and none may be called from a LITE callback.
+ * lite_ctx_close(). Errno values are those of include/uapi/lite.h. Functions
+ * may sleep unless their Context says otherwise; none may be called from a LITE
+ * callback.
  *
  * A context acts as root.
  */
@@ -57,8 +58,9 @@ struct lite_ctx *lite_ctx_open(unsigned int index);
  * @priority: LITE_PRIORITY(class), class 0 (highest) to 7, or
  *	LITE_PRIORITY_DEFAULT
  *
- * Of those that begin from now on; it matters where the node schedules what goes
- * to other nodes (litectl qos). No ceiling holds.
+ * Applies to those that begin from now on. Has an effect if the node schedules
+ * what goes to other nodes (litectl qos). The administrator's ceiling does not
+ * apply to kernel modules.
  *
  * Context: may sleep.
  * Return: 0; -EINVAL: no such priority; -ENODEV: the node has stopped.
@@ -77,6 +79,7 @@ void lite_ctx_close(struct lite_ctx *ctx);
  * lite_ctx_node_id - id of the node that a context is on
  * @ctx: from lite_ctx_open()
  *
+ * Context: does not sleep.
  * Return: 1..65535, or 0 while the node is in no cluster.
  */
 u32 lite_ctx_node_id(struct lite_ctx *ctx);
@@ -112,8 +115,10 @@ int lite_lmr_map(struct lite_ctx *ctx, const char *name, u32 rights, u64 *lh,
  * @ctx: context
  * @lh: handle
  *
- * Context: may sleep; waits for operations in flight on the handle.
- * Return: 0, -EBADF.
+ * Operations in flight on it complete normally.
+ *
+ * Context: may sleep; may wait for these.
+ * Return: 0, -EBADF, -ENODEV.
  */
 int lite_lmr_unmap(struct lite_ctx *ctx, u64 lh);
 
@@ -440,7 +445,8 @@ int lite_lmr_checksum(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
  * @offset: of the word, a multiple of 8
  * @owner: any number; distinguishes holders within the context
  * @flags: LITE_LOCK_*
- * @timeout_ms: 1..LITE_TIMEOUT_MAX, LITE_NOWAIT, LITE_FOREVER
+ * @timeout_ms: 1..LITE_TIMEOUT_MAX, LITE_NOWAIT, LITE_FOREVER,
+ *	LITE_TIMEOUT_DEFAULT (for ever)
  *
  * Context: may sleep; killable.
  * Return: 0; -EOWNERDEAD: the caller has the lock, and its previous holder
@@ -480,7 +486,8 @@ int lite_lmr_lock_consistent(struct lite_ctx *ctx, u64 lh, u64 offset,
  * @lh: handle with LITE_RIGHT_WRITE and LITE_RIGHT_ATOMIC
  * @offset: of the word that is the barrier, a multiple of 8
  * @n: number of callers, this one included, 1..LITE_BARRIER_MAX
- * @timeout_ms: 1..LITE_TIMEOUT_MAX, LITE_NOWAIT, LITE_FOREVER
+ * @timeout_ms: 1..LITE_TIMEOUT_MAX, LITE_NOWAIT, LITE_FOREVER,
+ *	LITE_TIMEOUT_DEFAULT (for ever)
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_BARRIER.

@@ -90,7 +90,7 @@ struct lite_kfunc_params {
 struct lite_kfunc *lite_kfunc_register(struct lite_ctx *ctx,
 				       const struct lite_kfunc_params *p);
 
-/* The number of a function from lite_kfunc_register(). */
+/* The number of a function from lite_kfunc_register(). Does not sleep. */
 u32 lite_kfunc_number(const struct lite_kfunc *kf);
 
 /**

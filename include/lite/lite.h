@@ -32,8 +32,9 @@
  * - Names are byte strings of 1..LITE_NAME_MAX bytes and a NUL, without control characters (below
  *   0x20) and DEL. '/' is not special, and a name need not be UTF-8.
  * - -ENODEV may be returned once the node was stopped (then only lite_close() makes sense),
- *   -ENOTCONN while the node is in no cluster, and -ENOMEM, -EINTR and -EOPNOTSUPP (a kernel too
- *   old for the request) where a function sleeps. They are not repeated below.
+ *   -ENOTCONN while the node is in no cluster, and where a function sleeps -ENOMEM, -EINTR,
+ *   and -ENOTTY, -E2BIG or -EOPNOTSUPP (the kernel module is too old for the request). They are not
+ *   repeated below.
  *
  * A child made by fork(2) shares the context's open file with its parent: handles, functions, calls
  * to collect, locks. It may use them as a thread of the parent could, and lite_unmap(), lite_free()
@@ -108,8 +109,8 @@ int lite_open(int index, struct lite_ctx** out) LITE_NOEXCEPT;
  * @out: set to the context, to be closed by lite_close()
  *
  * Needs only read permission on the device. The context allows lite_query(), lite_stat(),
- * lite_list(), lite_grants(), lite_rpc_find(), lite_map() with LITE_RIGHT_READ alone, and use of
- * such handles; all other calls fail with -EACCES.
+ * lite_list(), lite_grants(), lite_rpc_find(), lite_set_priority(), lite_map() with LITE_RIGHT_READ
+ * alone, and use of such handles; all other calls fail with -EACCES.
  *
  * Return: as lite_open().
  */
@@ -150,9 +151,11 @@ int lite_query(struct lite_ctx* ctx, struct lite_ioc_query* out) LITE_NOEXCEPT;
  * @lh: set to a handle with all rights that @params->mode gives, SHARE and MASTER; untouched, and
  *    may be NULL, with LITE_ALLOC_NO_HANDLE
  *
- * Return: 0, -EINVAL (length 0, bits beyond 0666 in the mode, a node listed twice, a bad name, a
- * wrong @size), -E2BIG (@params is longer than this library knows, with a non-zero excess),
- * -ENAMETOOLONG, -EFBIG, -EEXIST (the name is taken), -EHOSTUNREACH (no such node), -EHOSTDOWN,
+ * Return: 0, -EINVAL (length 0, bits beyond 0666 in the mode, more than LITE_SPREAD_MAX nodes, a
+ * node listed twice, no node id, a bad name, LITE_ALLOC_NO_HANDLE without a name, no @lh, a wrong
+ * @size), -EFAULT (@nodes), -E2BIG (@params is longer than this library knows, with a non-zero
+ * excess), -ENAMETOOLONG, -EFBIG, -EEXIST (the name is taken), -EHOSTUNREACH (no such node),
+ * -EHOSTDOWN,
  * -ESTALE (a node restarted meanwhile), -ENOSPC (a node's memory for LMRs is used up), -EDQUOT (the
  * caller's share of it is), -EMFILE (too many handles), -EIO, -EPROTO, or -ETIMEDOUT (it is unknown
  * whether the LMR exists).
@@ -177,7 +180,7 @@ int lite_map(struct lite_ctx* ctx, const char* name, uint32_t rights, lite_lh_t*
  * lite_unmap - close a handle
  * @lh: handle
  *
- * Waits for operations in flight on the handle.
+ * Operations in flight on it, in other threads, complete normally. May wait for them.
  *
  * Return: 0 or -EBADF.
  */
@@ -471,7 +474,8 @@ int lite_stat_name(struct lite_ctx* ctx, const char* name, struct lite_lmr_info*
  * no other is missed or listed twice. Fewer than @n, even none, does not mean the end: a @cursor of
  * 0 does.
  *
- * Return: number of @infos filled, -EINVAL (@n is 0) or -ETIMEDOUT.
+ * Return: number of @infos filled, -EINVAL (@n is 0 or above INT32_MAX), -EFAULT or -EPROTO. Homes
+ * that do not answer are skipped.
  */
 int lite_list(struct lite_ctx* ctx, uint64_t* cursor, struct lite_lmr_info* infos,
               uint32_t n) LITE_NOEXCEPT;

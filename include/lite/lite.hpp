@@ -3,7 +3,7 @@
 // liblite for C++20: named memory on the machines of a LITE cluster.
 //
 //	lite::context node;
-//	auto table = node.alloc({.name = "table", .length = 1 << 20, .nodes = {{2, 3}}});
+//	auto table = node.alloc({.name = "table", .length = 1 << 20, .nodes = {2, 3}});
 //	table.write(0, "hello");
 //	auto copy = node.map("table", lite::rights::read | lite::rights::atomic);
 //	auto words = copy.load<std::array<std::uint32_t, 4>>(64);

@@ -28,9 +28,9 @@ extern "C" {
  * used it have ended.
  *
  * Return: 0, -EBADF, -EACCES (the handle has neither MASTER nor what sharing @rights needs),
- * -ENOSPC (there are LITE_GRANTS_MAX grants already), -EINVAL (not a valid node id), -EIDRM
- * (freed), -ESTALE or -EHOSTDOWN (its home restarted, or is down), -EIO, -EPROTO, or -ETIMEDOUT (it
- * is unknown whether the rights have changed).
+ * -ENOSPC (there are LITE_GRANTS_MAX grants already), -EINVAL (not a valid node id, or @uid is
+ * LITE_KEEP), -EIDRM (freed), -ESTALE or -EHOSTDOWN (its home restarted, or is down), -EIO,
+ * -EPROTO, or -ETIMEDOUT (it is unknown whether the rights have changed).
  */
 int lite_grant_set(struct lite_ctx* ctx, lite_lh_t lh, uint32_t uid, uint32_t node,
                    uint32_t rights) LITE_NOEXCEPT;
@@ -181,9 +181,10 @@ int lite_resize_name(struct lite_ctx* ctx, const char* name, uint64_t length) LI
  * all of the LMR is usable, and what was moved stays moved. The home, which keeps the metadata,
  * does not change.
  *
- * Return: 0, -EBADF, -EACCES (no MASTER), -ERANGE (beyond the end), -EHOSTUNREACH (no such node),
- * -EHOSTDOWN, -ENOSPC or -EDQUOT (as lite_alloc(), at @node), -EOPNOTSUPP (it is registered
- * memory), -EIDRM (freed), -ESTALE (a node with its memory restarted), -ETIMEDOUT, -EIO or -EPROTO.
+ * Return: 0, -EBADF, -EACCES (no MASTER), -ERANGE (beyond the end), -EINVAL (not a valid node id),
+ * -EHOSTUNREACH (no such node), -EHOSTDOWN, -ENOSPC or -EDQUOT (as lite_alloc(), at @node),
+ * -EOPNOTSUPP (it is registered memory), -EIDRM (freed), -ESTALE (a node with its memory
+ * restarted), -ETIMEDOUT, -EIO or -EPROTO.
  */
 int lite_move(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t length, uint32_t node,
               uint64_t* moved) LITE_NOEXCEPT;

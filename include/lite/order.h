@@ -39,11 +39,11 @@ int lite_fence(struct lite_ctx* ctx, lite_lh_t lh) LITE_NOEXCEPT;
  * @ctx: context
  * @priority: LITE_PRIORITY(class), class 0 (highest) to 7, or LITE_PRIORITY_DEFAULT
  *
- * Of those that begin from now on and have none of their own (struct lite_op); it matters where the
- * node schedules what goes to other nodes: Documentation/scheduling.rst.
+ * Applies to operations that begin from now on and have no priority of their own (struct lite_op).
+ * Has an effect if the node schedules what goes to other nodes: Documentation/scheduling.rst.
  *
  * Return: 0; -EINVAL (no such priority); -EPERM (the class is above the user's ceiling, and the
- * caller lacks CAP_SYS_NICE); -EOPNOTSUPP (older kernel module); -ENODEV.
+ * caller lacks CAP_SYS_NICE); -ENOTTY (older kernel module); -ENODEV.
  */
 int lite_set_priority(struct lite_ctx* ctx, uint32_t priority) LITE_NOEXCEPT;
 

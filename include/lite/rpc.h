@@ -116,7 +116,8 @@ struct lite_rpc_leg {
  *
  * Return: 0, -EEXIST (number or name are taken), -EPERM (the number is root's),
  * -EINVAL, -ENAMETOOLONG, -E2BIG (a longer @params than this library knows),
- * -EMFILE (LITE_RPC_FUNCTIONS_MAX, or 256 contexts share the function).
+ * -EMFILE (LITE_RPC_FUNCTIONS_MAX, the limit of the user or of the node, or 256
+ * contexts share the function).
  */
 int lite_rpc_register(struct lite_ctx* ctx, const struct lite_rpc_params* params,
                       uint32_t* function) LITE_NOEXCEPT;

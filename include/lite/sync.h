@@ -43,7 +43,8 @@ extern "C" {
  * next holder gets -EOWNERDEAD and *has the lock*.
  *
  * Return: 0; -EOWNERDEAD: the caller has the lock, and its previous holder died; -EBUSY
- * (LITE_LOCK_TRY or LITE_NOWAIT), -ETIMEDOUT, -EDEADLK (the caller has it already), -EMFILE (the
+ * (held, maybe by the caller; with LITE_LOCK_TRY or LITE_NOWAIT), -ETIMEDOUT, -EDEADLK (the caller
+ * has it already), -EOPNOTSUPP (the RDMA device has no atomics), -EMFILE (the
  * context has LITE_LOCKS_MAX locks), -EDQUOT (the user's share of the locks at this node, or at the
  * LMR's home, is used up), -ENOTRECOVERABLE (released without lite_lock_consistent() after
  * -EOWNERDEAD), -EBADF, -EACCES, -EINVAL (misaligned; the word holds no lock; no such time-out),
@@ -94,9 +95,10 @@ int lite_lock_consistent(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset,
  * that are killed, and those on nodes that are declared dead, no longer count.
  *
  * Return: 0; -ETIMEDOUT, or -EAGAIN with LITE_NOWAIT (the caller has not been counted); -EINVAL (@n
- * is 0 or too large, or others wait for another number; misaligned; no such time-out); -EDQUOT (as
- * lite_lock()); -EBADF, -EACCES, -ERANGE (beyond the end, or cut off meanwhile), -EIDRM (freed),
- * -ESTALE, -EIO or -EPROTO; -EHOSTDOWN (it is unknown whether the caller was counted).
+ * is 0 or too large, or others wait for another number; misaligned; no such time-out); -EDQUOT,
+ * -EOPNOTSUPP (as lite_lock()); -EBADF, -EACCES, -ERANGE (beyond the end, or cut off meanwhile),
+ * -EIDRM (freed), -ESTALE, -EIO or -EPROTO; -EHOSTDOWN (it is unknown whether the caller was
+ * counted).
  */
 int lite_barrier(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint32_t n,
                  int timeout_ms) LITE_NOEXCEPT;

@@ -10,8 +10,8 @@
  * is defined here.
  *
  * A file that is open for reading only (O_RDONLY) allows QUERY, STAT, LIST,
- * GRANTS, RPC_FIND, MAP with LITE_RIGHT_READ alone, and what such a handle
- * allows. Everything else fails with EACCES.
+ * GRANTS, RPC_FIND, PRIORITY, MAP with LITE_RIGHT_READ alone, and what such a
+ * handle allows. Everything else fails with EACCES.
  *
  * Handles (lh) belong to the open file that obtained them. They mean nothing in
  * another open file, are shared with children that inherit the descriptor, and

@@ -39,8 +39,9 @@ enum lite_cmd {
 	LITE_CMD_NODE_START,
 	/*
 	 * Begin to leave the cluster, free all memory, remove /dev/liteN. Open
-	 * files stay open and fail with ENODEV. The event STOPPED tells the
-	 * end. Until then NODE_GET may fail with EBUSY, afterwards with ENODEV.
+	 * files stay open and fail with ENODEV. The event STOPPED
+	 * reports the end. NODE_GET may fail with EBUSY before it, and fails
+	 * with ENODEV after it.
 	 */
 	LITE_CMD_NODE_STOP,
 	/*
@@ -160,7 +161,7 @@ enum lite_attr {
 	LITE_A_TIMEOUT_MS,    /* u32: of this command; default 15000 */
 	LITE_A_MEM_USED,      /* u64 */
 	LITE_A_LMRS,          /* u32: LMRs at home on this node */
-	LITE_A_PEERS,         /* u32: other members known */
+	LITE_A_PEERS,         /* u32: nodes known, also those that left */
 	LITE_A_SELF,          /* flag: this entry is the asking node itself */
 	LITE_A_STAT_NAME,     /* string */
 	LITE_A_STAT_VALUE,    /* u64 */

@@ -10,10 +10,10 @@
 /*
  * The order in which operations go to a peer, where the node schedules them
  * (litectl qos). A priority is 0, the default, or a class and 1: class 0 is the
- * highest, 7 the lowest, and 4 the default. lite_op.priority is that of an
- * operation; with 0 it has that of its open file, as have calls and messages.
- * That is the one that the administrator has set for the user, until it is
- * changed.
+ * highest, 7 the lowest, and 4 the default. An operation has the priority in
+ * lite_op.priority; if that is 0, and for calls and messages, the priority of
+ * the open file counts. That begins as what the administrator has set for the
+ * user or control group, and LITE_IOC_PRIORITY changes it.
  */
 #define LITE_PRIORITY_DEFAULT 0
 #define LITE_PRIORITY(class) ((class) + 1)

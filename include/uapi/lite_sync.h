@@ -13,12 +13,12 @@
  *                       with it: the data it protects may be inconsistent
  * ENOTRECOVERABLE       after EOWNERDEAD the lock was released without
  *                       CONSISTENT: it cannot be taken any more
- * EBUSY                 another holder has the lock, and the caller does not
+ * EBUSY                 the lock is held, maybe by the caller, which does not
  *                       wait
  * EAGAIN                not all participants are at the barrier, and the caller
  *                       does not wait
  * ETIMEDOUT             the wait timed out
- * EDEADLK               the caller already has the lock
+ * EDEADLK               the caller already has the lock, and would wait
  * EMFILE                this open file has LITE_LOCKS_MAX locks
  * EDQUOT                the user has as many locks, or arrivals at barriers, at
  *                       this node, or at the LMR's home, as one user may have

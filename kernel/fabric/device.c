@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The RDMA device of a node: its capabilities, its protection domain, and the one key that covers
- * all memory (DESIGN.md, decision 1).
+ * all memory (Documentation/security.rst, The key).
  *
  * Key mode "global": one DMA memory region with remote read, write and atomic access. Addresses in
  * it are those that ib_dma_map_*() returns. Only lite_dma_map_page() (dma.c) and the scatterlists

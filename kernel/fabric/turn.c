@@ -80,8 +80,8 @@ static struct lite_turn_tenant *lite_tenant_idle(struct lite_turns *turns)
 }
 
 /*
- * The tenant @id. Takes @new for it, if it is none yet; where there are too many, the place of
- * an idle one; and where all are busy, or without @new, the tenant of root.
+ * Find the tenant @id, or make @new that tenant and set it to NULL. Once there are LITE_TENANTS_MAX
+ * tenants, an idle one becomes @id instead. The tenant of root if none is idle, or @new is NULL.
  */
 static struct lite_sched_tenant *lite_tenant_get(struct lite_conn *conn, u64 id,
 						 struct lite_turn_tenant **new)

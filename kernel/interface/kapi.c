@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Symbols for kernel modules; documented in include/lite/kapi.h and kapi_rpc.h. What is about LMRs
- * and locks, but for operations, are the commands that processes have, carried out as root.
+ * Symbols for kernel modules; documented in include/lite/kapi.h and kapi_rpc.h. Functions for LMRs
+ * and locks, except operations, run the same commands as the ioctls of processes, as root.
  */
 #include <linux/export.h>
 #include <linux/slab.h>

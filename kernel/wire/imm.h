@@ -12,8 +12,8 @@
  *  |  DONE  |     ring     | seq  |  slot  |
  *  +--------+--------------+---------------+
  */
-#ifndef _LITE_CORE_IMM_H
-#define _LITE_CORE_IMM_H
+#ifndef _LITE_WIRE_IMM_H
+#define _LITE_WIRE_IMM_H
 
 #include "core/types.h"
 
@@ -88,4 +88,4 @@ static inline u16 lite_imm_done_slot(u16 at)
 	return at & ((1U << LITE_IMM_DONE_SLOT_BITS) - 1);
 }
 
-#endif /* _LITE_CORE_IMM_H */
+#endif /* _LITE_WIRE_IMM_H */

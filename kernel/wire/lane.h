@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Call slots: a message of at most one slot each way. Part of wire.h. */
-#ifndef _LITE_CORE_LANE_H
-#define _LITE_CORE_LANE_H
+#ifndef _LITE_WIRE_LANE_H
+#define _LITE_WIRE_LANE_H
 
 #include "core/types.h"
 
@@ -75,4 +75,4 @@ static inline u32 lite_slot_offset(u32 slot)
 	return lite_lane_offset[lane] + (slot - lite_lane_first[lane]) * lite_lane_bytes[lane];
 }
 
-#endif /* _LITE_CORE_LANE_H */
+#endif /* _LITE_WIRE_LANE_H */

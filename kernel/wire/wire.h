@@ -7,8 +7,8 @@
  * Two carriers: RDMA CM private data while connecting (lite_cm_*), then messages in call slots,
  * written by RDMA write-with-immediate (struct lite_wire_msg and the payload of its call).
  */
-#ifndef _LITE_CORE_WIRE_H
-#define _LITE_CORE_WIRE_H
+#ifndef _LITE_WIRE_H
+#define _LITE_WIRE_H
 
 #include "core/types.h"
 #include "lane.h"
@@ -626,4 +626,4 @@ static inline __le64 lite_wire_length_share(u64 length, u32 share)
 	return cpu_to_le64(length << 8 | share);
 }
 
-#endif /* _LITE_CORE_WIRE_H */
+#endif /* _LITE_WIRE_H */

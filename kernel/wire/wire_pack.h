@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* OP_PACK: many small reads and writes in one call, to the node that holds the bytes. */
-#ifndef _LITE_CORE_WIRE_PACK_H
-#define _LITE_CORE_WIRE_PACK_H
+#ifndef _LITE_WIRE_PACK_H
+#define _LITE_WIRE_PACK_H
 
 #include "wire.h"
 
@@ -65,4 +65,4 @@ static inline const void *lite_wire_pack_bytes(const struct lite_wire_pack *p)
 	return lite_wire_pack_ops(p) + le32_to_cpu(p->n_ops);
 }
 
-#endif /* _LITE_CORE_WIRE_PACK_H */
+#endif /* _LITE_WIRE_PACK_H */

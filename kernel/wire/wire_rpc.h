@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The wire protocol of functions: calls between kernels about them, and the records in rings. */
-#ifndef _LITE_CORE_WIRE_RPC_H
-#define _LITE_CORE_WIRE_RPC_H
+#ifndef _LITE_WIRE_RPC_H
+#define _LITE_WIRE_RPC_H
 
 #include "core/name.h"
 #include "wire.h"
@@ -187,4 +187,4 @@ static inline int lite_function_name_check(const char *name)
 	return lite_name_check(name, LITE_FUNCTION_NAME_SIZE);
 }
 
-#endif /* _LITE_CORE_WIRE_RPC_H */
+#endif /* _LITE_WIRE_RPC_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The wire protocol of locks and barriers; included by wire.h. */
-#ifndef _LITE_CORE_WIRE_SYNC_H
-#define _LITE_CORE_WIRE_SYNC_H
+#ifndef _LITE_WIRE_SYNC_H
+#define _LITE_WIRE_SYNC_H
 
 #include "core/types.h"
 
@@ -43,4 +43,4 @@ struct lite_wire_lock_probe_reply {
 
 static_assert(sizeof(struct lite_wire_lock) == 48, "lock");
 
-#endif /* _LITE_CORE_WIRE_SYNC_H */
+#endif /* _LITE_WIRE_SYNC_H */

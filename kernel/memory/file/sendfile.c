@@ -12,8 +12,8 @@
  *
  * Several sets at a time: a work item moves a set while the caller goes on to the next one. It
  * makes one attempt and waits for the network only, so it ends soon even if the caller is killed.
- * What it fails at, the caller moves itself, and so what no worker has begun when the caller wants
- * it: there may be no free worker for long. The last set is moved by the caller at once.
+ * The caller itself moves a set that the work item fails at, or that no worker has begun when its
+ * turn comes: all workers may be busy for long. The caller also moves the last set, at once.
  *
  * Sets end in order. After one that failed, later ones do not count.
  *

@@ -19,9 +19,12 @@
 #include "memory/store/store.h"
 #include "ctx.h"
 
-/* Covers waiting for all mappers, and zeroing or copying memory. */
+/*
+ * Cover waiting for all mappers, and zeroing or copying memory. For a change, longer than the home
+ * waits for earlier ones (home/change.c).
+ */
 #define LITE_FREE_TIMEOUT (60 * HZ)
-#define LITE_CHANGE_TIMEOUT (180 * HZ)
+#define LITE_ASK_TIMEOUT (180 * HZ)
 /* The longest pause between two steps of a move. */
 #define LITE_MOVE_PAUSE_NS (1 * (s64)NSEC_PER_SEC)
 /* Attempts at a step of a move; a broken session makes it start over. */
@@ -97,7 +100,7 @@ static int lite_ask_call(struct lite_ask *q)
 		err = lite_cluster_call_patiently(mem->cl, q->home, &q->d);
 	} else {
 		q->d.timeout = q->d.call == LITE_CALL_LMR_FREE ? LITE_FREE_TIMEOUT :
-								 LITE_CHANGE_TIMEOUT;
+								 LITE_ASK_TIMEOUT;
 		payer = lite_payer_begin(mem, q->home, le64_to_cpu(c->id));
 		q->d.held = &payer->ref;
 		q->d.release = lite_payer_release;

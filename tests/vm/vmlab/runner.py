@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Finds the tests in tests/vm, runs them, and reports the results."""
+"""Finds the tests in tests/vm/tests, runs them, and reports the results."""
 
 import argparse
 import contextlib
