@@ -180,12 +180,14 @@ static void lite_qos_mine(struct lite_qos *qos, struct lite_qos_rule *rule)
 	}
 }
 
-/* The priority of what the caller opens. Process context. */
+/* The priority of what the caller opens: not above its ceiling. Process context. */
 u8 lite_qos_prio(struct lite_qos *qos)
 {
 	struct lite_qos_rule rule;
 
 	lite_qos_mine(qos, &rule);
+	if (!rule.prio && rule.ceiling > LITE_SCHED_CLASS_DEFAULT)
+		return rule.ceiling + 1;
 	return rule.prio;
 }
 

@@ -64,10 +64,15 @@ static inline bool lite_wait_is_command(void)
 	return current->flags & PF_IO_WORKER;
 }
 
-/* Is the result of what the caller does no longer wanted? */
+/* Is the result of what a task does, or waits for, no longer wanted? */
+static inline bool lite_is_given_up(struct task_struct *task)
+{
+	return task->flags & PF_IO_WORKER ? signal_pending(task) : fatal_signal_pending(task);
+}
+
 static inline bool lite_given_up(void)
 {
-	return lite_wait_is_command() ? signal_pending(current) : fatal_signal_pending(current);
+	return lite_is_given_up(current);
 }
 
 static inline unsigned int lite_wait_state(void)

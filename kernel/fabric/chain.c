@@ -42,7 +42,8 @@ void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr)
 
 /*
  * Post a chain of any number of links. lite_chain_wait() must follow; it returns the error, if any.
- * May sleep when the send queue is full.
+ * May sleep when the send queue is full. @cut: it has given up waiting (lite_io.stale), and those
+ * after @posted are not executed.
  */
 void lite_chain_post(struct lite_chain *chain)
 {
@@ -57,7 +58,8 @@ void lite_chain_post(struct lite_chain *chain)
 	int err = lite_qp_post_list(&post);
 
 	chain->posted = post.posted;
-	if (err)
+	chain->cut = err == -EAGAIN;
+	if (err && !chain->cut)
 		cmpxchg(&chain->io.status, 0, err);
 }
 

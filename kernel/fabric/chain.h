@@ -23,6 +23,7 @@ struct lite_chain {
 	u32 n;                    /* work requests */
 	u8 prio;                  /* of all of them */
 	u32 posted;               /* leading ones that the device may have executed, or will */
+	bool cut;                 /* no more were posted, though nothing has failed */
 };
 
 void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp, u8 prio);

@@ -120,11 +120,18 @@ struct lite_io {
 	atomic_t pending;            /* work requests in flight, plus one for the poster */
 	int status;                  /* first error; 0: none so far */
 	struct task_struct *waiter;  /* woken when only its own share is pending; or NULL */
-	/*
-	 * Without @waiter, if not NULL: called by the thread that handles the last completion; must
-	 * not sleep; owns the io from then on.
-	 */
-	void (*end)(struct lite_io *io);
+	union {
+		/*
+		 * Without @waiter, if not NULL: called by the thread that handles the last
+		 * completion; must not sleep; owns the io from then on.
+		 */
+		void (*end)(struct lite_io *io);
+		/*
+		 * With @waiter, if not NULL: is it to give up waiting for turns to post? Then
+		 * posting ends with -EAGAIN. Called by @waiter; must not sleep.
+		 */
+		bool (*stale)(const struct lite_io *io);
+	};
 };
 
 /* A slot of a QP's send queue, or of a message. */
@@ -187,6 +194,8 @@ static inline void lite_io_init_unwaited(struct lite_io *io, void (*end)(struct 
 void lite_io_end(struct lite_io *io, int status, int n);
 void lite_io_wait(struct lite_io *io, struct lite_qp *qp);
 void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp, u64 awake_ns);
+void lite_io_wait_ticking(struct lite_io *io, struct lite_qp *qp, u64 awake_ns,
+			  void (*tick)(struct lite_io *io));
 
 /*
  * Everything has been posted, without a waiter. @end may be called from here, and may free @io.
@@ -320,9 +329,9 @@ struct lite_turns {
 	struct lite_sched sched;       /* of it, .room is atomic */
 	u32 n_tenants;                 /* entries of @tenants; at most LITE_TENANTS_MAX */
 	struct list_head tenants;      /* of struct lite_turn_tenant */
-	struct list_head line;         /* of waiters (struct lite_post), the longest one first */
-	u64 wait_max;                  /* ns; then a waiter is posted out of turn */
-	struct lite_sched_tenant root; /* LITE_QOS_ROOT, and what has no place in @tenants */
+	struct list_head line;         /* of waiters: struct lite_post */
+	struct lite_sched_tenant root; /* LITE_QOS_ROOT */
+	struct lite_sched_tenant rest; /* all that have no place in @tenants */
 };
 
 /* What waited for its turn on all connections of a node. */

@@ -34,6 +34,8 @@
 #define LITE_SPIN_BLIND 4
 /* Maximum number of work requests of a small operation. */
 #define LITE_SMALL_WRS 4
+/* Time between ticks. */
+#define LITE_TICK (HZ / 8)
 
 /*
  * @n work requests have completed with @status; the caller must not touch @io any more. Any
@@ -197,20 +199,24 @@ static bool lite_qp_in_flight(const struct lite_qp *qp)
  * What is in flight at two checks without a completion in between is with the device: a slot has an
  * io only while its work request is with the device.
  */
-static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp)
+static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp, void (*tick)(struct lite_io *io))
 {
 	unsigned long timeout = qp->conn->fab->op_timeout;
 	unsigned long part = timeout / LITE_TIMEOUT_PARTS + 1;
 	unsigned long acked = READ_ONCE(qp->acked);
-	int parts = 0;
+	unsigned int parts = 0;
 
+	if (tick)
+		part = min_t(unsigned long, part, LITE_TICK);
 	while (!lite_cq_sleep(qp->scq, io, part)) {
 		unsigned long last = acked;
 
+		if (tick)
+			tick(io);
 		acked = READ_ONCE(qp->acked);
 		if (acked != last || !lite_qp_in_flight(qp)) {
 			parts = 0;
-		} else if (++parts == LITE_TIMEOUT_PARTS) {
+		} else if (++parts == DIV_ROUND_UP(timeout, part)) {
 			cmpxchg(&io->status, 0, -ETIMEDOUT);
 			lite_conn_end(qp->conn, LITE_END_OP_TIMEOUT,
 				      jiffies_to_msecs(timeout), -ETIMEDOUT);
@@ -228,7 +234,7 @@ static noinline void lite_io_await(struct lite_io *io, struct lite_qp *qp)
 	}
 	lite_pace_begin(&qp->pace, &wait, atomic_read(&qp->scq->sleepers));
 	if (!wait.awake_ns || !lite_io_spin(io, qp, &wait))
-		lite_io_sleep(io, qp);
+		lite_io_sleep(io, qp, NULL);
 	lite_pace_end(&qp->pace, &wait);
 }
 
@@ -253,8 +259,18 @@ void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
  */
 void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp, u64 awake_ns)
 {
+	lite_io_wait_ticking(io, qp, awake_ns, NULL);
+}
+
+/*
+ * As lite_io_wait_long(). While the waiter sleeps it calls @tick, if not NULL, several times a
+ * second. That may sleep, and may end the io.
+ */
+void lite_io_wait_ticking(struct lite_io *io, struct lite_qp *qp, u64 awake_ns,
+			  void (*tick)(struct lite_io *io))
+{
 	struct lite_pace_wait wait = { .awake_ns = awake_ns };
 
 	if (!lite_io_ended(io) && !lite_io_spin(io, qp, &wait))
-		lite_io_sleep(io, qp);
+		lite_io_sleep(io, qp, tick);
 }

@@ -204,7 +204,6 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 	post.prio = how & LITE_POST_PRIO;
 	post.err = 0;
 	post.item.flight.cost = 0;
-	post.waited = 0;
 	if (how & LITE_POST_NOWAIT)
 		lite_cq_poll(qp->scq);
 	slot = lite_slot_try(&post);
@@ -236,7 +235,7 @@ static bool lite_wr_is_long(const struct ib_send_wr *send)
  * Context: process; may sleep, unless LITE_POST_NOWAIT, when the send queue is full or others go
  * first.
  * Return: 0 when posted; else a negative errno and nothing is in flight. -EAGAIN:
- * LITE_POST_NOWAIT, and it would have had to wait.
+ * LITE_POST_NOWAIT, and it would have had to wait; or @io has given up waiting.
  */
 int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send, u32 how)
 {

@@ -20,8 +20,8 @@ struct lite_post {
 	int err;                   /* ends posting */
 	struct list_head list;     /* in lite_qp.line until a slot is granted */
 	struct lite_sched_item item; /* while it waits for its turn; .flight until it is posted */
-	struct list_head since;      /* in lite_turns.line while it waits for its turn */
-	u64 waited;                  /* ns, for turns */
+	struct list_head line;       /* in lite_turns.line while it waits for its turn */
+	bool (*stale)(const struct lite_io *io); /* of @io, while it waits for its turn */
 	u32 turn_wrs;                /* work requests that its turn is for */
 	struct lite_io turn;       /* ends when another thread has posted one, or set @err */
 };

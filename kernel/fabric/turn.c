@@ -10,8 +10,11 @@
  * the one of slot.c, without an instruction more.
  *
  * A waiter depends on completions of all queue pairs of the connection, so it has them all armed.
- * One that has waited for a quarter of the operation time-out is posted out of turn: it may hold up
- * the change of an LMR, and a REVOKE is answered in time only if it does not wait for long.
+ *
+ * A waiter may have entered LMRs, and turns may be long in coming, so it leaves when one of these
+ * is about to be changed (lite_io.stale): a REVOKE waits for what the device has, not for turns. It
+ * also leaves if it is killed. Waiters look themselves, in ticks: the thread that changes an LMR
+ * need not search them.
  *
  * Recovery: nothing gets a turn when the connection is dead; waiters leave. Turns that are in
  * flight then are not given back: they end with the connection.
@@ -27,6 +30,7 @@
 
 #include "slot.h"
 #include "trace.h"
+#include "wait.h"
 
 /*
  * What a work request costs a device besides its bytes, in bytes: about as on Soft-RoCE, and so
@@ -81,7 +85,8 @@ static struct lite_turn_tenant *lite_tenant_idle(struct lite_turns *turns)
 
 /*
  * Find the tenant @id, or make @new that tenant and set it to NULL. Once there are LITE_TENANTS_MAX
- * tenants, an idle one becomes @id instead. The tenant of root if none is idle, or @new is NULL.
+ * tenants, an idle one becomes @id instead. If none is idle, or @new is NULL, the tenant of all the
+ * rest: not root's, in which the kernel's own copies of moves would wait behind them.
  */
 static struct lite_sched_tenant *lite_tenant_get(struct lite_conn *conn, u64 id,
 						 struct lite_turn_tenant **new)
@@ -102,7 +107,7 @@ static struct lite_sched_tenant *lite_tenant_get(struct lite_conn *conn, u64 id,
 		turns->n_tenants++;
 	}
 	if (!t)
-		return &turns->root;
+		return &turns->rest;
 	t->id = id;
 	lite_sched_tenant_init(&t->tenant, lite_qos_weight(conn->fab->qos, id));
 	return &t->tenant;
@@ -129,24 +134,23 @@ static void lite_turn_give(struct lite_post *post)
 	lite_io_end(&post->turn, 0, 1);
 }
 
-/* The waiter that goes next: any one if the connection is dead; the first if it waits too long. */
+/* The waiter that goes next: any one if the connection is dead. */
 static struct lite_post *lite_turn_next(struct lite_turns *turns, bool dead)
 {
-	struct lite_sched_item *item = NULL;
+	struct lite_sched_item *item;
 	struct lite_post *post;
-	u64 now = local_clock();
 
 	spin_lock(&turns->lock);
-	post = list_first_entry_or_null(&turns->line, struct lite_post, since);
-	if (post && (dead || (s64)(now - post->item.since) > (s64)turns->wait_max)) {
-		lite_sched_remove(&turns->sched, &post->item);
-		post->item.flight.cost = 0;
+	if (dead) {
+		post = list_first_entry_or_null(&turns->line, struct lite_post, line);
+		if (post)
+			lite_sched_remove(&turns->sched, &post->item);
 	} else {
-		item = lite_sched_pop(&turns->sched, now);
+		item = lite_sched_pop(&turns->sched, local_clock());
 		post = item ? container_of(item, struct lite_post, item) : NULL;
 	}
 	if (post)
-		list_del(&post->since);
+		list_del_init(&post->line);
 	spin_unlock(&turns->lock);
 	return post;
 }
@@ -157,8 +161,10 @@ static void lite_turn_trace(const struct lite_conn *conn, const struct lite_sche
 	const struct lite_turn_tenant *t =
 		container_of(flight->tenant, struct lite_turn_tenant, tenant);
 
-	trace_lite_turn(conn->session, flight->tenant == &conn->turns->root ? LITE_QOS_ROOT : t->id,
-			flight->prio, item->bytes, flight->posted - item->since);
+	bool own = flight->tenant != &conn->turns->root && flight->tenant != &conn->turns->rest;
+
+	trace_lite_turn(conn->session, own ? t->id : LITE_QOS_ROOT, flight->prio, item->bytes,
+			flight->posted - item->since);
 }
 
 /*
@@ -182,7 +188,7 @@ void lite_turns_grant(struct lite_conn *conn)
 			post->err = -EHOSTDOWN;
 			lite_io_end(&post->turn, 0, 1);
 		} else if (post) {
-			if (trace_lite_turn_enabled() && post->item.flight.cost)
+			if (trace_lite_turn_enabled())
 				lite_turn_trace(conn, &post->item);
 			lite_turn_give(post);
 		}
@@ -275,7 +281,7 @@ static bool lite_turn_queue(struct lite_post *post, u32 bytes)
 	if (on) {
 		lite_sched_push(&turns->sched, &post->item, lite_tenant_get(conn, id, &new),
 				lite_turn_class(post->prio), bytes, post->turn_wrs, local_clock());
-		list_add_tail(&post->since, &turns->line);
+		list_add_tail(&post->line, &turns->line);
 	}
 	spin_unlock(&turns->lock);
 	kfree(new);
@@ -321,27 +327,56 @@ static void lite_turn_arm(struct lite_conn *conn, int n, bool arm)
 	}
 }
 
+/* A waiter with no use for its turn leaves, unless another thread is giving it one. */
+static void lite_turn_tick(struct lite_io *turn)
+{
+	struct lite_post *post = container_of(turn, struct lite_post, turn);
+	struct lite_conn *conn = post->qp->conn;
+	struct lite_turns *turns = conn->turns;
+	bool waits;
+
+	/* Or else @io may be over. */
+	if (!post->stale || !(lite_given_up() || post->stale(post->io)))
+		return;
+	spin_lock(&turns->lock);
+	waits = !list_empty(&post->line);
+	if (waits) {
+		list_del_init(&post->line);
+		lite_sched_remove(&turns->sched, &post->item);
+	}
+	spin_unlock(&turns->lock);
+	if (!waits)
+		return;
+	post->item.flight.cost = 0;
+	post->err = -EAGAIN;
+	lite_io_end(turn, 0, 1);
+	/* It may have been in front of others that there is room for. */
+	lite_turns_grant(conn);
+}
+
 /*
  * Wait for a turn until this or another thread has posted at least one work request of @post, or
- * set its error; false: it needs no turn, as others get none any more, or as it has waited for long
- * enough. May sleep, uninterruptible, as lite_slot_wait().
+ * set its error; false: it needs no turn, as others get none any more. May sleep; ends early only
+ * if lite_io.stale says so, or if that is set and the thread is killed.
  */
 bool lite_turn_wait(struct lite_post *post)
 {
 	struct lite_conn *conn = post->qp->conn;
-	int n = READ_ONCE(conn->n_up), slot = -EAGAIN;
-	u64 begun;
+	int n = READ_ONCE(conn->n_up);
+	int slot = lite_turn_take(post);
 
-	if (post->waited <= conn->turns->wait_max)
-		slot = lite_turn_take(post);
 	if (slot >= 0) {
 		lite_post_with(post, slot);
 		return true;
 	}
-	begun = local_clock();
+	post->stale = post->io->waiter == current ? post->io->stale : NULL;
+	if (post->stale && post->stale(post->io)) {
+		post->err = -EAGAIN;
+		return true;
+	}
 	lite_io_init(&post->turn);
 	lite_io_expect(&post->turn, 1);
-	if (post->waited > conn->turns->wait_max || !lite_turn_queue(post, lite_turn_bytes(post))) {
+	if (!lite_turn_queue(post, lite_turn_bytes(post))) {
 		post->item.flight.cost = 0;
 		return false;
 	}
@@ -349,15 +384,14 @@ bool lite_turn_wait(struct lite_post *post)
 	if (lite_io_ended(&post->turn))
 		return true;
 	lite_turn_arm(conn, n, true);
-	lite_io_wait_long(&post->turn, post->qp, LITE_ROOM_SPIN_NS);
+	lite_io_wait_ticking(&post->turn, post->qp, LITE_ROOM_SPIN_NS, lite_turn_tick);
 	lite_turn_arm(conn, n, false);
-	post->waited += local_clock() - begun;
 	return true;
 }
 
 /* ---- the policy ----------------------------------------------------------- */
 
-static struct lite_turns *lite_turns_alloc(const struct lite_fabric *fab)
+static struct lite_turns *lite_turns_alloc(void)
 {
 	struct lite_turns *turns = kzalloc(sizeof(*turns), GFP_KERNEL);
 
@@ -366,9 +400,9 @@ static struct lite_turns *lite_turns_alloc(const struct lite_fabric *fab)
 	spin_lock_init(&turns->lock);
 	INIT_LIST_HEAD(&turns->tenants);
 	INIT_LIST_HEAD(&turns->line);
-	turns->wait_max = jiffies_to_nsecs(fab->op_timeout) / 4;
 	lite_sched_init(&turns->sched, &lite_turn_conf);
 	lite_sched_tenant_init(&turns->root, LITE_SCHED_WEIGHT_DEFAULT);
+	lite_sched_tenant_init(&turns->rest, LITE_SCHED_WEIGHT_DEFAULT);
 	return turns;
 }
 
@@ -438,7 +472,7 @@ void lite_turns_update(struct lite_conn *conn)
 	if (!turns && !lite_turns_needed(lite_qos_mode(conn->fab->qos)))
 		return;
 	if (!turns) {
-		new = lite_turns_alloc(conn->fab);
+		new = lite_turns_alloc();
 		if (!new) {
 			pr_warn_ratelimited("lite: no memory to schedule operations\n");
 			return;
@@ -501,12 +535,16 @@ void lite_fabric_schedule(struct lite_fabric *fab)
 
 /* ---- counters ------------------------------------------------------------ */
 
-static void lite_turns_add(struct lite_sched_stats *sum, const struct lite_sched_stats *stats)
+/* Nothing waits on a @dead connection, or is in flight: see lite_turn_end(). */
+static void lite_turns_add(struct lite_sched_stats *sum, const struct lite_sched_stats *stats,
+			   bool dead)
 {
 	int i;
 
-	sum->queued += stats->queued;
-	sum->in_flight += stats->in_flight;
+	if (!dead) {
+		sum->queued += stats->queued;
+		sum->in_flight += stats->in_flight;
+	}
 	sum->slices += stats->slices;
 	sum->bytes += stats->bytes;
 	for (i = 0; i < LITE_SCHED_WAITS; i++)
@@ -527,7 +565,8 @@ bool lite_turns_count_class(struct lite_fabric *fab, u32 class, struct lite_turn
 		if (!turns)
 			continue;
 		spin_lock(&turns->lock);
-		lite_turns_add(&count->sum, &turns->sched.classes[class].stats);
+		lite_turns_add(&count->sum, &turns->sched.classes[class].stats,
+			       lite_conn_is_dead(conn));
 		spin_unlock(&turns->lock);
 	}
 	return true;
@@ -535,7 +574,7 @@ bool lite_turns_count_class(struct lite_fabric *fab, u32 class, struct lite_turn
 
 /* Add a tenant, if it is the first of @from or a higher one so far, or the same on another peer. */
 static bool lite_turns_count_one(struct lite_turn_count *count, bool found, u64 from, u64 id,
-				 const struct lite_sched_tenant *tenant)
+				 const struct lite_sched_tenant *tenant, bool dead)
 {
 	const struct lite_sched_stats *stats = &tenant->stats;
 
@@ -543,7 +582,7 @@ static bool lite_turns_count_one(struct lite_turn_count *count, bool found, u64 
 		return found;
 	if (!found || id < count->tenant)
 		*count = (struct lite_turn_count){ .class = -1, .tenant = id };
-	lite_turns_add(&count->sum, stats);
+	lite_turns_add(&count->sum, stats, dead);
 	return true;
 }
 
@@ -557,15 +596,18 @@ bool lite_turns_count_tenant(struct lite_fabric *fab, u64 from, struct lite_turn
 	struct lite_turn_tenant *t;
 	struct lite_turns *turns;
 	bool found = false;
+	bool dead;
 
 	while ((conn = lite_conn_next(fab, conn))) {
 		turns = lite_turns_of(conn);
 		if (!turns)
 			continue;
+		dead = lite_conn_is_dead(conn);
 		spin_lock(&turns->lock);
-		found = lite_turns_count_one(count, found, from, LITE_QOS_ROOT, &turns->root);
+		found = lite_turns_count_one(count, found, from, LITE_QOS_ROOT, &turns->root, dead);
+		found = lite_turns_count_one(count, found, from, LITE_QOS_ROOT, &turns->rest, dead);
 		list_for_each_entry(t, &turns->tenants, list)
-			found = lite_turns_count_one(count, found, from, t->id, &t->tenant);
+			found = lite_turns_count_one(count, found, from, t->id, &t->tenant, dead);
 		spin_unlock(&turns->lock);
 	}
 	return found;

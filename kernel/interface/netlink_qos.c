@@ -63,6 +63,9 @@ int lite_nl_qos_set(struct sk_buff *skb, struct genl_info *info)
 	    !!attrs[LITE_A_CGROUP] != 1)
 		return lite_nl_say(info->extack, -EINVAL,
 				   "a mode, the kind of tenants or a tenant is needed");
+	if (!attrs[LITE_A_UID] && !attrs[LITE_A_CGROUP] &&
+	    (attrs[LITE_A_WEIGHT] || attrs[LITE_A_CEILING] || attrs[LITE_A_PRIORITY]))
+		return lite_nl_say(info->extack, -EINVAL, "a rule needs its tenant");
 	node = lite_get_node(attrs, info->extack);
 	if (!node)
 		return -ENODEV;

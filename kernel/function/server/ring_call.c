@@ -66,7 +66,8 @@ static int lite_rpc_peer_settle(struct lite_conn *conn)
 		return -EHOSTDOWN;
 	lite_io_init(&io);
 	raddr = lite_conn_scratch(conn, &sge);
-	err = lite_qp_rdma(&conn->qp[0], &io, IB_WR_RDMA_WRITE, &sge, 1, raddr, 0);
+	err = lite_qp_rdma(&conn->qp[0], &io, IB_WR_RDMA_WRITE, &sge, 1, raddr,
+			   LITE_POST_UNSCHEDULED);
 	lite_io_wait(&io, &conn->qp[0]);
 	lite_conn_put_live(conn);
 	return err ?: io.status;

@@ -33,6 +33,8 @@
 /* Chains of a wave. */
 #define LITE_WAVE_CHAINS 8
 
+struct lite_vector;
+
 /* Operations for one connection. */
 struct lite_wave_chain {
 	struct lite_conn *conn; /* held live */
@@ -40,6 +42,7 @@ struct lite_wave_chain {
 	bool plain;             /* all of it may go in messages */
 	bool lost;              /* whether it was carried out is not known and cannot be learned */
 	u32 owed;               /* node that may still carry out a failed message, or 0 */
+	const struct lite_vector *v; /* that it belongs to */
 };
 
 /* A vector call. */
@@ -134,6 +137,19 @@ static bool lite_wave_room(struct lite_vector *v, size_t n)
 	return true;
 }
 
+/* Is an LMR of the wave about to be changed? All stay entered until all chains have ended. */
+static bool lite_wave_stale(const struct lite_io *io)
+{
+	const struct lite_vector *v = container_of(io, struct lite_wave_chain, chain.io)->v;
+	u32 i;
+
+	for (i = 0; i < v->n; i++) {
+		if (lite_ops_closed(v->wave[i].m))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Find or begin the chain of a priority to a share of an entered mapping. Returns its index, or an
  * errno; -ENOSPC: the wave has no chains left.
@@ -164,7 +180,9 @@ static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m, u32 share
 	to->plain = true;
 	to->lost = false;
 	to->owed = 0;
+	to->v = v;
 	lite_chain_init(&to->chain, lite_conn_qp(conn, fetch, prio), prio);
+	to->chain.io.stale = lite_wave_stale;
 	return i;
 }
 
@@ -276,6 +294,8 @@ static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 	struct lite_buf buf = lite_vector_buf(v, op);
 	int err = chain->io.status;
 
+	if (chain->cut && w->at >= chain->posted)
+		return false;
 	if (lite_op_is_transfer(op->opcode)) {
 		if (err && !v->to[w->to].lost)
 			return false;
@@ -405,6 +425,9 @@ static void lite_wave_submit(struct lite_vector *v, struct lite_op *ops, unsigne
 
 static int lite_vector_check(const struct lite_vector *v, const struct lite_op *op)
 {
+	/* A kernel client may use any priority. */
+	if (!v->user && op->priority <= LITE_SCHED_CLASSES)
+		return lite_op_check(op);
 	return lite_op_check(op) ?: lite_op_check_prio(v->ctx, op);
 }
 

@@ -244,13 +244,12 @@ static int lite_set_begin(struct lite_file_run *run, struct lite_file_set *set, 
 	run->begun++;
 	set->err = 0;
 	set->queued = !now;
-	if (now) {
-		set->err = lite_transfer(&run->access, &set->op, &set->buf);
-	} else {
-		percpu_ref_get(run->gate->users);
-		queue_work(run->access.ctx->mem->file_wq, &set->work);
-	}
-	return set->err;
+	if (now)
+		return set->err = lite_transfer(&run->access, &set->op, &set->buf);
+	/* From here on @err is the worker's, until lite_set_wait(). */
+	percpu_ref_get(run->gate->users);
+	queue_work(run->access.ctx->mem->file_wq, &set->work);
+	return 0;
 }
 
 /* Wait for a worker. What it has not moved, the caller moves, unless there is no point. */
@@ -459,7 +458,7 @@ int lite_file_move(struct lite_ctx *ctx, struct lite_ioc_file *arg, struct file 
 	if (!send)
 		run.left = min(run.left, run.room);
 	run.once = run.access;
-	run.once.nowait = true;
+	run.once.task = current;
 	charged = lite_file_charge(&run, arg, pool, uid);
 	err = lite_file_sets(&run);
 	lite_pool_give(pool, uid, charged);

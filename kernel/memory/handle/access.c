@@ -93,7 +93,7 @@ int lite_access_renew(const struct lite_access *a, const struct lite_mapping *st
 	u64 id;
 	int err;
 
-	if (a->nowait)
+	if (a->task)
 		return -LITE_EPUTOFF;
 	err = lite_access_ask(a, stale, &home, &id);
 	/* Without ctx->lock, which all other handles need. */
@@ -229,7 +229,7 @@ int lite_access_await(const struct lite_access *a)
 	struct lite_peer *peer;
 	int err;
 
-	if (a->nowait)
+	if (a->task)
 		return -LITE_EPUTOFF;
 	peer = lite_access_suspect(a);
 	if (!peer)

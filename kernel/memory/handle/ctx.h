@@ -118,8 +118,11 @@ struct lite_access {
 	struct lite_ctx *ctx;
 	u64 lh;
 	u32 right; /* LITE_RIGHT_* it needs */
-	/* A worker's: what would wait for a home or a suspect peer returns -LITE_EPUTOFF. */
-	bool nowait;
+	/*
+	 * A worker operates for this task, which waits for it: what would wait for a home or a
+	 * suspect peer returns -LITE_EPUTOFF. NULL: the caller's own.
+	 */
+	struct task_struct *task;
 };
 
 /* The LMR that a request is about. */

@@ -94,14 +94,26 @@ static noinline void lite_devop_failed(struct lite_mapping *m, struct lite_conn 
 	lite_conn_put(conn);
 }
 
+/* What is posted in an LMR that has been entered. */
+struct lite_entered_io {
+	struct lite_io io;
+	const struct lite_mapping *m;
+};
+
+static bool lite_entered_io_stale(const struct lite_io *io)
+{
+	return lite_ops_closed(container_of(io, struct lite_entered_io, io)->m);
+}
+
 /**
  * lite_devop_run - post an operation, and wait until the device is done
  * @d: operation; @posted is set, but never cleared
  * @packet: bytes of a work request, at most
  *
- * Context: may sleep, but waits for nothing but the device. The caller holds no other connection
- * live.
- * Return: 0; -EAGAIN: renew the handle, as there is a newer session; -EUNATCH: call
+ * Context: may sleep, but waits for nothing but the device, and its turn. The caller holds no other
+ * connection live.
+ * Return: 0; -EAGAIN: renew the handle: there is a newer session, or the LMR is about to be
+ * changed, or the caller is killed; -EUNATCH: call
  * lite_cluster_self_conn() first; -ESTALE: the node has lost the memory; -EHOSTDOWN, -ETIMEDOUT,
  * -EIO.
  */
@@ -109,11 +121,11 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 {
 	struct lite_conn *conn = lite_devop_conn(d);
 	struct ib_device *dev = d->m->mem->fab->dev;
-	bool confirm = false;
+	bool posted = d->posted, confirm = false;
 	struct lite_qp *qp;
 	u32 at = 0, n;
 	int err;
-	struct lite_io io LITE_UNINIT;
+	struct lite_entered_io io LITE_UNINIT;
 
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
@@ -125,18 +137,26 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 			packet = conn->read_trusted;
 	}
 	ib_dma_sync_single_for_device(dev, d->dma, d->n, DMA_BIDIRECTIONAL);
-	lite_io_init(&io);
+	lite_io_init(&io.io);
+	io.io.stale = lite_entered_io_stale;
+	io.m = d->m;
 	do {
 		n = min(d->n - at, packet);
-		err = lite_devop_post_part(d, qp, &io, at, n, d->prio);
+		err = lite_devop_post_part(d, qp, &io.io, at, n, d->prio);
 		at += n;
 	} while (unlikely(at < d->n) && !err);
 	if (unlikely(confirm) && !err)
-		err = lite_qp_confirm(qp, &io, d->prio);
+		err = lite_qp_confirm(qp, &io.io, d->prio);
 	/* What was posted before the error is in flight. */
-	lite_io_wait(&io, qp);
+	lite_io_wait(&io.io, qp);
 	ib_dma_sync_single_for_cpu(dev, d->dma, d->n, DMA_BIDIRECTIONAL);
-	err = err ?: io.status;
+	/* Nothing has failed: it gave up waiting for its turn. An atomic is one work request. */
+	if (unlikely(err == -EAGAIN) && !io.io.status) {
+		d->posted = posted || at > n;
+		lite_conn_put_live(conn);
+		return err;
+	}
+	err = err ?: io.io.status;
 	if (likely(!err))
 		lite_conn_put_live(conn);
 	else

@@ -169,7 +169,7 @@ static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
 {
 	if (err == -EHOSTDOWN && !p->begun)
 		return lite_access_await(p->a) ?: -EAGAIN;
-	if ((err == -EHOSTDOWN || err == -ETIMEDOUT) && !p->a->nowait &&
+	if ((err == -EHOSTDOWN || err == -ETIMEDOUT) && !p->a->task &&
 	    ++p->tries < LITE_PIECE_TRIES)
 		return lite_access_await(p->a) == -EINTR ? -EINTR : -EAGAIN;
 	return err;
@@ -183,7 +183,7 @@ static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
  * @buf: caller's memory
  *
  * Context: may sleep; a fatal signal ends it after the piece in flight.
- * Return: 0 or a negative errno, see LITE_IOC_OP; with @a->nowait also -LITE_EPUTOFF.
+ * Return: 0 or a negative errno, see LITE_IOC_OP; with @a->task also -LITE_EPUTOFF.
  */
 int lite_transfer(const struct lite_access *a, struct lite_op *op, const struct lite_buf *buf)
 {
@@ -209,7 +209,7 @@ int lite_transfer(const struct lite_access *a, struct lite_op *op, const struct 
 			err = lite_piece_failed(&p, err);
 		if (err ? err != -EAGAIN : !p.left)
 			break;
-		if (lite_given_up()) {
+		if (lite_piece_given_up(&p)) {
 			err = -EINTR;
 			break;
 		}

@@ -4,6 +4,7 @@
 #define _LITE_TRANSFER_H
 
 #include "memory/handle/ctx.h"
+#include "wait.h"
 
 /* Progress of a transfer. */
 struct lite_piece_io {
@@ -25,6 +26,12 @@ struct lite_piece_io {
 static inline bool lite_piece_writes(const struct lite_piece_io *p)
 {
 	return p->opcode == LITE_OP_WRITE;
+}
+
+/* Is the result no longer wanted? */
+static inline bool lite_piece_given_up(const struct lite_piece_io *p)
+{
+	return lite_given_up() || (p->a->task && lite_is_given_up(p->a->task));
 }
 
 /* Note that @n bytes have been transferred. */

@@ -166,6 +166,11 @@ static int lite_batch_map(struct lite_batch *b, struct ib_device *dev, enum dma_
 	return ib_dma_map_sgtable_attrs(dev, &b->sgt, dir, 0);
 }
 
+static bool lite_batch_stale(const struct lite_io *io)
+{
+	return lite_ops_closed(container_of(io, struct lite_batch, io)->m);
+}
+
 /* Get the session of a batch, if all of it is still in one remote share. */
 static int lite_batch_connect(struct lite_large *l, struct lite_batch *b)
 {
@@ -204,6 +209,7 @@ static int lite_batch_post(struct lite_large *l, struct lite_batch *b)
 		goto err_exit;
 	b->qp = lite_conn_qp(b->conn, !lite_piece_writes(p), p->prio);
 	lite_io_init(&b->io);
+	b->io.stale = lite_batch_stale;
 	/* After an error, what was posted before it is in flight. */
 	b->err = lite_batch_rdma(b, lite_piece_writes(p), p->prio);
 	l->posted++;
@@ -241,7 +247,7 @@ static bool lite_large_pin(struct lite_large *l)
 		return false;
 	if (l->absent && !idle)
 		return false;
-	if (l->pinned && lite_given_up())
+	if (l->pinned && lite_piece_given_up(p))
 		return false;
 	n_pages = lite_buf_pin(p->buf, l->at, min_t(u64, l->left, LITE_BATCH_BYTES),
 			       lite_piece_writes(p), idle, b->pages, LITE_BATCH_PAGES, &b->skip,
@@ -278,13 +284,15 @@ static void lite_large_end(struct lite_large *l)
 	struct lite_batch *b = &l->batch[l->ended % l->max];
 	struct lite_piece_io *p = l->p;
 	struct lite_memory *mem = p->a->ctx->mem;
-	bool lost;
+	bool cut, lost;
 	int err;
 
 	lite_io_wait_long(&b->io, b->qp, LITE_PACE_MIN_NS);
 	l->ended++;
-	err = lite_io_result(b->m, b->err ?: b->io.status);
-	lost = err && READ_ONCE(b->conn->unfenced);
+	/* Nothing has failed of a batch that gave up waiting for its turn. */
+	cut = b->err == -EAGAIN && !b->io.status;
+	err = cut ? b->err : lite_io_result(b->m, b->err ?: b->io.status);
+	lost = err && !cut && READ_ONCE(b->conn->unfenced);
 	/* If it is lost, the device may still access the pages: they stay pinned and mapped. */
 	if (lost) {
 		lite_stat_add(mem->stats, LITE_STAT_QUARANTINED, b->n_pages);
@@ -307,7 +315,7 @@ static void lite_large_end(struct lite_large *l)
 	l->failed = true;
 	l->halted = true;
 	l->err = err;
-	p->large++;
+	p->large += !cut;
 }
 
 /* With nothing in flight, unpin all that is still pinned. */

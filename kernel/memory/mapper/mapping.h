@@ -119,6 +119,12 @@ static inline void lite_ops_put(struct lite_mapping *m)
 		complete_all(&m->drained);
 }
 
+/* Has the mapping left ACTIVE? Any context. */
+static inline bool lite_ops_closed(const struct lite_mapping *m)
+{
+	return atomic_read(&m->ops) < 0;
+}
+
 /* Let no more operations begin; once. Any context. */
 static inline void lite_ops_close(struct lite_mapping *m)
 {

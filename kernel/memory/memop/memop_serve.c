@@ -270,6 +270,8 @@ static ssize_t lite_memop_cursor_run(struct lite_memop_cursor *p, u32 opcode, u6
 		.m = p->m,
 		.e = p->e,
 		.opcode = opcode,
+		/* Calls between kernels wait for nothing but devices. */
+		.prio = LITE_POST_UNSCHEDULED,
 		.n = n,
 		.offset = p->offset,
 		.dma = dma,
@@ -456,7 +458,7 @@ static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bou
 {
 	u32 opcode = le32_to_cpu(r->op->arg);
 	u64 operand = le64_to_cpu(r->op->operand);
-	struct lite_devop d = { .opcode = LITE_OP_CMP_SWAP };
+	struct lite_devop d = { .opcode = LITE_OP_CMP_SWAP, .prio = LITE_POST_UNSCHEDULED };
 	struct lite_memop_cursor p;
 	ssize_t ret = 0;
 	u64 n, *word;

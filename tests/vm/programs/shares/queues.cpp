@@ -13,6 +13,8 @@
 //                      writes by a vector, with this priority of each operation
 //   queues ring NAME OFFSET PRIORITY
 //                      the same by io_uring
+//   queues register NAME BYTES
+//                      registers memory of many extents, until standard input ends; "ready"
 //
 // PRIORITY is 0, the default, or a class and 1.
 #include <lite/uring.h>
@@ -28,12 +30,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <numeric>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <liburing.h>
+#include <sys/mman.h>
 
 namespace {
 
@@ -176,6 +181,26 @@ void ring(const std::string& name, std::uint64_t offset, std::uint8_t priority) 
     ::io_uring_queue_exit(&ring);
 }
 
+// Pages that are touched in no order are seldom contiguous. Here pairs of them are: extents of
+// more than a page are written to without copying.
+void registered(const std::string& name, std::size_t bytes) {
+    constexpr std::size_t page = 4096;
+    std::vector<std::size_t> order(bytes / page / 2);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::shuffle(order.begin(), order.end(), std::minstd_rand(1));
+    auto* const memory = static_cast<std::byte*>(
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (memory == MAP_FAILED || ::madvise(memory, bytes, MADV_NOHUGEPAGE))
+        throw std::runtime_error("no memory");
+    for (const auto i : order)
+        memory[2 * i * page] = memory[(2 * i + 1) * page] = std::byte{1};
+    lite::context node(-1);
+    const auto held = node.register_memory({memory, bytes}, name, 0666);
+    Stream::say("ready");
+    while (std::getchar() != EOF) {
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -190,6 +215,8 @@ int main(int argc, char** argv) try {
         vector(words.at(1), number(2), static_cast<std::uint8_t>(number(3)));
     else if (words.at(0) == "ring")
         ring(words.at(1), number(2), static_cast<std::uint8_t>(number(3)));
+    else if (words.at(0) == "register")
+        registered(words.at(1), number(2));
     else
         throw std::runtime_error("see the head of queues.cpp");
     return 0;

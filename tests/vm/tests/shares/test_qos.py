@@ -4,7 +4,8 @@
 import collections
 import json
 
-from litelab import module_path, on_machines, prepare_all, program_path, stop_all, wait_until
+from litelab import (module_path, on_machines, prepare_all, program_path, stop_all, trace_sessions, traced_sessions,
+                     wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -33,6 +34,10 @@ def _end(*streams):
 def _bytes_of(lite):
     """What each user has written or read after waiting for its turn, by uid."""
     return collections.Counter({tenant["uid"]: tenant["bytes"] for tenant in json.loads(_qos(lite, "show", "-j").out)["tenants"]})
+
+
+def _classes(lite):
+    return json.loads(_qos(lite, "show", "-j").out)["classes"]
 
 
 def _link(lab, size="64M", rate="60mbit", **options):
@@ -80,7 +85,7 @@ def test_rules(lab):
 @vmtest(nodes=2)
 def test_ceilings(lab):
     """A user may lower the class of an operation, and raise it up to its ceiling; root goes beyond."""
-    here, there = _link(lab, "4K", None)
+    here, there = _link(lab, "32M", None)
     write = lambda user, priority: lab.n1.run(f"echo x | lite --priority {priority} write target 0", user=user, check=False)
     assert [write("alice", p).ok for p in range(8)] == [False] * 4 + [True] * 4
     assert "ceiling" in write("alice", 0).err, write("alice", 0).err
@@ -90,6 +95,17 @@ def test_ceilings(lab):
     assert not write("bob", 1).ok
     _qos(here, "reset", "--uid", "1000")
     assert not write("alice", 1).ok
+    # A ceiling below the default class is one for what does not say its class, too.
+    _qos(here, "set", "--mode", "fair")
+    _qos(here, "set", "--uid", "1000", "--ceiling", "6")
+    assert [write("alice", p).ok for p in range(8)] == [False] * 6 + [True] * 2
+    lab.n1.netem("rate 40mbit")
+    stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 8, 0)
+    stream.wait_output("ready", timeout=100)
+    low = _spawn(here, "alice", "writes", "target", 16 << 20, 1 << 20, 2, 0)
+    wait_until("class 6 waits", lambda: _classes(here)[6]["slices"], 60, lab.n1.time_scale)
+    _end(stream, low)
+    _qos(here, "reset", "--uid", "1000")
     _done(lab, here, there)
     stop_all((here, there))
 
@@ -230,9 +246,8 @@ def test_classes_of_everything(lab):
 @vmtest(nodes=2, fresh=True, timeout=300, kernels=_FAST)
 def test_many_threads_are_one_tenant(lab):
     """Of 16 users with equal weights one has 64 threads and the others four each: all get the same. The link is so slow that
-    the host does not decide, and the time-out so long that no operation is posted out of turn. All are writes: shares are
-    in cost, and a read costs more."""
-    here, there = _link(lab, "4M", "5mbit", op_timeout=100_000)
+    the host does not decide. All are writes: shares are in cost, and a read costs more."""
+    here, there = _link(lab, "4M", "5mbit")
     _qos(here, "set", "--mode", "fair")
     uids = range(2001, 2017)
     streams = []
@@ -297,6 +312,46 @@ def test_revoked_and_moved_with_full_queues(lab):
     for stream in streams:
         stream.close_stdin()
         assert not stream.wait(100).ok
+    _done(lab, here, there)
+
+
+@vmtest(nodes=2, timeout=300, kernels=_FAST)
+def test_a_revocation_waits_for_no_turns(lab):
+    """Memory of many extents is freed while threads of the lowest class are in the middle of it, and wait for many turns.
+    They leave, so the session between the nodes stays, as does the work of others."""
+    here, there = _link(lab, rate="20mbit")
+    _qos(here, "set", "--mode", "fair")
+    owner = _spawn(there, None, "register", "extents", 32 << 20)
+    owner.wait_output("ready", timeout=60)
+    stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 8, 0)
+    stream.wait_output("ready", timeout=120)
+    low = _spawn(here, "alice", "writes", "extents", 0, 256 << 10, 128, 8)
+    wait_until("class 7 waits", lambda: _classes(here)[7]["queued"] >= 100, 100, lab.n1.time_scale)
+    trace_sessions(lab.n1)
+    owner.close_stdin()
+    owner.wait(100, check=True)
+    low.close_stdin()
+    assert not low.wait(100).ok
+    assert stream.running and not traced_sessions(lab.n1)[1]
+    _end(stream)
+    _done(lab, here, there)
+
+
+@vmtest(nodes=2, timeout=300, kernels=_FAST)
+def test_killed_while_a_file_waits_for_turns(lab):
+    """A file is sent in the lowest class beside a stream, and its sender is killed: it does not wait until all that it has
+    begun has had its turns."""
+    here, there = _link(lab, rate="20mbit")
+    _qos(here, "set", "--mode", "fair")
+    lab.n1.run("head -c 67108864 /dev/zero >/tmp/file")
+    stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 8, 0)
+    stream.wait_output("ready", timeout=120)
+    sender = lab.n1.spawn(["lite", "-i", str(here.index), "--priority", "7", "put", "/tmp/file", "target"], user="alice")
+    wait_until("class 7 waits", lambda: _classes(here)[7]["queued"], 100, lab.n1.time_scale)
+    sender.kill()
+    sender.wait(60)
+    lab.n1.run("rm /tmp/file")
+    _end(stream)
     _done(lab, here, there)
 
 
