@@ -138,6 +138,24 @@ err_free:
 	return ERR_PTR(-ENOMEM);
 }
 
+/*
+ * As above, but with fewer chunks, LITE_RPC_RING_DEFAULT bytes, if rings would take more than half
+ * of what they may, or there is no room for @n.
+ */
+struct lite_area *lite_ring_area_ample(struct lite_service *svc, bool mapped, u32 uid,
+				       u32 chunk_bytes, u32 n)
+{
+	struct lite_pool *pool = &svc->pools[LITE_POOL_RINGS];
+	struct lite_area *area = ERR_PTR(-ENOBUFS);
+
+	if (lite_pool_used(pool) + (u64)n * chunk_bytes <= pool->rule.limit / 2)
+		area = lite_ring_area_make(svc, mapped, uid, chunk_bytes, n);
+	if (!IS_ERR(area))
+		return area;
+	n = min_t(u32, n, DIV_ROUND_UP(LITE_RPC_RING_DEFAULT, chunk_bytes));
+	return lite_ring_area_make(svc, mapped, uid, chunk_bytes, n);
+}
+
 /* Allocate chunks for all of a bulk, each as large as possible. */
 static int lite_bulk_fill(struct lite_area *bulk, u32 max)
 {

@@ -41,6 +41,8 @@ void lite_area_put(struct lite_area *area);
 void lite_area_put_later(struct lite_area *area);
 struct lite_area *lite_ring_area_make(struct lite_service *svc, bool mapped, u32 uid,
 				      u32 chunk_bytes, u32 n);
+struct lite_area *lite_ring_area_ample(struct lite_service *svc, bool mapped, u32 uid,
+				       u32 chunk_bytes, u32 n);
 
 struct lite_area *lite_bulk_make(struct lite_service *svc, u32 uid, u32 bytes);
 int lite_bulk_map(struct lite_area *bulk);

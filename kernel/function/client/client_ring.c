@@ -209,7 +209,10 @@ static int lite_client_ring_map(struct lite_client_ring *ring)
 	return 0;
 }
 
-/* Within a node ring and mirror are the same memory. */
+/*
+ * Within a node ring and mirror are the same memory. Else a mirror may be shorter than its ring:
+ * then records are only taken where both are.
+ */
 static struct lite_area *lite_client_ring_area(struct lite_client_ring *ring,
 					       const struct lite_wire_rpc_bind_reply *r)
 {
@@ -218,8 +221,8 @@ static struct lite_area *lite_client_ring_area(struct lite_client_ring *ring,
 	struct lite_ring *served;
 
 	if (ring->rp->conn)
-		return lite_ring_area_make(svc, true, ring->acl.uid, le32_to_cpu(r->chunk_bytes),
-					   le32_to_cpu(r->n_chunks));
+		return lite_ring_area_ample(svc, true, ring->acl.uid, le32_to_cpu(r->chunk_bytes),
+					    le32_to_cpu(r->n_chunks));
 	spin_lock(&svc->lock);
 	served = xa_load(&ring->rp->rings, ring->index);
 	if (served) {

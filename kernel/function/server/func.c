@@ -407,7 +407,7 @@ static struct lite_func *lite_func_alloc(struct lite_service *svc,
 	func->flags = r->flags;
 	func->max_request = r->max_request;
 	func->max_reply = r->max_reply;
-	func->ring_size = r->ring_size ?: LITE_RPC_RING_DEFAULT;
+	func->ring_size = r->ring_size;
 	INIT_LIST_HEAD(&func->servers);
 	INIT_LIST_HEAD(&func->queue);
 	INIT_LIST_HEAD(&func->rings);

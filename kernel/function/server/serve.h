@@ -31,7 +31,7 @@ struct lite_func {
 	u32 flags;			/* LITE_RPC_SHARED */
 	u32 max_request;		/* bytes */
 	u32 max_reply;
-	u32 ring_size;
+	u32 ring_size;			/* bytes; 0: lite_ring_area() chooses */
 	bool dead;			/* no longer served; under svc->lock, as the next ones */
 	struct list_head servers;	/* struct lite_server, in turns */
 	u32 n_servers;			/* entries of @servers */

@@ -18,6 +18,9 @@
 
 #include "function/service.h"
 
+/* Longest records that a ring of no given size has room for, as far as LITE_RPC_RING_MAX allows. */
+#define LITE_RING_RECORDS 16U
+
 static void lite_ring_release(struct kref *ref)
 {
 	struct lite_ring *ring = container_of(ref, struct lite_ring, ref);
@@ -53,16 +56,23 @@ void lite_ring_tell_gone(struct lite_ring *ring)
 		kref_put(&ring->ref, lite_ring_release);
 }
 
+/*
+ * If the function asks for no size, its ring has room for several of its longest records, as
+ * callers mostly leave as much room for a reply as the function may need.
+ */
 static struct lite_area *lite_ring_area(struct lite_ring *ring)
 {
 	const struct lite_func *func = ring->func;
 	struct lite_rpc_peer *rp = ring->rp;
 	u32 most = LITE_RPC_HEADER + lite_rpc_body_max(func->max_request, func->max_reply);
+	u32 ample = clamp(LITE_RING_RECORDS * most, LITE_RPC_RING_DEFAULT, LITE_RPC_RING_MAX);
+	u32 bytes = func->ring_size ?: ample;
 	/* A record must not cross a chunk; chunks below 32 KB do not pay. */
-	u32 chunk = PAGE_ALIGN(max(most, min_t(u32, SZ_32K, func->ring_size)));
+	u32 chunk = PAGE_ALIGN(max(most, min_t(u32, SZ_32K, bytes)));
+	u32 n = DIV_ROUND_UP(bytes, chunk);
 
-	return lite_ring_area_make(rp->svc, rp->conn, func->uid, chunk,
-				   DIV_ROUND_UP(func->ring_size, chunk));
+	return func->ring_size ? lite_ring_area_make(rp->svc, rp->conn, func->uid, chunk, n) :
+				 lite_ring_area_ample(rp->svc, rp->conn, func->uid, chunk, n);
 }
 
 static int lite_ring_enter(struct lite_ring *ring)

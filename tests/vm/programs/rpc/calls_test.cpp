@@ -554,7 +554,9 @@ TEST_CASE_METHOD(RpcFixture, "calls: a shared function is joined by its name", "
 
 TEST_CASE_METHOD(RpcFixture, "calls: no room in the ring", "[rpc]") {
     INFO(where.label);
-    const auto function = enroll(server, params_of(LITE_RPC_BYTES_MAX));
+    auto params = params_of(LITE_RPC_BYTES_MAX);
+    params.ring_size = LITE_RPC_RING_DEFAULT;
+    const auto function = enroll(server, params);
     Threads callers;
     // Two of the largest requests fill the smallest number of chunks; the other calls wait in line.
     std::atomic<int> ended = 0;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include <sys/ioctl.h>
 
@@ -170,4 +171,52 @@ TEST_CASE_METHOD(RpcFixture, "fork: what a child destroys stays its parent's", "
     });
     CHECK_THROWS_AS(region->load<std::uint64_t>(0), lite::error);
     CHECK_THROWS_AS(mine->map(name), lite::error);
+}
+
+TEST_CASE_METHOD(RpcFixture, "serve: many calls at once although their replies may be long",
+                 "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of(LITE_RPC_BYTES_MAX));
+    constexpr int count = 15;
+    Threads callers;
+    for (int i = 0; i < count; i++)
+        callers.start([&] {
+            expect_equal(call(function, Bytes(64), nullptr, 65536, patience_ms()).value, 0, "call");
+        });
+    // All are taken before one is answered.
+    std::vector<std::uint64_t> tokens;
+    Bytes buffer(65536);
+    for (int i = 0; i < count; i++) {
+        lite_rpc_request request{};
+        REQUIRE(lite_rpc_recv(server, 0, buffer.data(), buffer.size(), patience_ms(), &request) ==
+                0);
+        tokens.push_back(request.token);
+    }
+    for (const auto token : tokens)
+        CHECK(lite_rpc_reply(server, token, 0, nullptr, 0) == 0);
+    callers.join();
+}
+
+// Large rings for all would take more than rings may.
+TEST_CASE_METHOD(RpcFixture, "serve: rings are smaller when there are many", "[rpc]") {
+    INFO(where.label);
+    Context second(where.server);
+    Context third(where.server);
+    const auto enroll_all = [&](lite_ctx* ctx, std::vector<std::uint32_t>& functions) {
+        for (int i = 0; i < LITE_RPC_FUNCTIONS_MAX; i++)
+            functions.push_back(enroll(ctx, params_of(LITE_RPC_BYTES_MAX)));
+    };
+    std::vector<std::uint32_t> functions;
+    for (lite_ctx* ctx : {static_cast<lite_ctx*>(server), static_cast<lite_ctx*>(second),
+                          static_cast<lite_ctx*>(third)})
+        enroll_all(ctx, functions);
+    const Serving first_serves(server, LITE_RPC_BYTES_MAX);
+    const Serving second_serves(second, LITE_RPC_BYTES_MAX);
+    const Serving third_serves(third, LITE_RPC_BYTES_MAX);
+    for (const auto function : functions) {
+        const auto request = request_of(Wish::echo, 65536, function);
+        Bytes reply;
+        REQUIRE(call(function, request, &reply) == success);
+        REQUIRE(reply == answer_to(request));
+    }
 }
