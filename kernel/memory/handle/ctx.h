@@ -49,7 +49,7 @@ struct lite_ctx {
 	struct ida numbers;      /* indices of handles, reserved ones included */
 	struct lite_handle_table __rcu *handles; /* replaced and changed under @lock */
 	atomic_t tags;           /* for the numbers of handles */
-	struct list_head registered; /* process memory, struct lite_alloc; under mem->runs_lock */
+	struct list_head registered; /* struct lite_registered; under mem->runs_lock */
 	struct lite_kept *kept;      /* blocks of its arenas; made when first needed */
 	struct lite_vector *vector; /* cached for a vector call, while no call uses it; vector.c */
 	void *owner;             /* of the layer above */
@@ -192,9 +192,19 @@ int lite_access_renew(const struct lite_access *a, const struct lite_mapping *st
 struct lite_mapping *lite_access_enter(const struct lite_access *a);
 struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
 					  const struct lite_mapping **stale);
-struct lite_mapping *lite_tryenter_range(const struct lite_access *a, u64 offset, u64 length,
-					 const struct lite_mapping **stale);
+struct lite_mapping *lite_tryenter_at(const struct lite_access *a, u64 offset, u64 length, u64 at,
+				      const struct lite_mapping **stale);
+int lite_range_renew(const struct lite_access *a, u64 at, const struct lite_mapping *stale,
+		     unsigned long *until);
 int lite_access_await(const struct lite_access *a);
+
+/* lite_tryenter_at(), to begin with the first byte. */
+static inline struct lite_mapping *lite_tryenter_range(const struct lite_access *a, u64 offset,
+						       u64 length,
+						       const struct lite_mapping **stale)
+{
+	return lite_tryenter_at(a, offset, length, offset, stale);
+}
 
 static inline void lite_access_exit(struct lite_mapping *m)
 {

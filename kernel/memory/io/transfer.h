@@ -15,10 +15,12 @@ struct lite_piece_io {
 	u64 left;                    /* bytes to go */
 	u64 at;                      /* offset in the buffer */
 	int tries;                   /* how often the current piece has failed */
+	unsigned long until;         /* for lite_range_renew() */
 	int large;                   /* how often of @tries it was posted as a large piece */
 	const struct lite_buf *buf;  /* caller's */
 	size_t n;                    /* bytes of the current piece, if it is not a large one */
 	u64 run;                     /* bytes of a large piece, all in one share of another node */
+	bool chunked;                /* ... of an unpinned LMR, so batches end with chunks */
 	struct lite_bounce *bounce;  /* held for the current piece, or NULL */
 };
 
@@ -31,6 +33,7 @@ static inline bool lite_piece_writes(const struct lite_piece_io *p)
 static inline void lite_piece_advance(struct lite_piece_io *p, size_t n)
 {
 	p->tries = 0;
+	p->until = 0;
 	p->large = 0;
 	p->left -= n;
 	p->offset += n;

@@ -33,13 +33,8 @@ int lite_home_error(struct lite_memory *mem, u32 home, int err)
 	return err;
 }
 
-/* What was before a MAP. */
-struct lite_map_begun {
-	u64 revoked;  /* number of the last REVOKE or RECALL */
-	u64 sessions; /* higher than lite_conn.up_before of all sessions */
-};
-
-static struct lite_map_begun lite_map_begin(struct lite_memory *mem)
+/* To be called before a MAP. Any context. */
+struct lite_map_begun lite_map_begin(struct lite_memory *mem)
 {
 	struct lite_map_begun begun;
 
@@ -99,7 +94,8 @@ static int lite_mapping_shares(struct lite_mapping *m, const struct lite_wire_ma
 	return 0;
 }
 
-static int lite_home_call(struct lite_memory *mem, struct lite_conn *conn, struct lite_call_desc *d)
+/* Call a home in the session @conn; NULL: this node. As lite_kcall(). */
+int lite_home_call(struct lite_memory *mem, struct lite_conn *conn, struct lite_call_desc *d)
 {
 	return conn ? lite_kcall(conn, d) : lite_kcall_local(mem->cl->rpc, d);
 }
@@ -159,7 +155,7 @@ static int lite_mapping_fetch(struct lite_mapping *m, u32 n_extents)
 static int lite_mapping_extents(struct lite_mapping *m, const struct lite_wire_map_reply *r,
 				bool confirm)
 {
-	u32 n = le32_to_cpu(r->n_extents);
+	u32 n = le32_to_cpu(r->n_extents), i;
 	int err;
 
 	m->extents = kvmalloc_array(n, sizeof(*m->extents), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
@@ -169,7 +165,10 @@ static int lite_mapping_extents(struct lite_mapping *m, const struct lite_wire_m
 				confirm ? 0 : le32_to_cpu(r->n_told), n);
 	if (!err && m->n_extents < n)
 		err = lite_mapping_fetch(m, n);
-	return err ?: lite_extent_table_check(m->extents, m->n_extents, m->length, m->n_shares);
+	err = err ?: lite_extent_table_check(m->extents, m->n_extents, m->length, m->n_shares);
+	for (i = 0; i < m->n_extents && m->base; i++)
+		m->extents[i].start += m->base;
+	return err;
 }
 
 /*
@@ -273,6 +272,10 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 	m->home_incarnation = le64_to_cpu(r->share[0].incarnation);
 	m->id = le64_to_cpu(r->id);
 	m->length = le64_to_cpu(r->length);
+	m->of = le64_to_cpu(r->of);
+	m->base = le64_to_cpu(r->base);
+	m->chunked = !r->n_extents;
+	xa_init(&m->chunks);
 	m->anonymous = r->anonymous;
 	m->generation = le64_to_cpu(r->generation);
 	m->grants = 1;
@@ -286,12 +289,13 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 }
 
 /*
- * Turn the reply to a MAP or (@created) CREATE into a mapping. On failure the MAP is given back,
- * and an anonymous LMR just created is freed by that.
+ * Turn the reply to a MAP or (@created) CREATE, or one that was made of that about a chunk, into a
+ * mapping. On failure the MAP is given back, and an anonymous LMR just created is freed by that.
+ * May sleep; makes calls. ERR_PTR: see lite_mapping_by_id(); -EAGAIN: overtaken by a REVOKE.
  */
-static struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_conn *conn,
-						u32 home, const struct lite_map_begun *begun,
-						const struct lite_wire_map_reply *r, bool created)
+struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_conn *conn, u32 home,
+					 const struct lite_map_begun *begun,
+					 const struct lite_wire_map_reply *r, bool created)
 {
 	struct lite_mapping *m = ERR_PTR(-ENOMEM);
 	struct lite_made *made = NULL;
@@ -314,8 +318,9 @@ static struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct 
 	lite_made_use(m, &made);
 	if (known)
 		return m;
-	err = lite_mapping_shares(m, r, begun->sessions, &newer) ?:
-	      lite_mapping_extents(m, r, newer);
+	err = lite_mapping_shares(m, r, begun->sessions, &newer);
+	if (!err && !m->chunked)
+		err = lite_mapping_extents(m, r, newer);
 	if (!err) {
 		lite_mapping_locate(m);
 		err = lite_mapping_enter_table(m, begun->revoked);
@@ -357,6 +362,7 @@ static void lite_create_undo(struct lite_memory *mem, struct lite_conn *conn, u6
 	lite_home_call(mem, conn, &d);
 }
 
+/* A MAP of a caller that has gone is given back. */
 static void lite_map_late(void *ctx, struct lite_conn *conn, const void *reply)
 {
 	const struct lite_wire_map_reply *r = reply;

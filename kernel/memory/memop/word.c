@@ -82,7 +82,7 @@ static int lite_word_try(struct lite_memory *mem, const struct lite_word *w, str
 	err = PTR_ERR_OR_ZERO(d->m);
 	if (err)
 		goto out;
-	err = lite_atomic_check(w->offset, sizeof(u64), d->m->length);
+	err = lite_atomic_check(w->offset - d->m->base, sizeof(u64), d->m->length);
 	if (!err) {
 		err = lite_atomic_run(d, bounce);
 		peer = lite_devop_share(d)->peer;
