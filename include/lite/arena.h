@@ -142,8 +142,8 @@ int lite_arena_deregister(struct lite_arena* arena, uint64_t key) LITE_NOEXCEPT;
 /*
  * lite_arena_trim - free the chunks in which nothing is allocated
  *
- * Waits until no node can reach them. Those whose LMR cannot be freed (see lite_free()) stay,
- * for the next call; nothing is allocated in them any more.
+ * Waits until no node can reach them. A chunk with an LMR that cannot be freed (see lite_free())
+ * stays for the next call; nothing is allocated in it any more.
  *
  * Return: bytes freed.
  */

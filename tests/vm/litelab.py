@@ -425,6 +425,14 @@ def holds_of(vm, function, step=None):
         elif what == step and held:
             held[-1][1] += 1
 
+
+def block_device(vm):
+    """A block device of 16 MB, for O_DIRECT."""
+    vm.run("modprobe loop 2>/dev/null; [ -e /tmp/disk ] || "
+           "{ dd if=/dev/zero of=/tmp/disk bs=1M count=16 2>/dev/null && losetup /dev/loop0 /tmp/disk; }")
+    return {"LITE_TEST_BLOCK": "/dev/loop0"}
+
+
 # --- residue ---------------------------------------------------------------------------------------------------------
 
 def rdma_objects(vm):

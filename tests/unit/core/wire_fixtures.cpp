@@ -99,16 +99,6 @@ lite_wire_map_reply map_reply_head(std::uint32_t shares, std::uint32_t told) {
     return r;
 }
 
-}  // namespace
-
-Bytes map_reply(std::uint32_t shares, std::uint32_t told) {
-    Bytes bytes = to_bytes(map_reply_head(shares, told), std::vector<lite_wire_share>(shares));
-    bytes.resize(bytes.size() + told * sizeof(lite_wire_extent));
-    return bytes;
-}
-
-namespace {
-
 std::vector<Spoiler> map_reply_spoilers() {
     return {FIELD(lite_wire_map_reply, length, 0, LITE_LMR_SIZE_MAX + 1, kAllOnes),
             FIELD(lite_wire_map_reply, n_extents, 0, 1, 5, kAllOnes),
@@ -454,6 +444,12 @@ lite_wire_mem_alloc_reply mem_alloc_reply() {
 }
 
 }  // namespace
+
+Bytes map_reply(std::uint32_t shares, std::uint32_t told) {
+    Bytes bytes = to_bytes(map_reply_head(shares, told), std::vector<lite_wire_share>(shares));
+    bytes.resize(bytes.size() + told * sizeof(lite_wire_extent));
+    return bytes;
+}
 
 std::vector<Message> requests() {
     const auto named = [](const char* label, std::uint16_t call) {

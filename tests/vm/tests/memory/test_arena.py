@@ -1,25 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Arenas: memory that is registered by a look-up. Blocks belong to one process until they are out of reach and zeroed."""
+"""Arenas: memory that is registered by a look-up. A block that one process has had is zeroed before another gets it."""
 
 import json
 
-from litelab import USER_BUILD, in_one_machine, on_machines, prepare_all, program_path, run_catch
+from litelab import USER_BUILD, block_device, in_one_machine, on_machines, prepare_all, program_path, run_catch
 from vmlab.testing import vmtest
 
 setup = prepare_all
 
 
-def _block_device(vm):
-    """A block device of 16 MB, for O_DIRECT."""
-    vm.run("modprobe loop 2>/dev/null; [ -e /tmp/disk ] || "
-           "{ dd if=/dev/zero of=/tmp/disk bs=1M count=16 2>/dev/null && losetup /dev/loop0 /tmp/disk; }")
-    return {"LITE_TEST_BLOCK": "/dev/loop0"}
-
-
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=500)
 def test_three_nodes_in_one_machine(lab):
     lites = in_one_machine(lab.n1)
-    run_catch(lab, lites, "arena_test", "[arena]", timeout=480, env=_block_device(lab.n1))
+    run_catch(lab, lites, "arena_test", "[arena]", timeout=480, env=block_device(lab.n1))
     for lite in lites:
         lite.check_idle()
 
@@ -28,7 +21,7 @@ def test_three_nodes_in_one_machine(lab):
 def test_two_machines(lab):
     """The tests of one machine, between two."""
     lites = on_machines(lab)
-    run_catch(lab, lites, "arena_test", "[arena]", timeout=380, env=_block_device(lab.n1))
+    run_catch(lab, lites, "arena_test", "[arena]", timeout=380, env=block_device(lab.n1))
     for lite in lites:
         lite.check_idle()
 

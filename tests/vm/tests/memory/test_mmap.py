@@ -2,24 +2,17 @@
 """LMRs in the address space of processes: coherence, I/O, rights. When a mapping ends, its users get SIGBUS, never memory
 that was given to another user."""
 
-from litelab import (in_one_machine, memory_kb, on_machines, prepare, prepare_all, program_path, run_catch, times,
+from litelab import (block_device, in_one_machine, memory_kb, on_machines, prepare, prepare_all, program_path, run_catch, times,
                      wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
 
 
-def _block_device(vm):
-    """A block device of 16 MB, for O_DIRECT."""
-    vm.run("modprobe loop 2>/dev/null; [ -e /tmp/disk ] || "
-           "{ dd if=/dev/zero of=/tmp/disk bs=1M count=16 2>/dev/null && losetup /dev/loop0 /tmp/disk; }")
-    return {"LITE_TEST_BLOCK": "/dev/loop0"}
-
-
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=500)
 def test_three_nodes_in_one_machine(lab):
     lites = in_one_machine(lab.n1)
-    run_catch(lab, lites, "mmap_test", "[map],[free],[io],[change]", timeout=480, env=_block_device(lab.n1))
+    run_catch(lab, lites, "mmap_test", "[map],[free],[io],[change]", timeout=480, env=block_device(lab.n1))
     for lite in lites:
         lite.check_idle()
 
@@ -28,7 +21,7 @@ def test_three_nodes_in_one_machine(lab):
 def test_two_machines(lab):
     """The tests of one machine, between two; the next tests are about what only happens between machines."""
     lites = on_machines(lab)
-    run_catch(lab, lites, "mmap_test", "[map],[free],[io],[change]", timeout=280, env=_block_device(lab.n1))
+    run_catch(lab, lites, "mmap_test", "[map],[free],[io],[change]", timeout=280, env=block_device(lab.n1))
     for lite in lites:
         lite.check_idle()
 
