@@ -2,7 +2,7 @@
 // A well-formed message of every kind, and the ways to spoil it.
 #pragma once
 
-#include "support.hpp"
+#include "../support.hpp"
 
 // By offset, as members of packed structures cannot be bound to references.
 #define FIELD(type, member, ...)                                               \
