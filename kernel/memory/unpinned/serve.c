@@ -75,12 +75,13 @@ static int lite_chunk_new(struct lite_unpinned *u, struct lite_bring *b)
 	c->first = b->first;
 	c->n = b->end - b->first;
 	c->writable = b->writable;
+	atomic_inc(&u->mem->n_chunks);
 	err = lite_chunk_lmr(c, b);
 	if (err) {
 		kfree(c);
+		lite_chunk_uncount(u->mem);
 		return err;
 	}
-	atomic_inc(&u->mem->n_chunks);
 	c->parent = u->owner;
 	kref_get(&c->parent->ref);
 	err = lite_chunk_add(c, b);

@@ -104,6 +104,7 @@ int lite_bring_begin(struct lite_unpinned *u, struct lite_bring *b, bool alone);
 void lite_bring_end(struct lite_unpinned *u, struct lite_bring *b);
 int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b);
 void lite_chunk_drop(struct lite_chunk *c);
+void lite_chunk_uncount(struct lite_memory *mem);
 void lite_chunk_unused(struct lite_lmr *lmr);
 void lite_chunks_end(struct lite_unpinned *u, unsigned long first, unsigned long last);
 
