@@ -9,11 +9,13 @@
 //   unpinned fill NODE NAME MB     writes all of it, reads it back and compares
 //   unpinned limits NODE           what is refused
 //   unpinned churn NODE            registers and frees until that fails; says "churning" before
-//   unpinned costs OWNER USER MB   what it costs to register memory, and to write to it, also for the
+//   unpinned costs OWNER USER MB   what it costs to register memory, and to write to it, also for
+//   the
 //                                  other kinds of memory
 #include "memory.hpp"
 
 #include <lite/arena.h>
+#include <lite/sync.h>
 
 #include <infiniband/verbs.h>
 
@@ -149,6 +151,9 @@ int limits(int argc, char** argv) {
     expect(huge, kPage, 0, &lh);
     check(!lite_free(node.get(), lh) && !lite_free(node.get(), lhs[3]), "free");
     expect(kPage, kPage, 0, &lhs[3]);
+    // Releasing a lock needs its word at any time, with a handle or without.
+    check(lite_lock(node.get(), lhs[0], 0, 1, 0, 0) == -EOPNOTSUPP, "a lock");
+    check(lite_barrier(node.get(), lhs[0], 0, 1, 0) == -EOPNOTSUPP, "a barrier");
     for (const auto each : lhs)
         check(!lite_free(node.get(), each), "free");
     // Too long.
@@ -301,8 +306,9 @@ void kind(const char* name, const Node& user, Make make, End end) {
     for (int i = 0; i < 2000; ++i)
         hits.push_back(us_of(write));
     lite_unmap(user.get(), lh);
-    std::printf("%-10s make %.0f us, held %lld KB, first write %.1f us, write %.1f us, end %.0f us\n",
-                name, made, held, first, median(hits), us_of(end));
+    std::printf(
+        "%-10s make %.0f us, held %lld KB, first write %.1f us, write %.1f us, end %.0f us\n", name,
+        made, held, first, median(hits), us_of(end));
 }
 
 void kinds(const Node& owner, const Node& user, std::size_t mb) {
