@@ -23,14 +23,14 @@ Message chunk_reply() {
     head.incarnation = cpu_to_le64(77);
     head.writable = cpu_to_le32(1);
     head.count = cpu_to_le32(2);
-    return {"LMR_CHUNK",
-            LITE_CALL_LMR_CHUNK,
-            to_bytes(head, std::vector<lite_wire_extent>(2)),
-            {FIELD(lite_wire_chunk_reply, length, 0, LITE_LMR_SIZE_MAX + 1, kAllOnes),
-             FIELD(lite_wire_chunk_reply, base, LITE_LMR_SIZE_MAX + 1, kAllOnes),
-             FIELD(lite_wire_chunk_reply, writable, 2, kAllOnes),
-             FIELD(lite_wire_chunk_reply, count, 0, 1, 3, LITE_CHUNK_PAGES + 1, 0x10000000,
-                   kAllOnes)}};
+    return {
+        "LMR_CHUNK",
+        LITE_CALL_LMR_CHUNK,
+        to_bytes(head, std::vector<lite_wire_extent>(2)),
+        {FIELD(lite_wire_chunk_reply, length, 0, LITE_LMR_SIZE_MAX + 1, kAllOnes),
+         FIELD(lite_wire_chunk_reply, base, LITE_LMR_SIZE_MAX + 1, kAllOnes),
+         FIELD(lite_wire_chunk_reply, writable, 2, kAllOnes),
+         FIELD(lite_wire_chunk_reply, count, 0, 1, 3, LITE_CHUNK_PAGES + 1, 0x10000000, kAllOnes)}};
 }
 
 Message ends() {
@@ -54,11 +54,12 @@ Message unmaps() {
                    sizeof(head) + sizeof(unmap) + offsetof(lite_wire_unmap, flags),
                    4,
                    {LITE_UNMAP_LAST, 4, kAllOnes}};
-    return {"LMR_UNMAPS",
-            LITE_CALL_LMR_UNMAPS,
-            to_bytes(head, std::vector<lite_wire_unmap>(2, unmap)),
-            {FIELD(lite_wire_unmaps, count, 0, 1, 3, LITE_UNMAPS_PER_CALL + 1, 0x10000000, kAllOnes),
-             FIELD(lite_wire_unmaps, reserved, 1), second}};
+    return {
+        "LMR_UNMAPS",
+        LITE_CALL_LMR_UNMAPS,
+        to_bytes(head, std::vector<lite_wire_unmap>(2, unmap)),
+        {FIELD(lite_wire_unmaps, count, 0, 1, 3, LITE_UNMAPS_PER_CALL + 1, 0x10000000, kAllOnes),
+         FIELD(lite_wire_unmaps, reserved, 1), second}};
 }
 
 }  // namespace lite_test
