@@ -182,7 +182,9 @@ static int lite_chunk_serve(struct lite_unpinned *u, struct lite_conn *conn, uns
 		} else {
 			/* If neighbours go as fast as they come, do without them. */
 			err = lite_chunk_make(u, page, write, tries >= LITE_CHUNK_TRIES / 2);
-			if (err && err != -EAGAIN)
+			if (err == -EBUSY && !tries)
+				lite_unpinned_await(u);
+			else if (err && err != -EAGAIN)
 				return err;
 		}
 	}

@@ -341,7 +341,23 @@ static void lite_unpinned_quiet(struct work_struct *work)
 			u->upset[n++] = u->upset[i];
 	}
 	u->n_upsets = n;
+	WRITE_ONCE(u->quieted, begun);
 	mutex_unlock(&u->lock);
+	wake_up_var(&u->quieted);
+}
+
+/*
+ * Wait until invalidations that have begun are over, for a jiffy: mostly they are, and only a work
+ * item has to find that out. May sleep.
+ */
+void lite_unpinned_await(struct lite_unpinned *u)
+{
+	u64 begun;
+
+	mutex_lock(&u->lock);
+	begun = u->upsets;
+	mutex_unlock(&u->lock);
+	wait_var_event_timeout(&u->quieted, READ_ONCE(u->quieted) >= begun, 1);
 }
 
 static bool lite_unpinned_invalidate(struct mmu_interval_notifier *notifier,

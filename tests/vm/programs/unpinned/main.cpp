@@ -295,20 +295,25 @@ long long free_kb() {
 // before anyone has touched it, the first write of a user at another node, later ones, and its end.
 template <typename Make, typename End>
 void kind(const char* name, const Node& user, Make make, End end) {
-    const auto before = free_kb();
-    const auto made = us_of(make);
-    const auto held = before - free_kb();
-    const lite_lh_t lh = user.open("kind");
-    std::uint64_t words[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-    const auto write = [&] { check(!lite_write(user.get(), lh, 0, words, 64), "write"); };
-    const auto first = us_of(write);
-    std::vector<double> hits;
-    for (int i = 0; i < 2000; ++i)
-        hits.push_back(us_of(write));
-    lite_unmap(user.get(), lh);
+    constexpr int kRounds = 5;
+    constexpr int kWrites = 500;
+    std::vector<double> made, held, first, later, ended;
+    for (int round = 0; round < kRounds; ++round) {
+        const auto before = free_kb();
+        made.push_back(us_of(make));
+        held.push_back(static_cast<double>(before - free_kb()));
+        const lite_lh_t lh = user.open("kind");
+        std::uint64_t words[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+        const auto write = [&] { check(!lite_write(user.get(), lh, 0, words, 64), "write"); };
+        first.push_back(us_of(write));
+        for (int i = 0; i < kWrites; ++i)
+            later.push_back(us_of(write));
+        lite_unmap(user.get(), lh);
+        ended.push_back(us_of(end));
+    }
     std::printf(
-        "%-10s make %.0f us, held %lld KB, first write %.1f us, write %.1f us, end %.0f us\n", name,
-        made, held, first, median(hits), us_of(end));
+        "%-10s make %.0f us, held %.0f KB, first write %.1f us, write %.1f us, end %.0f us\n", name,
+        median(made), median(held), median(first), median(later), median(ended));
 }
 
 void kinds(const Node& owner, const Node& user, std::size_t mb) {
@@ -333,17 +338,27 @@ void kinds(const Node& owner, const Node& user, std::size_t mb) {
         },
         free_it);
     kind(
-        "unpinned", user, [&] { registered(memory.data(), LITE_REGISTER_UNPINNED); }, free_it);
-    memory.renew(0, size);
+        "registered", user, [&] { registered(memory.data(), 0); },
+        [&] {
+            free_it();
+            memory.renew(0, size);
+        });
     kind(
-        "registered", user, [&] { registered(memory.data(), 0); }, free_it);
-    memory.renew(0, size);
-    check(!lite_arena_mmap(owner.get(), size, 0, &arena), "arena");
+        "unpinned", user, [&] { registered(memory.data(), LITE_REGISTER_UNPINNED); }, free_it);
+    // With and without the mapping.
+    kind(
+        "new arena", user,
+        [&] {
+            check(!lite_arena_mmap(owner.get(), size, LITE_ARENA_EAGER, &arena), "arena");
+            registered(arena, 0);
+        },
+        [&] {
+            free_it();
+            ::munmap(arena, size);
+        });
+    check(!lite_arena_mmap(owner.get(), size, LITE_ARENA_EAGER, &arena), "arena");
     kind(
         "in arena", user, [&] { registered(arena, 0); }, free_it);
-    std::printf("arena: unmap %.0f us\n", us_of([&] { ::munmap(arena, size); }));
-    std::printf("arena: map %.0f us\n",
-                us_of([&] { check(!lite_arena_mmap(owner.get(), size, 0, &arena), "arena"); }));
     ::munmap(arena, size);
 }
 
