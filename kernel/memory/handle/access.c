@@ -166,10 +166,13 @@ struct lite_mapping *lite_access_enter(const struct lite_access *a)
 	}
 }
 
-/* Enter the chunk of an entered unpinned LMR that has the byte @at, and leave the LMR. */
-static noinline struct lite_mapping *lite_tryenter_chunk(const struct lite_access *a,
-							 struct lite_mapping *m, u64 at,
-							 const struct lite_mapping **stale)
+/*
+ * Enter the chunk of an entered unpinned LMR that has the byte @at, and leave the LMR. As
+ * lite_tryenter_at().
+ */
+noinline struct lite_mapping *lite_tryenter_chunk(const struct lite_access *a,
+						  struct lite_mapping *m, u64 at,
+						  const struct lite_mapping **stale)
 {
 	struct lite_mapping *chunk = ERR_PTR(-ERANGE);
 
@@ -181,21 +184,19 @@ static noinline struct lite_mapping *lite_tryenter_chunk(const struct lite_acces
 }
 
 /**
- * lite_tryenter_at - begin to operate on a range of an LMR
+ * lite_tryenter_whole - lite_tryenter_at(), but without entering a chunk
  * @a: handle and right
  * @offset: in the LMR, bytes
  * @length: bytes
- * @at: in the LMR: the byte to begin with
  * @stale: for lite_range_renew()
  *
- * Bounds are checked at each entry: handle and LMR may have changed in between. If the LMR is
- * unpinned, the mapping is that of the chunk that has the byte @at, and its extents end with it.
+ * Bounds are checked at each entry: handle and LMR may have changed in between.
  *
  * Context: any process.
- * Return: see lite_access_tryenter(); -EINVAL, -ERANGE. -EAGAIN: call lite_range_renew().
+ * Return: see lite_access_tryenter(); -EINVAL, -ERANGE.
  */
-struct lite_mapping *lite_tryenter_at(const struct lite_access *a, u64 offset, u64 length, u64 at,
-				      const struct lite_mapping **stale)
+struct lite_mapping *lite_tryenter_whole(const struct lite_access *a, u64 offset, u64 length,
+					 const struct lite_mapping **stale)
 {
 	struct lite_mapping *m;
 	int err;
@@ -206,13 +207,10 @@ struct lite_mapping *lite_tryenter_at(const struct lite_access *a, u64 offset, u
 	if (IS_ERR(m))
 		return m;
 	err = lite_bounds_check(offset, length, m->length);
-	if (unlikely(err)) {
-		lite_access_exit(m);
-		return ERR_PTR(err);
-	}
-	if (unlikely(m->chunked))
-		return lite_tryenter_chunk(a, m, at, stale);
-	return m;
+	if (!err)
+		return m;
+	lite_access_exit(m);
+	return ERR_PTR(err);
 }
 
 /**
