@@ -69,3 +69,7 @@ STAT(FENCES_FAILED, "fences_failed")
 STAT(ARENAS, "arenas") /* gauge */
 STAT(KEPT_PAGES, "arena_kept_pages") /* gauge */
 STAT(QUARANTINED, "quarantined_pages") /* gauge that never goes down */
+STAT(CHUNKS, "chunks") /* of unpinned LMRs, at their home: gauge */
+STAT(CHUNK_FAULTS, "chunk_faults")
+STAT(CHUNK_ENDS, "chunk_ends") /* as the process's memory changed */
+STAT(CHUNK_WAIT, "chunk_wait_us") /* for which such changes were held up */

@@ -33,12 +33,18 @@ int lite_mmap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, size_t length
 
 int lite_register(struct lite_ctx* ctx, const char* name, void* addr, size_t length, uint32_t mode,
                   lite_lh_t* lh) noexcept {
+    return lite_register_with(ctx, name, addr, length, mode, 0, lh);
+}
+
+int lite_register_with(struct lite_ctx* ctx, const char* name, void* addr, size_t length,
+                       uint32_t mode, uint32_t flags, lite_lh_t* lh) noexcept {
     struct lite_ioc_register arg = {};
     if (name && *name) {
         const int err = copy_name(arg.name, name);
         if (err)
             return err;
     }
+    arg.flags = flags;
     arg.addr = as_u64(addr);
     arg.length = length;
     arg.mode = mode;

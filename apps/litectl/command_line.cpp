@@ -105,6 +105,8 @@ class command_line {
                   "handles per open file (default: 1048576)");
         sub->add_flag("--root-squash", args.root_squash,
                       "root of other nodes is uid 65534 here, with what that was granted");
+        sub->add_flag("--unpinned", args.unpinned,
+                      "let users register memory without pinning it (see unpinned.rst)");
         add_value(sub, "--mode", parse_mode, args.mode, "MODE",
                   "permissions of /dev/liteN, octal (default: 0660)");
         add_value(sub, "--heartbeat", parse_ms, args.heartbeat_ms, "TIME",

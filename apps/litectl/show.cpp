@@ -118,6 +118,7 @@ int status_command(const surroundings& world, const show_arguments& args) {
             object["uid_limit"] = value(node.u64(LITE_A_UID_LIMIT));
             object["handle_limit"] = value(node.u32(LITE_A_HANDLE_LIMIT));
             object["root_squash"] = node.flag(LITE_A_ROOT_SQUASH);
+            object["unpinned"] = node.flag(LITE_A_UNPINNED);
             object["insecure"] = node.flag(LITE_A_INSECURE);
             object["qps_per_peer"] = value(node.u8(LITE_A_NUM_QPS));
             object["heartbeat_ms"] = value(node.u32(LITE_A_HEARTBEAT_MS));

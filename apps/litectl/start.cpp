@@ -93,6 +93,8 @@ int start_command(const surroundings& world, const start_arguments& args) {
         request.put_u64(LITE_A_UID_LIMIT, *args.uid_limit);
     if (args.root_squash)
         request.put_flag(LITE_A_ROOT_SQUASH);
+    if (args.unpinned)
+        request.put_flag(LITE_A_UNPINNED);
     if (args.mode)
         request.put_u32(LITE_A_MODE, *args.mode);
     if (args.handle_limit)

@@ -437,6 +437,24 @@ int lite_register(struct lite_ctx* ctx, const char* name, void* addr, size_t len
                   lite_lh_t* lh) LITE_NOEXCEPT;
 
 /*
+ * lite_register_with - lite_register(), with flags
+ * @flags: LITE_REGISTER_*
+ *
+ * With LITE_REGISTER_UNPINNED no page is pinned, counted or brought in, however long it is. The LMR
+ * is what the process has at these addresses at any time: its pages may be swapped out or migrated;
+ * if it unmaps them, operations on them fail with -EFAULT, and if it maps others, they see these.
+ * It may be anonymous memory, shmem or a memfd, also read-only. See
+ * Documentation/interfaces/unpinned.rst.
+ *
+ * Return: as lite_register(); -EOPNOTSUPP: an unknown flag, or, with LITE_REGISTER_UNPINNED, not
+ * such memory, or the node was started without --unpinned; then never for RLIMIT_MEMLOCK, but
+ * -EFBIG for more than 4 GB, -EEXIST if a part is an unpinned LMR already, and -EBUSY if eight such
+ * LMRs have parts of the same 2 MB.
+ */
+int lite_register_with(struct lite_ctx* ctx, const char* name, void* addr, size_t length,
+                       uint32_t mode, uint32_t flags, lite_lh_t* lh) LITE_NOEXCEPT;
+
+/*
  * lite_stat - describe the LMR behind a handle
  * @lh: handle; needs no particular right
  * @info: set to the description

@@ -455,13 +455,13 @@ class context {
     }
 
     // Makes an LMR of memory of the process, whole pages, without a copy; anonymous if @name is
-    // empty.
-    // @throws error as lite_register()
+    // empty. @flags: LITE_REGISTER_*
+    // @throws error as lite_register_with()
     registration register_memory(std::span<std::byte> memory, std::string_view name = {},
-                                 std::uint32_t mode = 0600) {
+                                 std::uint32_t mode = 0600, std::uint32_t flags = 0) {
         lite_lh_t lh = 0;
-        check(lite_register(m_ctx.get(), detail::c_name(name).get(), memory.data(), memory.size(),
-                            mode, &lh),
+        check(lite_register_with(m_ctx.get(), detail::c_name(name).get(), memory.data(),
+                                 memory.size(), mode, flags, &lh),
               "register", name);
         return registration(region(m_ctx.get(), lh, memory.size()));
     }

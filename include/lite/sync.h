@@ -50,7 +50,7 @@ extern "C" {
  * -EOWNERDEAD), -EBADF, -EACCES, -EINVAL (misaligned; the word holds no lock; no such time-out),
  * -ERANGE (beyond the end, or cut off meanwhile), -EIDRM (freed, maybe meanwhile), -ESTALE (a node
  * that had the memory restarted), -EHOSTDOWN, -EIO or -EPROTO. The caller has the lock only after 0
- * and -EOWNERDEAD.
+ * and -EOWNERDEAD. -EOPNOTSUPP: the LMR is unpinned.
  */
 int lite_lock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t owner, uint32_t flags,
               int timeout_ms) LITE_NOEXCEPT;

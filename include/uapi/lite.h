@@ -503,6 +503,9 @@ struct lite_ioc_mmap {
 	__aligned_u64 addr;    /* out */
 };
 
+/* LITE_IOC_REGISTER flags */
+#define LITE_REGISTER_UNPINNED (1U << 0) /* do not pin, and bring in no page */
+
 /*
  * LITE_IOC_REGISTER: make an LMR of memory of the process, without a copy, and
  * open it. Its home is this node. @addr and @length must be whole pages, so
@@ -519,10 +522,22 @@ struct lite_ioc_mmap {
  * It is freed like any other LMR, and at the latest when this open file is
  * closed, with or without a name. LITE_IOC_MMAP, RESIZE and MOVE of it fail
  * with EOPNOTSUPP.
+ *
+ * With LITE_REGISTER_UNPINNED no page is pinned, counted or even brought in. The
+ * LMR is whatever the process has at these addresses: its pages may be swapped
+ * out or migrated, and if the process unmaps or replaces them, operations see
+ * the new ones, or fail with EFAULT where there are none. The memory may be
+ * anonymous, or of shmem or memfd, but not of an arena (otherwise: EOPNOTSUPP);
+ * read-only memory can be read. It must be mapped when it is registered
+ * (EFAULT). Operations fail with EFAULT once the process has ended or replaced
+ * its memory (execve(2)). EOPNOTSUPP also if the node was not started with
+ * LITE_A_UNPINNED. EFBIG: more than 4 GB. EEXIST: a part is an unpinned LMR of
+ * this process and node already. EBUSY: eight such LMRs have parts of the same
+ * 2 MB. See Documentation/interfaces/unpinned.rst.
  */
 struct lite_ioc_register {
 	__u32 size;
-	__u32 flags;           /* 0 */
+	__u32 flags;           /* LITE_REGISTER_* */
 	__aligned_u64 addr;    /* of the process */
 	__aligned_u64 length;  /* bytes */
 	__u32 mode;            /* as for ALLOC */

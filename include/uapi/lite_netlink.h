@@ -25,9 +25,9 @@ enum lite_cmd {
 	 * Make a node on an RDMA device and listen. It starts as a cluster of
 	 * one. In: DEV, ADDR, PORT, NODE_ID, SECRET, NUM_QPS, MEM_LIMIT,
 	 * UID_LIMIT, HANDLE_LIMIT, HEARTBEAT_MS, DEAD_MS, OP_TIMEOUT_MS,
-	 * ORPHAN_MS, ROOT_SQUASH, INSECURE, MODE. ADDR is required, and one of
-	 * SECRET and INSECURE; the others are optional. INDEX: the index
-	 * wanted, else the lowest free. Out: INDEX, NODE_ID.
+	 * ORPHAN_MS, ROOT_SQUASH, INSECURE, MODE, UNPINNED. ADDR is required,
+	 * and one of SECRET and INSECURE; the others are optional. INDEX: the
+	 * index wanted, else the lowest free. Out: INDEX, NODE_ID.
 	 *
 	 * Also needs CAP_SYS_RAWIO, as access to all physical memory does,
 	 * which the node gives to every member. EPERM also where lockdown(7) is
@@ -190,6 +190,7 @@ enum lite_attr {
 	LITE_A_TENANTS,       /* u8: enum lite_qos_tenants */
 	LITE_A_CGROUP,        /* u64: id of a control group: inode number of its directory */
 	LITE_A_TENANT_CGROUP, /* u64: as CGROUP */
+	LITE_A_UNPINNED,      /* flag: LITE_REGISTER_UNPINNED is allowed */
 
 	__LITE_A_MAX,
 };

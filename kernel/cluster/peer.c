@@ -5,6 +5,7 @@
  * A peer object is made when its id is first heard of and stays until this node leaves the cluster,
  * so its address and incarnation are known while it is down.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "cluster.h"
@@ -43,11 +44,13 @@ struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id, u64 incarnatio
 				 const struct sockaddr_storage *addr)
 {
 	struct lite_peer *peer;
-	int err;
+	/* A fence needs cl->lock, and memory may be reclaimed only after it (memory/unpinned/). */
+	unsigned int noreclaim = memalloc_noreclaim_save();
+	int err = -ENOMEM;
 
 	peer = kzalloc(sizeof(*peer), GFP_KERNEL);
 	if (!peer)
-		return ERR_PTR(-ENOMEM);
+		goto out;
 	peer->cl = cl;
 	peer->id = id;
 	peer->incarnation = incarnation;
@@ -56,16 +59,18 @@ struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id, u64 incarnatio
 	INIT_WORK(&peer->connect_work, lite_peer_connect_work);
 	INIT_WORK(&peer->ping_work, lite_peer_ping_work);
 	peer->next_try = jiffies;
+	err = 0;
 	if (id == lite_cluster_id(cl))
-		return peer; /* ourselves: not in the table */
+		goto out; /* ourselves: not in the table */
 	lockdep_assert_held(&cl->lock);
 	err = xa_err(xa_store(&cl->peers, id, peer, GFP_KERNEL));
-	if (err) {
+	if (err)
 		kfree(peer);
-		return ERR_PTR(err);
-	}
-	lite_stat_inc(cl->fab->stats, LITE_STAT_PEERS);
-	return peer;
+	else
+		lite_stat_inc(cl->fab->stats, LITE_STAT_PEERS);
+out:
+	memalloc_noreclaim_restore(noreclaim);
+	return err ? ERR_PTR(err) : peer;
 }
 
 /* Remove a peer without session and running work items from the table. Cluster locked. */

@@ -12,6 +12,7 @@
  * The work item that destroys them runs once, queued by the caller that changed the state to DEAD.
  */
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "fabric.h"
@@ -114,6 +115,8 @@ static void lite_conn_kill_work(struct work_struct *work)
 {
 	struct lite_conn *conn = container_of(work, struct lite_conn, kill_work);
 	struct lite_fabric *fab = conn->fab;
+	/* Memory may be reclaimed only after this fence: do not wait for memory. */
+	unsigned int noreclaim = memalloc_noreclaim_save();
 
 	cancel_delayed_work_sync(&conn->deadline);
 	fab->ops->conn_down(fab->priv, conn);
@@ -124,6 +127,18 @@ static void lite_conn_kill_work(struct work_struct *work)
 	mutex_lock(&conn->lock);
 	lite_conn_destroy(conn);
 	mutex_unlock(&conn->lock);
+	memalloc_noreclaim_restore(noreclaim);
+	queue_work(fab->gone_wq, &conn->gone_work);
+}
+
+/*
+ * The rest waits for locks under which memory may be waited for, and so for the fence of another
+ * connection: not in the queue of those.
+ */
+static void lite_conn_gone_work(struct work_struct *work)
+{
+	struct lite_conn *conn = container_of(work, struct lite_conn, gone_work);
+	struct lite_fabric *fab = conn->fab;
 
 	fab->ops->conn_gone(fab->priv, conn);
 	complete_all(&conn->gone);
@@ -245,6 +260,7 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 	init_completion(&conn->drained);
 	init_completion(&conn->fenced);
 	init_completion(&conn->gone);
+	INIT_WORK(&conn->gone_work, lite_conn_gone_work);
 	INIT_WORK(&conn->kill_work, lite_conn_kill_work);
 	INIT_DELAYED_WORK(&conn->deadline, lite_conn_deadline);
 	return conn;

@@ -97,10 +97,15 @@ int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *p
 	fab->wq = alloc_workqueue("lite-fabric", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!fab->wq)
 		return -ENOMEM;
+	fab->gone_wq = alloc_workqueue("lite-gone", WQ_UNBOUND, 0);
+	if (!fab->gone_wq) {
+		err = -ENOMEM;
+		goto err_wq;
+	}
 	fab->accept_wq = alloc_workqueue("lite-accept", WQ_UNBOUND, 0);
 	if (!fab->accept_wq) {
 		err = -ENOMEM;
-		goto err_wq;
+		goto err_gone_wq;
 	}
 	err = lite_auth_init(&fab->auth, params->secret, params->secret_len);
 	if (err)
@@ -156,6 +161,8 @@ err_auth:
 	lite_auth_exit(&fab->auth);
 err_accept_wq:
 	destroy_workqueue(fab->accept_wq);
+err_gone_wq:
+	destroy_workqueue(fab->gone_wq);
 err_wq:
 	destroy_workqueue(fab->wq);
 	return err;
@@ -215,6 +222,7 @@ void lite_fabric_exit(struct lite_fabric *fab)
 	lite_auth_exit(&fab->auth);
 	destroy_workqueue(fab->accept_wq);
 	destroy_workqueue(fab->wq);
+	destroy_workqueue(fab->gone_wq);
 	if (lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED))
 		pr_warn("lite: %lld pages stay in quarantine\n",
 			lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED));

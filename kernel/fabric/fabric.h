@@ -403,6 +403,7 @@ struct lite_conn {
 	unsigned long asked;
 	struct work_struct accept_work;
 	struct work_struct kill_work;
+	struct work_struct gone_work;
 	struct delayed_work deadline;
 	struct completion drained;    /* @live has dropped to zero */
 	struct completion fenced;     /* the peer cannot touch our memory, or @unfenced is set */
@@ -465,7 +466,8 @@ struct lite_fabric {
 	struct lite_stats __percpu *stats;
 	struct lite_pool *pools;    /* of the node: enum lite_pool_number */
 	struct lite_qos *qos;       /* of the node */
-	struct workqueue_struct *wq;        /* ends connections */
+	struct workqueue_struct *wq;        /* ends connections, until they are fenced */
+	struct workqueue_struct *gone_wq;   /* ... and the rest */
 	struct workqueue_struct *accept_wq; /* accepts; waits for ends */
 	const struct lite_fabric_ops *ops;
 	void *priv;

@@ -39,6 +39,7 @@ static const struct nla_policy lite_policy[LITE_A_MAX + 1] = {
 	[LITE_A_OP_TIMEOUT_MS] = { .type = NLA_U32 },
 	[LITE_A_TIMEOUT_MS] = { .type = NLA_U32 },
 	[LITE_A_ROOT_SQUASH] = { .type = NLA_FLAG },
+	[LITE_A_UNPINNED] = { .type = NLA_FLAG },
 	[LITE_A_INSECURE] = { .type = NLA_FLAG },
 	[LITE_A_ORPHAN_MS] = { .type = NLA_U32 },
 	[LITE_A_MODE] = NLA_POLICY_MASK(NLA_U32, 0666),
@@ -162,6 +163,7 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	p->memory.uid_limit = lite_get_u64(a, LITE_A_UID_LIMIT, p->memory.mem_limit / 4);
 	p->memory.handle_limit = lite_get_u32(a, LITE_A_HANDLE_LIMIT, 1048576);
 	p->memory.root_squash = a[LITE_A_ROOT_SQUASH];
+	p->memory.unpinned = a[LITE_A_UNPINNED];
 	p->mode = lite_get_u32(a, LITE_A_MODE, 0660);
 	return 0;
 }
@@ -242,6 +244,7 @@ static int lite_put_node(struct sk_buff *skb, struct lite_node *node, void *item
 	       lite_put_u64(skb, LITE_A_UID_LIMIT, mem->limit.each) ?:
 	       nla_put_u32(skb, LITE_A_HANDLE_LIMIT, mem->handle_limit) ?:
 	       (mem->root_squash ? nla_put_flag(skb, LITE_A_ROOT_SQUASH) : 0) ?:
+	       (mem->may_unpin ? nla_put_flag(skb, LITE_A_UNPINNED) : 0) ?:
 	       lite_put_insecure(skb, &node->fabric) ?:
 	       lite_put_join(skb, node) ?:
 	       lite_put_ms(skb, LITE_A_HEARTBEAT_MS, cl->heartbeat) ?:

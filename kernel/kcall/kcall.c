@@ -469,7 +469,8 @@ int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *d)
 	int err;
 
 	d->sent = true;
-	reply = kzalloc(lite_call_payload_max(d->call), GFP_KERNEL);
+	reply = kzalloc(lite_call_payload_max(d->call),
+			d->no_reclaim ? GFP_NOWAIT | __GFP_NOWARN : GFP_KERNEL);
 	if (!reply)
 		return -ENOMEM;
 	err = lite_kcall_dispatch(rpc, NULL, d->call, d->req, d->len, reply, &len);

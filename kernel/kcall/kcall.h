@@ -65,6 +65,7 @@ struct lite_call_desc {
 	unsigned long slot_timeout;
 	bool no_wait;                /* do not wait for a slot */
 	bool killable;               /* a fatal signal ends the wait */
+	bool no_reclaim;             /* if it is local: do not wait for memory */
 	bool once;                   /* lite_cluster_call_patiently(): it is served at most once */
 	bool sent;                   /* set: may the peer have got the request? */
 	bool repeated;               /* set by call_patiently(): may it have got an earlier one? */
@@ -146,6 +147,7 @@ struct lite_call_slot {
 struct lite_serve_slot {
 	struct lite_kcall_conn *rc;
 	u64 seq;                 /* number of the last request; used by the work item only */
+	void *req;               /* room for it, where memory must not be waited for; or NULL */
 	struct work_struct work; /* runs the handler */
 };
 
@@ -186,7 +188,8 @@ int lite_kcall_post(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
 		    u32 slot, struct lite_io *io);
 int lite_kcall_posted(struct lite_kcall_conn *rc, struct lite_io *io);
 void lite_kcall_on_request(struct lite_kcall_conn *rc, u32 slot);
-void lite_kcall_serve_init(struct lite_kcall_conn *rc);
+int lite_kcall_serve_init(struct lite_kcall_conn *rc);
+void lite_kcall_serve_exit(struct lite_kcall_conn *rc);
 void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot);
 void lite_kcall_slots_init(struct lite_kcall_conn *rc);
 void lite_beat_init(struct lite_kcall_conn *rc);

@@ -10,6 +10,7 @@
  * a request announced before the reply was sent makes it run again. A peer that reuses a slot too
  * early only loses its own request.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "kcall.h"
@@ -115,14 +116,21 @@ static void lite_serve_work(struct work_struct *work)
 {
 	struct lite_serve_slot *s = container_of(work, struct lite_serve_slot, work);
 	struct lite_conn *conn = s->rc->conn;
-	void *req = kmalloc(lite_slot_bytes(s - s->rc->serve), GFP_KERNEL);
+	u32 slot = s - s->rc->serve;
+	void *req = s->req ?: kmalloc(lite_slot_bytes(slot), GFP_KERNEL);
+	bool ends = lite_slot_lane(slot) == LITE_LANE_ENDS;
+	/* These allocate nothing; what the device needs for an answer must not be waited for. */
+	unsigned int noreclaim = ends ? memalloc_noreclaim_save() : 0;
 
 	if (req)
 		lite_serve(s, req);
 	else
 		/* The caller would wait in vain: end its session at once. */
 		lite_conn_kill(conn, -ENOMEM);
-	kfree(req);
+	if (req != s->req)
+		kfree(req);
+	if (ends)
+		memalloc_noreclaim_restore(noreclaim);
 	lite_conn_put(conn);
 }
 
@@ -139,12 +147,36 @@ void lite_kcall_on_request(struct lite_kcall_conn *rc, u32 slot)
 		lite_conn_put(rc->conn);
 }
 
-void lite_kcall_serve_init(struct lite_kcall_conn *rc)
+/*
+ * Set up all slots for serving. May sleep. Return: 0 or -ENOMEM; lite_kcall_serve_exit() frees what
+ * was made.
+ */
+int lite_kcall_serve_init(struct lite_kcall_conn *rc)
 {
-	int i;
+	enum lite_lane lane;
+	int i, err = 0;
 
 	for (i = 0; i < LITE_SLOT_COUNT; i++) {
 		rc->serve[i].rc = rc;
 		INIT_WORK(&rc->serve[i].work, lite_serve_work);
+		lane = lite_slot_lane(i);
+		/*
+		 * A node that reclaims memory may wait for this one to let go of it, or for a
+		 * caller that waits for this one: do not wait for memory then.
+		 */
+		if (lane != LITE_LANE_ENDS && lane != LITE_LANE_WORK)
+			continue;
+		rc->serve[i].req = kmalloc(lite_slot_bytes(i), GFP_KERNEL);
+		if (!rc->serve[i].req)
+			err = -ENOMEM;
 	}
+	return err;
+}
+
+void lite_kcall_serve_exit(struct lite_kcall_conn *rc)
+{
+	int i;
+
+	for (i = 0; i < LITE_SLOT_COUNT; i++)
+		kfree(rc->serve[i].req);
 }

@@ -29,7 +29,8 @@ int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 		[LITE_LANE_CALLER] = { "lite-calls", WQ_UNBOUND },
 		[LITE_LANE_ALLOC] = { "lite-allocs", WQ_UNBOUND | WQ_MEM_RECLAIM },
 		[LITE_LANE_REVOKE] = { "lite-revokes", WQ_UNBOUND | WQ_MEM_RECLAIM },
-		[LITE_LANE_WORK] = { "lite-work", WQ_UNBOUND },
+		[LITE_LANE_ENDS] = { "lite-ends", WQ_UNBOUND | WQ_MEM_RECLAIM },
+		[LITE_LANE_WORK] = { "lite-work", WQ_UNBOUND | WQ_MEM_RECLAIM },
 		[LITE_LANE_SHORT] = { "lite-short-calls", WQ_UNBOUND | WQ_MEM_RECLAIM },
 	};
 	int lane;
@@ -112,11 +113,12 @@ int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn)
 	rc->conn = conn;
 	spin_lock_init(&rc->lock);
 	lite_kcall_slots_init(rc);
-	lite_kcall_serve_init(rc);
+	err = lite_kcall_serve_init(rc);
 	lite_beat_init(rc);
 	/* conn_down may come meanwhile. */
 	smp_store_release(&conn->rpc, rc);
-	err = lite_slots_init(conn, &rc->req_in) ?:
+	err = err ?:
+	      lite_slots_init(conn, &rc->req_in) ?:
 	      lite_slots_init(conn, &rc->rep_in) ?:
 	      lite_slots_init(conn, &rc->req_out) ?:
 	      lite_slots_init(conn, &rc->rep_out);
@@ -149,6 +151,7 @@ void lite_kcall_conn_release(struct lite_conn *conn)
 	lite_slots_exit(conn, &rc->rep_in);
 	lite_slots_exit(conn, &rc->req_out);
 	lite_slots_exit(conn, &rc->rep_out);
+	lite_kcall_serve_exit(rc);
 	conn->rpc = NULL;
 	kfree(rc);
 }

@@ -41,6 +41,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->priv = priv;
 	mem->handle_limit = params->handle_limit;
 	mem->root_squash = params->root_squash;
+	mem->may_unpin = params->unpinned;
 	mem->orphan = params->orphan;
 	lite_limit_init(&mem->limit, params->mem_limit, params->uid_limit, stats);
 	/*
@@ -61,6 +62,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	spin_lock_init(&mem->split_lock);
 	rwlock_init(&mem->runs_lock);
 	mem->runs = RB_ROOT_CACHED;
+	mem->unpinned = RB_ROOT;
 	xa_init(&mem->lmrs);
 	INIT_WORK(&mem->publish_work, lite_names_publish_work);
 	spin_lock_init(&mem->map_lock);
@@ -99,9 +101,15 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->revoke_wq = alloc_workqueue("lite-revoke", WQ_UNBOUND, 0);
 	if (!mem->revoke_wq)
 		goto err_wq;
+	mem->ends_wq = alloc_workqueue("lite-chunks", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!mem->ends_wq)
+		goto err_revoke_wq;
+	mem->quiet_wq = alloc_workqueue("lite-quiet", WQ_UNBOUND, 0);
+	if (!mem->quiet_wq)
+		goto err_ends_wq;
 	mem->file_wq = alloc_workqueue("lite-file", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!mem->file_wq)
-		goto err_revoke_wq;
+		goto err_quiet_wq;
 	if (lite_arenas_init(mem))
 		goto err_file_wq;
 	lite_store_handlers(mem);
@@ -113,12 +121,17 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_change_handlers(mem);
 	lite_move_handlers(mem);
 	lite_mapping_handlers(mem);
+	lite_unpinned_handlers(mem);
 	lite_memop_handlers(mem);
 	lite_pack_handlers(mem);
 	return 0;
 
 err_file_wq:
 	destroy_workqueue(mem->file_wq);
+err_quiet_wq:
+	destroy_workqueue(mem->quiet_wq);
+err_ends_wq:
+	destroy_workqueue(mem->ends_wq);
 err_revoke_wq:
 	destroy_workqueue(mem->revoke_wq);
 err_wq:
@@ -213,8 +226,11 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_names_exit(&mem->directory);
 	/* RCU callbacks queue the freeing of mappings on this workqueue. */
 	rcu_barrier();
-	destroy_workqueue(mem->wq);
+	/* What these drop may be freed by that one. */
 	destroy_workqueue(mem->revoke_wq);
+	destroy_workqueue(mem->ends_wq);
+	destroy_workqueue(mem->wq);
+	destroy_workqueue(mem->quiet_wq);
 	destroy_workqueue(mem->file_wq);
 	xa_destroy(&mem->lmrs);
 	xa_destroy(&mem->allocs);

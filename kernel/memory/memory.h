@@ -50,6 +50,7 @@
 #include "memory/arena/arena.h"
 #include "memory/names/names.h"
 #include "memory/mapper/mapping.h"
+#include "memory/unpinned/unpinned.h"
 #include "memory/batch/issue.h"
 #include "memory/memop/memop.h"
 #include "memory/batch/pack.h"
@@ -67,6 +68,7 @@ struct lite_memory_params {
 	u64 uid_limit;
 	u32 handle_limit;
 	bool root_squash;
+	bool unpinned;
 	unsigned long orphan;
 };
 
@@ -75,6 +77,7 @@ struct lite_lmr;
 /* A call about an LMR, for lite_kcall_handle(): home.h */
 struct lite_lmr_served {
 	struct lite_memory *mem;
+	bool chunks; /* also of chunks */
 	int (*fn)(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply,
 		  u32 *reply_len);
 };
@@ -96,6 +99,7 @@ struct lite_memory {
 	void *priv;
 	u32 handle_limit;
 	bool root_squash;          /* map root of other nodes to no user */
+	bool may_unpin;            /* memory may be registered without being pinned */
 	struct lite_limit limit;   /* of stores and homes */
 	struct lite_limit names_limit; /* of the directory, for all homes */
 
@@ -107,6 +111,8 @@ struct lite_memory {
 	struct rb_root_cached runs; /* of process memory; may overlap */
 	struct lite_arenas arenas;
 	struct xarray lmrs;
+	atomic_t n_chunks;         /* of unpinned LMRs, until all of them has been freed */
+	struct rb_root unpinned;   /* unpinned LMRs by process and address; under @runs_lock */
 	struct lite_lmr_served lmr_calls[LITE_CALL_LMR_AWAIT - LITE_CALL_LMR_CREATE + 1];
 	struct lite_names local;   /* names of LMRs homed here */
 	struct lite_names directory;
@@ -146,6 +152,8 @@ struct lite_memory {
 	struct list_head ctxs;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *revoke_wq; /* items of wq wait for its items */
+	struct workqueue_struct *quiet_wq; /* waits for changes of processes' memory to be over */
+	struct workqueue_struct *ends_wq; /* the same of chunks, which memory may wait for */
 	struct workqueue_struct *file_wq;   /* items wait for the network for users */
 };
 

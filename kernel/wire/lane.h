@@ -5,7 +5,7 @@
 
 #include "core/types.h"
 
-#define LITE_SLOT_COUNT 16U
+#define LITE_SLOT_COUNT 18U
 #define LITE_SLOTS_BYTES 32768U /* of all slots of one direction */
 #define LITE_SLOTS_SCRATCH (LITE_SLOTS_BYTES - 8U) /* word behind the last slot; never read */
 #define LITE_SLOTS_BEAT (LITE_SLOTS_BYTES - 16U) /* heartbeat counter, in the slots for requests */
@@ -18,29 +18,31 @@
  * holding up heartbeats.
  *
  * REVOKE and RECALL, and all that waits for them, wait for operations that have entered the LMR,
- * and those may wait for a WORK call. Such operations wait for WORK calls only, and WORK handlers
- * for nothing but devices.
+ * and those may wait for a WORK call. So do ENDS, which has slots of its own so that what waits for
+ * memory does not stand before what frees it. Such operations wait for WORK calls only, and WORK
+ * handlers for nothing but devices.
  */
 enum lite_lane {
 	LITE_LANE_AWAIT,  /* handlers that call or wait for those of CALLER */
 	LITE_LANE_CALLER, /* handlers that make calls */
 	LITE_LANE_ALLOC,
 	LITE_LANE_REVOKE, /* handlers that wait for operations */
+	LITE_LANE_ENDS,   /* the same, and memory is reclaimed only after them */
 	LITE_LANE_WORK,   /* handlers that do memory operations */
 	LITE_LANE_SHORT,
 	LITE_LANES,
 };
 
-static const u8 lite_lane_first[LITE_LANES + 1] = { 0, 3, 7, 9, 11, 13, 16 };
+static const u8 lite_lane_first[LITE_LANES + 1] = { 0, 3, 7, 9, 11, 13, 15, 18 };
 
-/* Slot size of each lane: AWAIT carries few words, WORK many operations. */
+/* Slot size of each lane: AWAIT and ENDS carry few words, WORK many operations. */
 static const u16 lite_lane_bytes[LITE_LANES] = {
-	512, 2048, 2048, 2048, 4096, 2048,
+	512, 2048, 2048, 2048, 192, 4096, 2048,
 };
 
 /* Offset of the first slot of each lane. */
 static const u16 lite_lane_offset[LITE_LANES] = {
-	0, 1536, 9728, 13824, 17920, 26112,
+	0, 1536, 9728, 13824, 17920, 18304, 26496,
 };
 
 /* Largest payload of most lanes, and of LITE_LANE_WORK. */

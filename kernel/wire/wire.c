@@ -98,12 +98,21 @@ static bool lite_map_reply_ok(const struct lite_payload *p)
 		return false;
 	/* A directory that is not the home. */
 	if (!n)
-		return p->call == LITE_CALL_NAME_OPEN && !told && !length && !extents && !r->rights;
+		return p->call == LITE_CALL_NAME_OPEN && !told && !length && !extents &&
+		       !r->rights && !r->of && !r->base;
 	for (i = 0; i < n; i++) {
 		if (r->share[i].reserved)
 			return false;
 	}
-	return told <= extents && extents && length &&
+	/* Handles never name chunks. */
+	if (!r->of && r->base)
+		return false;
+	if (r->of && p->call != LITE_CALL_LMR_MAP)
+		return false;
+	/* An unpinned LMR: its home stores it, and it is no chunk. */
+	if (!extents && (n > 1 || r->of))
+		return false;
+	return told <= extents && length &&
 	       extents <= (length + LITE_PAGE_SIZE - 1) / LITE_PAGE_SIZE;
 }
 
@@ -330,7 +339,8 @@ static const struct lite_rule lite_func_rules[] = {
 	FORM(map_reply, .open = true,                                                              \
 	     RULES(UPTO(map_reply, n_shares, LITE_SPREAD_MAX),                                     \
 		   UPTO(map_reply, length, LITE_LMR_SIZE_MAX), UPTO(map_reply, anonymous, 1),      \
-		   UPTO(map_reply, n_told, LITE_MAP_ENTRIES),                                  \
+		   UPTO(map_reply, n_told, LITE_MAP_ENTRIES),                                      \
+		   UPTO(map_reply, base, LITE_LMR_SIZE_MAX),                                       \
 		   BITS(map_reply, rights, LITE_RIGHTS_ALL)),                                      \
 	     .ok = lite_map_reply_ok)
 #define EXTENTS                                                                                    \
@@ -412,6 +422,18 @@ static const struct lite_call_row lite_calls[] = {
 	     FORM(mem_copy, ENTRIES(mem_copy, count, extent, 1, LITE_COPY_EXTENTS_MAX),
 		  EACH(NUMBER(extent, length_share, 1 << 8, U64_MAX))), NONE),
 	CALL(MEM_FENCE, REVOKE, FENCES(mem_fence), NONE),
+	CALL(LMR_CHUNK, ALLOC, FORM(chunk, RULES(UPTO(chunk, write, 1), ZERO(chunk, reserved))),
+	     FORM(chunk_reply,
+		  RULES(LENGTH(chunk_reply), UPTO(chunk_reply, base, LITE_LMR_SIZE_MAX),
+			UPTO(chunk_reply, writable, 1)),
+		  ENTRIES(chunk_reply, count, extent, 1, LITE_CHUNK_PAGES))),
+	CALL(LMR_UNMAPS, CALLER,
+	     FORM(unmaps, RULES(ZERO(unmaps, reserved)),
+		  ENTRIES(unmaps, count, unmap, 1, LITE_UNMAPS_PER_CALL),
+		  EACH(BITS(unmap, flags, LITE_UNMAP_UNCLEAN))), NONE),
+	CALL(LMR_ENDS, ENDS,
+	     FORM(ends, RULES(ZERO(ends, reserved)),
+		  ENTRIES(ends, count, chunk, 1, LITE_ENDS_PER_CALL)), NONE),
 	CALL(MEM_SESSION, SHORT, ANY(mem_session), PLAIN(mem_session_reply)),
 	CALL(OP_SET, WORK, OP, OP_REPLY),
 	CALL(OP_COPY, WORK, OP, OP_REPLY),

@@ -16,7 +16,7 @@
 #include "wire_sync.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
-#define LITE_WIRE_VERSION 13
+#define LITE_WIRE_VERSION 14
 
 #define LITE_NONCE_SIZE 16
 #define LITE_MAC_SIZE 32
@@ -140,6 +140,9 @@ enum lite_call {
 	LITE_CALL_MEM_COPY = 51,    /* to other memory of the same home */
 	LITE_CALL_MEM_FENCE = 52,
 	LITE_CALL_MEM_SESSION = 53, /* which session will a copy use? */
+	LITE_CALL_LMR_CHUNK = 54,   /* map a chunk of an unpinned LMR */
+	LITE_CALL_LMR_ENDS = 55,    /* REVOKE of chunks */
+	LITE_CALL_LMR_UNMAPS = 56,  /* UNMAP of chunks */
 	LITE_CALL_OP_SET = 64,
 	LITE_CALL_OP_COPY = 65,
 	LITE_CALL_OP_COMPARE = 66,
@@ -340,13 +343,15 @@ struct lite_wire_extent {
 struct lite_wire_map_reply {
 	__le64 id;
 	__le64 length;
-	__le32 n_extents;
+	__le32 n_extents; /* 0: its memory is mapped in chunks */
 	__le32 n_shares;
 	__le32 rights;   /* granted */
 	__le32 anonymous;
 	__le64 generation; /* changes whenever a RECALL is needed */
 	__le32 n_told;   /* extents that follow, at most LITE_MAP_ENTRIES with the shares */
 	__le32 home;
+	__le64 of;       /* LMR of which it is a chunk; 0: none */
+	__le64 base;     /* offset there */
 	struct lite_wire_share share[];
 } __packed;
 
@@ -373,6 +378,42 @@ struct lite_wire_extents_reply {
 #define LITE_MAP_ENTRIES LITE_ENTRIES_MAX(lite_wire_map_reply, lite_wire_extent)
 static_assert(sizeof(struct lite_wire_share) == sizeof(struct lite_wire_extent), "share");
 
+/* Pages of a chunk, at most: its extents fit in a reply, and a batch of a transfer in a chunk. */
+#define LITE_CHUNK_PAGES 64U
+
+/* Map the chunk of an unpinned LMR that has a byte. */
+struct lite_wire_chunk {
+	__le64 id;     /* of the LMR */
+	__le64 offset; /* of the byte */
+	__le32 write;  /* 1: it must be writable */
+	__le32 reserved;
+} __packed;
+
+/* The caller is a mapper of it now. */
+struct lite_wire_chunk_reply {
+	__le64 id;     /* LMR that it is */
+	__le64 base;   /* offset in the LMR that it is a chunk of */
+	__le64 length; /* bytes */
+	__le64 incarnation; /* of the home */
+	__le32 writable;
+	__le32 count;  /* extents, all in the home's memory */
+	struct lite_wire_extent extent[];
+} __packed;
+
+/* Chunks end: as LMR_REVOKE of each. All of them end at once. */
+struct lite_wire_ends {
+	__le32 count;
+	__le32 reserved;
+	__le64 chunk[]; /* ids of their LMRs */
+} __packed;
+
+/* What a slot of LITE_LANE_ENDS has room for. */
+#define LITE_ENDS_PER_CALL 15U
+
+static_assert(sizeof(struct lite_wire_chunk_reply) +
+		      LITE_CHUNK_PAGES * sizeof(struct lite_wire_extent) <= LITE_PAYLOAD_MAX,
+	      "chunk");
+
 enum lite_wire_unmap_flags {
 	LITE_UNMAP_UNCLEAN = 1 << 0, /* a failed operation may be in flight */
 	LITE_UNMAP_LAST = 1 << 1,    /* from its creator: free if anonymous */
@@ -383,6 +424,15 @@ struct lite_wire_unmap {
 	__le32 count;    /* number of successful MAPs that it ends */
 	__le32 flags;    /* enum lite_wire_unmap_flags */
 } __packed;
+
+/* As LMR_UNMAP of each, all of them chunks. */
+struct lite_wire_unmaps {
+	__le32 count;
+	__le32 reserved;
+	struct lite_wire_unmap unmap[];
+} __packed;
+
+#define LITE_UNMAPS_PER_CALL LITE_ENTRIES_MAX(lite_wire_unmaps, lite_wire_unmap)
 
 /* Heads every request to change an LMR; alone, it is a request to free one. */
 struct lite_wire_change {

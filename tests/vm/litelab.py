@@ -26,7 +26,7 @@ _TOOLS = ("lite", "litectl", "lite-perf")
 _PROGRAMS = ("abi_test", "absent", "anonymous", "arena_holder", "arena_test", "bandwidth", "bulk_test", "calls_chaos", "change_test", "costs", "crowd", "data_test",
              "failnth", "files_test", "greedy", "growth", "histories", "hog", "instructions", "keyscan", "killstorm", "life_test", "locks", "mapped",
              "memop_test", "memops", "mmap_test", "multicall_test", "namerace", "netlink_test", "ordering_test", "pools_test",
-             "queues", "revoke", "rings", "rpc_test", "slots", "starved", "stress", "transfers", "uring_test", "vectors")
+             "queues", "revoke", "rings", "rpc_test", "slots", "starved", "stress", "transfers", "unpinned", "uring_test", "vectors")
 _BIN = "/usr/bin"  # in the machines
 # Where `litectl start` looks: all nodes of the tests have the same secret, as is usual.
 SECRET_PATH, SECRET = "/etc/lite/secret", "the secret of all tests\n"
@@ -34,7 +34,7 @@ SECRET_PATH, SECRET = "/etc/lite/secret", "the secret of all tests\n"
 # `litectl stats` must show 0 for all of these on an unused node. Gauges of peers, connections and files are not among them:
 # these exist for other reasons.
 GAUGES = ("handles", "mappings", "lmrs", "lmr_bytes", "counted_bytes", "allocs", "names", "ops_inflight", "slots_busy",
-          "pinned_pages", "arenas", "arena_kept_pages", "calls_inflight", "mmaps", "locks", "lock_claims", "functions",
+          "pinned_pages", "arenas", "arena_kept_pages", "chunks", "calls_inflight", "mmaps", "locks", "lock_claims", "functions",
           "rpcs_inflight", "rpc_requests", "rpc_bulk_bytes")
 
 # Short times, so that tests of failures are quick; a slow kernel gets longer ones (see times()). Not shorter, because hosts

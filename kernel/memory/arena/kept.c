@@ -66,7 +66,7 @@ static void lite_kept_remove(struct lite_kept *kept, struct lite_alloc *block, s
 	struct lite_arenas *all = &kept->mem->arenas;
 
 	lockdep_assert_held(&all->lock);
-	list_move_tail(&block->list, to);
+	list_move_tail(&block->reg.list, to);
 	WRITE_ONCE(kept->n, kept->n - 1);
 	if (!kept->n)
 		list_del_init(&kept->list);
@@ -77,7 +77,7 @@ static void lite_kept_remove(struct lite_kept *kept, struct lite_alloc *block, s
 /* The block unmapped longest ago; there is one. */
 static struct lite_alloc *lite_kept_oldest(struct lite_kept *kept)
 {
-	return list_last_entry(&kept->blocks, struct lite_alloc, list);
+	return list_last_entry(&kept->blocks, struct lite_alloc, reg.list);
 }
 
 /* Move up to @max blocks to a list. Return: their number. */
@@ -94,8 +94,8 @@ static void lite_blocks_free(struct lite_memory *mem, struct list_head *blocks)
 {
 	struct lite_alloc *block, *next;
 
-	list_for_each_entry_safe(block, next, blocks, list) {
-		list_del_init(&block->list);
+	list_for_each_entry_safe(block, next, blocks, reg.list) {
+		list_del_init(&block->reg.list);
 		lite_store_free(mem, block);
 		cond_resched();
 	}
@@ -158,9 +158,9 @@ static struct lite_alloc *lite_kept_pop(struct lite_kept *kept)
 
 	spin_lock(&all->lock);
 	if (kept->n && kept->mm == current->mm) {
-		block = list_first_entry(&kept->blocks, struct lite_alloc, list);
+		block = list_first_entry(&kept->blocks, struct lite_alloc, reg.list);
 		lite_kept_remove(kept, block, &found);
-		list_del_init(&block->list);
+		list_del_init(&block->reg.list);
 	}
 	spin_unlock(&all->lock);
 	return block;
@@ -199,7 +199,7 @@ bool lite_kept_add(struct lite_kept *kept, struct lite_alloc *block, const struc
 	if (keep) {
 		if (kept->n == LITE_ARENA_KEPT_MAX)
 			lite_kept_move(kept, &out, 1);
-		list_add(&block->list, &kept->blocks);
+		list_add(&block->reg.list, &kept->blocks);
 		if (!kept->n)
 			list_add_tail(&kept->list, &all->keepers);
 		WRITE_ONCE(kept->n, kept->n + 1);

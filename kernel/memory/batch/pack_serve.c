@@ -37,7 +37,7 @@ static int lite_unpack_enter(struct lite_unpack *u, const struct lite_wire_pack_
 	struct lite_mapping *m;
 
 	if (u->m && u->range == op->range)
-		return lite_bounds_check(offset, length, u->m->length);
+		return lite_mapping_bounds(u->m, offset, length);
 	lite_unpack_leave(u);
 	m = lite_peer_mapping_enter(u->mem, &lite_wire_pack_ranges(u->req)[op->range], offset,
 				    length);

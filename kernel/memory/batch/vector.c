@@ -255,11 +255,9 @@ static enum lite_wave_no lite_wave_add(struct lite_vector *v, struct lite_op *op
 		return LITE_WAVE_ALONE;
 	if (v->n == LITE_WAVE_OPS || !lite_wave_room(v, op->length))
 		return v->n ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
-	if (lite_wave_is_in(v, &a)) {
-		if (lite_bounds_check(op->offset, op->length, v->m->length))
-			return LITE_WAVE_ALONE;
+	/* Another chunk, or out of bounds: enter anew. */
+	if (lite_wave_is_in(v, &a) && !lite_mapping_bounds(v->m, op->offset, op->length))
 		return lite_wave_enter(v, v->m, op, false);
-	}
 	m = lite_tryenter_range(&a, op->offset, op->length, &stale);
 	if (IS_ERR(m))
 		return LITE_WAVE_ALONE;

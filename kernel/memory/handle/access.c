@@ -166,19 +166,36 @@ struct lite_mapping *lite_access_enter(const struct lite_access *a)
 	}
 }
 
+/*
+ * Enter the chunk of an entered unpinned LMR that has the byte @at, and leave the LMR. As
+ * lite_tryenter_at().
+ */
+noinline struct lite_mapping *lite_tryenter_chunk(const struct lite_access *a,
+						  struct lite_mapping *m, u64 at,
+						  const struct lite_mapping **stale)
+{
+	struct lite_mapping *chunk = ERR_PTR(-ERANGE);
+
+	if (at < m->length)
+		chunk = lite_chunk_enter(m, at, a->right & ~LITE_RIGHT_READ);
+	*stale = m;
+	lite_access_exit(m);
+	return chunk;
+}
+
 /**
- * lite_tryenter_range - begin to operate on a range of an LMR
+ * lite_tryenter_whole - lite_tryenter_at(), but without entering a chunk
  * @a: handle and right
  * @offset: in the LMR, bytes
  * @length: bytes
- * @stale: see lite_access_tryenter()
+ * @stale: for lite_range_renew()
  *
  * Bounds are checked at each entry: handle and LMR may have changed in between.
  *
  * Context: any process.
  * Return: see lite_access_tryenter(); -EINVAL, -ERANGE.
  */
-struct lite_mapping *lite_tryenter_range(const struct lite_access *a, u64 offset, u64 length,
+struct lite_mapping *lite_tryenter_whole(const struct lite_access *a, u64 offset, u64 length,
 					 const struct lite_mapping **stale)
 {
 	struct lite_mapping *m;
@@ -194,6 +211,53 @@ struct lite_mapping *lite_tryenter_range(const struct lite_access *a, u64 offset
 		return m;
 	lite_access_exit(m);
 	return ERR_PTR(err);
+}
+
+/**
+ * lite_range_renew - make a byte of an LMR accessible again
+ * @a: handle and right
+ * @at: offset of the byte in the LMR; was in bounds
+ * @stale: the mapping that lite_tryenter_at() found to be unusable; only compared
+ * @until: 0 after progress; set to the jiffies by which there must be some
+ *
+ * As lite_access_renew(), which it calls unless only a chunk of an unpinned LMR is missing.
+ *
+ * Context: may sleep; killable; entered nowhere.
+ * Return: as lite_access_renew(); -EFAULT: the process that registered the memory has none there,
+ * or none that can be written; -ETIMEDOUT: it has been changing its memory there for the time-out
+ * of an operation; and others of LITE_CALL_LMR_CHUNK.
+ */
+int lite_range_renew(const struct lite_access *a, u64 at, const struct lite_mapping *stale,
+		     unsigned long *until)
+{
+	unsigned long timeout = a->ctx->mem->fab->op_timeout, now = jiffies;
+	struct lite_mapping *m;
+	struct lite_handle *h;
+	int err;
+
+	if (a->task)
+		return -LITE_EPUTOFF;
+	rcu_read_lock();
+	h = lite_handle_find(a->ctx, a->lh);
+	m = h ? rcu_dereference(h->mapping) : NULL;
+	if (m && !(m->chunked && READ_ONCE(m->state) == LITE_MAPPING_ACTIVE &&
+		   lite_mapping_current(m) && kref_get_unless_zero(&m->ref)))
+		m = NULL;
+	rcu_read_unlock();
+	if (!m)
+		return lite_access_renew(a, stale);
+	if (!*until)
+		*until = (now + timeout) | 1;
+	/* Each attempt waits longer: a quarter of what all have waited. */
+	err = time_after(now, *until) ?
+		      -ETIMEDOUT :
+		      lite_chunk_reach(m, at, a->right & ~LITE_RIGHT_READ, stale,
+				       clamp((long)(now + timeout - *until) / 4, 1L, HZ / 10L));
+	/* The home does not know us as a mapper: it has been freed, or the session is over. */
+	if (err == -ENOENT)
+		err = lite_access_renew(a, m);
+	lite_mapping_put(m);
+	return err;
 }
 
 /* The first suspect node of a handle's LMR, with a reference, or NULL. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Opening LMRs by name, and making them: of new memory (LITE_IOC_ALLOC), or of memory that a
- * process has (LITE_IOC_REGISTER: pinned, or a part of an arena).
+ * process has (LITE_IOC_REGISTER: pinned, a part of an arena, or as it is at any time).
  *
  * Registered memory becomes the only part of an LMR at home here. The LMR is like any other (its
  * pages are released only after all mappings have let go), but never resized or moved, as that
@@ -222,7 +222,7 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred, struct l
 	return err;
 }
 
-static int lite_register_check(const struct lite_ioc_register *r)
+static int lite_register_check(const struct lite_memory *mem, const struct lite_ioc_register *r)
 {
 	int len = r->name[0] ? lite_name_check(r->name, sizeof(r->name)) : 0;
 
@@ -231,6 +231,10 @@ static int lite_register_check(const struct lite_ioc_register *r)
 	if (!r->length || !PAGE_ALIGNED(r->length) || !PAGE_ALIGNED(r->addr) ||
 	    r->mode & ~LITE_MODE_MASK)
 		return -EINVAL;
+	if (r->flags & LITE_REGISTER_UNPINNED && !mem->may_unpin)
+		return -EOPNOTSUPP;
+	if (r->flags & LITE_REGISTER_UNPINNED && r->length > LITE_UNPINNED_MAX)
+		return -EFBIG;
 	return r->length > LITE_LMR_SIZE_MAX ? -EFBIG : 0;
 }
 
@@ -286,7 +290,7 @@ static struct lite_alloc *lite_register_adopt(struct lite_ctx *ctx, struct lite_
 		return alloc;
 	/* The caller's reference keeps it until it is listed. */
 	write_lock(&mem->runs_lock);
-	list_add(&alloc->list, &ctx->registered);
+	list_add(&alloc->reg.list, &ctx->registered);
 	write_unlock(&mem->runs_lock);
 	return alloc;
 }
@@ -296,6 +300,7 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lit
 {
 	struct lite_lmr *lmr = ERR_PTR(-ENOMEM);
 	struct lite_memory *mem = ctx->mem;
+	struct lite_origin origin = {};
 	struct lite_alloc *alloc, *taken;
 	struct lite_wire_create *req;
 	struct lite_register_from from;
@@ -316,8 +321,9 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lit
 	if (IS_ERR(alloc))
 		return ERR_CAST(alloc);
 	req = lite_create_new(alloc->home, cred, r->name, r->length, r->mode);
+	origin.alloc = alloc;
 	if (req)
-		lmr = lite_home_create(mem, NULL, req, alloc, life, NULL);
+		lmr = lite_home_create(mem, NULL, req, &origin, life, NULL);
 	kfree(req);
 	/* Unless that has already released the part. */
 	if (IS_ERR(lmr)) {
@@ -327,6 +333,40 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lit
 	}
 	lite_store_free(mem, alloc);
 	return lmr;
+}
+
+/* The same, without pinning it or looking at its pages. */
+static struct lite_lmr *lite_register_unpinned(struct lite_ctx *ctx, const struct lite_cred *cred,
+					       const struct lite_ioc_register *r,
+					       struct lite_gate *gate)
+{
+	struct lite_lmr *lmr = ERR_PTR(-ENOMEM);
+	struct lite_memory *mem = ctx->mem;
+	struct lite_wire_create *req;
+	struct lite_origin from = {};
+	unsigned long life;
+	int err;
+
+	/* It waits for locks of the process's memory, and does not touch the node. */
+	lite_gate_leave(gate);
+	from.unpinned = lite_unpinned_new(mem, r->addr, r->length);
+	if (!lite_gate_enter(gate)) {
+		if (!IS_ERR(from.unpinned))
+			lite_unpinned_drop(from.unpinned);
+		return ERR_PTR(-ENODEV);
+	}
+	if (IS_ERR(from.unpinned))
+		return ERR_CAST(from.unpinned);
+	life = lite_cluster_life(mem->cl);
+	err = lite_cluster_ready(mem->cl) ?:
+	      lite_unpinned_enter(from.unpinned, cred->uid, &ctx->registered);
+	req = lite_create_new(lite_cluster_id(mem->cl), cred, r->name, r->length, r->mode);
+	if (req && !err)
+		lmr = lite_home_create(mem, NULL, req, &from, life, NULL);
+	else
+		lite_unpinned_free(from.unpinned);
+	kfree(req);
+	return err ? ERR_PTR(err) : lmr;
 }
 
 /**
@@ -349,13 +389,14 @@ int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
 	u32 rights = 0;
 	int err;
 
-	err = lite_register_check(r) ?: lite_cluster_ready(mem->cl);
+	err = lite_register_check(mem, r) ?: lite_cluster_ready(mem->cl);
 	if (err)
 		return err;
 	h = lite_handle_reserve(ctx, cred);
 	if (IS_ERR(h))
 		return PTR_ERR(h);
-	lmr = lite_register_lmr(ctx, cred, r, gate);
+	lmr = r->flags & LITE_REGISTER_UNPINNED ? lite_register_unpinned(ctx, cred, r, gate) :
+						  lite_register_lmr(ctx, cred, r, gate);
 	if (IS_ERR(lmr))
 		return lite_handle_publish(ctx, h, ERR_CAST(lmr), 0, &r->lh);
 	m = lite_map_id(mem, lite_cluster_id(mem->cl), lmr->id, NULL, cred, LITE_RIGHTS_ALL,
@@ -373,19 +414,19 @@ int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
  */
 void lite_ctx_unregister(struct lite_ctx *ctx)
 {
-	struct lite_alloc *alloc;
+	struct lite_registered *reg;
 	struct lite_lmr *lmr;
 	u64 id;
 
 	for (;;) {
 		write_lock(&ctx->mem->runs_lock);
-		alloc = list_first_entry_or_null(&ctx->registered, struct lite_alloc, list);
-		if (alloc) {
-			list_del_init(&alloc->list);
-			id = alloc->lmr;
+		reg = list_first_entry_or_null(&ctx->registered, struct lite_registered, list);
+		if (reg) {
+			list_del_init(&reg->list);
+			id = reg->lmr;
 		}
 		write_unlock(&ctx->mem->runs_lock);
-		if (!alloc)
+		if (!reg)
 			return;
 		lmr = lite_lmr_get(ctx->mem, id);
 		if (lmr) {

@@ -48,7 +48,7 @@ int lite_view_check(const struct lite_view *v, const struct lite_access *a)
 	if (IS_ERR(m))
 		return PTR_ERR(m);
 	err = lite_bounds_check(v->offset, v->length, m->length);
-	if (!err && lite_view_registered(m))
+	if (!err && (m->chunked || lite_view_registered(m)))
 		err = -EOPNOTSUPP;
 	/* All pages of an extent are alike: check the first one. */
 	for (at = v->offset; !err && at < end;) {

@@ -62,6 +62,8 @@ static void lite_home_end(struct lite_lmr *lmr)
 	if (lmr->name[0])
 		lite_name_drop(mem, lmr->name, lmr->id);
 	lite_mappers_tell(lmr, LITE_CALL_LMR_REVOKE);
+	if (lmr->unpinned)
+		lite_unpinned_end(lmr->unpinned);
 	lite_place_release(lmr, lmr->place, 0, lmr->place->n_parts);
 	lite_mappers_drop(lmr, false);
 	xa_erase(&mem->lmrs, lmr->id);
@@ -76,9 +78,15 @@ void lite_reap_work(struct work_struct *work)
 {
 	struct lite_lmr *lmr = container_of(work, struct lite_lmr, reap_work);
 
+	lite_home_finish(lmr);
+	lite_lmr_put(lmr);
+}
+
+/* Free an LMR now, if that has not begun. For work items. May sleep. */
+void lite_home_finish(struct lite_lmr *lmr)
+{
 	lite_home_doom(lmr);
 	lite_home_end(lmr);
-	lite_lmr_put(lmr);
 }
 
 /*
@@ -112,16 +120,16 @@ void lite_home_free_all(struct lite_memory *mem)
 
 	/* Queue all first, so that slow mappers are awaited together. */
 	for (wait = 0; wait < 2; wait++) {
-		xa_for_each(&mem->lmrs, id, lmr) {
-			lmr = lite_lmr_get(mem, id);
-			if (!lmr)
-				continue;
+		id = 0;
+		while ((lmr = lite_lmr_next(mem, &id))) {
 			lite_home_reap(lmr);
 			if (wait)
 				wait_for_completion(&lmr->freed);
 			lite_lmr_put(lmr);
 		}
 	}
+	/* They have ended with their LMRs, but what they had may still be being given back. */
+	wait_var_event(&mem->n_chunks, !atomic_read(&mem->n_chunks));
 }
 
 /* ---- anonymous LMRs that have lost their maker --------------------------- */
@@ -147,15 +155,11 @@ void lite_orphans_work(struct work_struct *work)
 	struct lite_memory *mem = container_of(to_delayed_work(work), struct lite_memory, orphans);
 	unsigned long next = MAX_JIFFY_OFFSET;
 	struct lite_lmr *lmr;
-	unsigned long id;
+	unsigned long id = 0;
 
-	xa_for_each(&mem->lmrs, id, lmr) {
-		unsigned long left;
+	while ((lmr = lite_lmr_next(mem, &id))) {
+		unsigned long left = lite_orphan_left(lmr);
 
-		lmr = lite_lmr_get(mem, id);
-		if (!lmr)
-			continue;
-		left = lite_orphan_left(lmr);
 		if (!left)
 			lite_home_reap(lmr);
 		else
@@ -185,6 +189,8 @@ void lite_home_unmap_own(struct lite_memory *mem, u64 id, u32 count, u32 flags)
 		return;
 	if (lite_home_unmap(lmr, NULL, count, flags))
 		lite_home_free(lmr);
+	if (lmr->of)
+		lite_chunk_unused(lmr);
 	lite_lmr_put(lmr);
 }
 
@@ -204,7 +210,34 @@ static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req,
 		lite_home_reap(lmr);
 		wait_for_completion_timeout(&lmr->freed, LITE_UNMAP_PATIENCE);
 	}
+	if (lmr->of)
+		lite_chunk_unused(lmr);
 	lite_lmr_put(lmr);
+	return 0;
+}
+
+/* As lite_serve_unmap(), for chunks of unpinned LMRs; does not wait. */
+static int lite_serve_unmaps(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			     void *reply, u32 *reply_len)
+{
+	const struct lite_wire_unmaps *r = req;
+	const struct lite_wire_unmap *u;
+	struct lite_lmr *lmr;
+	u32 i;
+
+	if (!conn)
+		return -EBADMSG;
+	for (i = 0; i < le32_to_cpu(r->count); i++) {
+		u = &r->unmap[i];
+		lmr = lite_lmr_get(priv, le64_to_cpu(u->id));
+		if (lmr && lmr->of) {
+			lite_home_unmap(lmr, conn, le32_to_cpu(u->count), le32_to_cpu(u->flags));
+			lite_chunk_unused(lmr);
+		}
+		if (lmr)
+			lite_lmr_put(lmr);
+		cond_resched();
+	}
 	return 0;
 }
 
@@ -212,4 +245,5 @@ void lite_free_handlers(struct lite_memory *mem)
 {
 	lite_lmr_handle(mem, LITE_CALL_LMR_FREE, lite_serve_free);
 	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_UNMAP, lite_serve_unmap, mem);
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_UNMAPS, lite_serve_unmaps, mem);
 }

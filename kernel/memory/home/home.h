@@ -25,6 +25,7 @@ struct lite_mapper {
 	u32 count;              /* MAPs not given back */
 	bool unclean;           /* it reported that a failed operation may still be in flight */
 	bool lost;              /* session ended unanswered: fenced here, maybe not at stores */
+	struct lite_end *end;   /* of a chunk: for lite_chunk_close(), which cannot allocate */
 };
 
 /* A node, in one incarnation, that holds memory of an LMR. */
@@ -98,12 +99,23 @@ struct lite_lmr {
 	bool closed;                   /* no MAP is granted, mappers are recalled */
 	bool renaming;                 /* a name is being reserved for it */
 	bool registered;               /* made of a process's memory (create.c), which it keeps */
+	struct lite_unpinned *unpinned; /* no parts: it is mapped in chunks of this; or NULL */
+	u64 of;                        /* it is a chunk of this LMR; 0: it is none */
+	u64 base;                      /* its first byte there */
 	u64 generation;                /* number of times it was closed for a change */
 	wait_queue_head_t changed;     /* woken when one of these flags changes */
 	struct completion freed;
 	struct list_head mappers;      /* struct lite_mapper */
 	struct lite_place *place;      /* replaced while closed */
 	struct work_struct reap_work;  /* frees it in the background */
+};
+
+/* What an LMR is made of if not of new memory: one of the three. */
+struct lite_origin {
+	struct lite_alloc *alloc;       /* registered memory, in the store's table */
+	struct lite_unpinned *unpinned; /* it is mapped in chunks; taken over, also on failure */
+	u64 of;                         /* with @alloc: it is a chunk of this LMR */
+	u64 base;                       /* ... and this is its first byte there */
 };
 
 /*
@@ -114,6 +126,7 @@ typedef int (*lite_lmr_handler)(struct lite_lmr *lmr, struct lite_conn *conn, co
 				void *reply, u32 *reply_len);
 
 struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id);
+struct lite_lmr *lite_lmr_next(struct lite_memory *mem, unsigned long *id);
 void lite_lmr_put(struct lite_lmr *lmr);
 const char *lite_lmr_name_new(struct lite_lmr *lmr, const char *name);
 void lite_lmr_name_free(struct lite_lmr *lmr, const char *name);
@@ -121,7 +134,7 @@ int lite_lmr_grow_grants(struct lite_lmr *lmr);
 u32 lite_lmr_rights(struct lite_lmr *lmr, struct lite_conn *conn,
 		    const struct lite_wire_cred *cred);
 struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *conn,
-				  const struct lite_wire_create *c, struct lite_alloc *alloc,
+				  const struct lite_wire_create *c, const struct lite_origin *from,
 				  unsigned long life, u32 *rights);
 void lite_lmr_handle(struct lite_memory *mem, enum lite_call call, lite_lmr_handler fn);
 void lite_home_handlers(struct lite_memory *mem);
@@ -149,6 +162,9 @@ bool lite_mapper_known(struct lite_lmr *lmr, struct lite_conn *conn);
 int lite_mapper_recheck(struct lite_lmr *lmr, struct lite_conn *conn);
 void lite_mappers_drop(struct lite_lmr *lmr, bool lost);
 int lite_mappers_tell(struct lite_lmr *lmr, u16 call);
+void lite_chunk_close(struct lite_lmr *lmr, struct list_head *ends);
+bool lite_chunk_close_unused(struct lite_lmr *lmr);
+void lite_ends_tell(struct lite_memory *mem, struct list_head *ends);
 int lite_mappers_recall(struct lite_lmr *lmr);
 u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence, u32 max, bool unclean);
 bool lite_home_unmap(struct lite_lmr *lmr, const struct lite_conn *conn, u32 count, u32 flags);
@@ -157,6 +173,7 @@ void lite_home_session_gone(struct lite_memory *mem, u64 session);
 /* free.c */
 int lite_home_free(struct lite_lmr *lmr);
 void lite_home_reap(struct lite_lmr *lmr);
+void lite_home_finish(struct lite_lmr *lmr);
 void lite_reap_work(struct work_struct *work);
 void lite_orphans_work(struct work_struct *work);
 void lite_home_free_all(struct lite_memory *mem);

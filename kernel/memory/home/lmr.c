@@ -18,10 +18,14 @@
 /* Fixed metadata of an LMR. */
 #define LITE_LMR_COST (kmalloc_size_roundup(sizeof(struct lite_lmr)) + LITE_INDEX_COST)
 
+/* Those that are no chunks. */
+#define LITE_LMR_WHOLE XA_MARK_1
+
 static void lite_lmr_release(struct kref *ref)
 {
 	struct lite_lmr *lmr = container_of(ref, struct lite_lmr, ref);
 
+	lite_unpinned_free(lmr->unpinned);
 	lite_limit_free(&lmr->mem->limit, lmr->charged_to, lmr->acl.grants,
 			LITE_LMR_COST + lmr->grants_room * sizeof(*lmr->acl.grants));
 	lite_lmr_name_free(lmr, lmr->name);
@@ -44,6 +48,22 @@ struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id)
 	lmr = xa_load(&mem->lmrs, id);
 	if (lmr && !kref_get_unless_zero(&lmr->ref))
 		lmr = NULL;
+	rcu_read_unlock();
+	return lmr;
+}
+
+/*
+ * The first LMR homed here with an id greater than @id, which is set to its, with a reference;
+ * NULL: there is none. Chunks, which end with their LMRs, are not among them. Context: any.
+ */
+struct lite_lmr *lite_lmr_next(struct lite_memory *mem, unsigned long *id)
+{
+	struct lite_lmr *lmr;
+
+	rcu_read_lock();
+	do {
+		lmr = xa_find_after(&mem->lmrs, id, ULONG_MAX, LITE_LMR_WHOLE);
+	} while (lmr && !kref_get_unless_zero(&lmr->ref));
 	rcu_read_unlock();
 	return lmr;
 }
@@ -91,6 +111,8 @@ int lite_lmr_grow_grants(struct lite_lmr *lmr)
 	struct lite_grant *grants;
 
 	lockdep_assert_held(&lmr->lock);
+	/* Nothing is allocated under the lock of one. */
+	WARN_ON_ONCE(lmr->of);
 	if (acl->n_grants < lmr->grants_room)
 		return 0;
 	grants = lite_limit_alloc(limit, lmr->charged_to, room * sizeof(*grants),
@@ -152,8 +174,10 @@ static int lite_lmr_part(struct lite_replace *r, const struct lite_alloc *alloc)
 }
 
 static struct lite_lmr *lite_lmr_new(struct lite_memory *mem, const struct lite_wire_create *c,
-				     struct lite_conn *conn)
+				     struct lite_conn *conn, const struct lite_origin *from)
 {
+	/* A chunk is locked while memory is reclaimed: nothing is allocated under its lock. */
+	static struct lock_class_key chunk_key;
 	u32 uid = le32_to_cpu(c->cred.uid);
 	u32 gid = le32_to_cpu(c->cred.gid);
 	struct lite_lmr *lmr;
@@ -170,6 +194,16 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem, const struct lite_
 	lmr->mem = mem;
 	kref_init(&lmr->ref);
 	mutex_init(&lmr->lock);
+	if (from) {
+		lmr->registered = true;
+		lmr->of = from->of;
+		lmr->base = from->base;
+	}
+	if (lmr->of) {
+		lockdep_set_class(&lmr->lock, &chunk_key);
+		/* Until its pages are known to be the process's: lite_chunk_add(). */
+		lmr->closed = true;
+	}
 	INIT_LIST_HEAD(&lmr->mappers);
 	init_completion(&lmr->freed);
 	init_waitqueue_head(&lmr->changed);
@@ -214,14 +248,16 @@ static int lite_lmr_publish(struct lite_lmr *lmr, struct lite_conn *conn,
 	if (err) {
 		lite_mappers_drop(lmr, false);
 		lite_lmr_put(lmr);
+	} else if (!lmr->of) {
+		xa_set_mark(&lmr->mem->lmrs, lmr->id, LITE_LMR_WHOLE);
 	}
 	return err;
 }
 
-/* @alloc: memory to make it of; NULL: allocate as @c says. */
+/* @from: what to make it of; NULL: allocate as @c says. */
 static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
-			 const struct lite_wire_create *c,
-			 const struct lite_alloc *alloc, u32 *rights)
+			 const struct lite_wire_create *c, const struct lite_origin *from,
+			 u32 *rights)
 {
 	struct lite_memory *mem = lmr->mem;
 	struct lite_replace r = { .lmr = lmr };
@@ -233,13 +269,20 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 	if (err)
 		return err;
 	INIT_LIST_HEAD(&r.parts);
-	err = alloc ? lite_lmr_part(&r, alloc) : lite_lmr_parts(&r, c);
+	if (!from)
+		err = lite_lmr_parts(&r, c);
+	else if (from->alloc)
+		err = lite_lmr_part(&r, from->alloc);
 	if (err)
 		goto err_parts;
 	place = lite_place_new(&r, le64_to_cpu(c->length));
 	err = PTR_ERR_OR_ZERO(place);
 	if (err)
 		goto err_parts;
+	if (from && from->unpinned) {
+		place->length = le64_to_cpu(c->length);
+		place->home_stores = true;
+	}
 	lmr->place = place;
 	err = lite_lmr_publish(lmr, conn, c, rights);
 	if (err)
@@ -262,8 +305,8 @@ err_parts:
  * @mem: memory layer
  * @conn: session with its maker; NULL: this node
  * @c: what to make
- * @alloc: registered memory to make it of, in the table; NULL: allocate as @c says. The caller has
- *	a reference; on failure it also takes @alloc out of the table, if it is still there
+ * @from: what to make it of; NULL: allocate as @c says. The caller has a reference to memory of it;
+ *	on failure it also takes that out of the store's table, if it is still there
  * @life: lite_cluster_life() before anything was made
  * @rights: set to those granted if @c says that its maker maps it
  *
@@ -271,19 +314,24 @@ err_parts:
  * Return: the LMR with a reference; ERR_PTR as for LITE_IOC_ALLOC or LITE_IOC_REGISTER.
  */
 struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *conn,
-				  const struct lite_wire_create *c, struct lite_alloc *alloc,
+				  const struct lite_wire_create *c, const struct lite_origin *from,
 				  unsigned long life, u32 *rights)
 {
-	struct lite_lmr *lmr = lite_lmr_new(mem, c, conn);
+	struct lite_lmr *lmr = lite_lmr_new(mem, c, conn, from);
 	int err;
 
-	if (IS_ERR(lmr))
+	if (IS_ERR(lmr)) {
+		if (from)
+			lite_unpinned_free(from->unpinned);
 		return lmr;
-	if (alloc) {
-		alloc->lmr = lmr->id;
-		lmr->registered = true;
 	}
-	err = lite_lmr_make(lmr, conn, c, alloc, rights);
+	if (from && from->alloc)
+		from->alloc->reg.lmr = lmr->id;
+	if (from && from->unpinned) {
+		lmr->unpinned = from->unpinned;
+		lite_unpinned_begin(lmr->unpinned, lmr, lmr->id);
+	}
+	err = lite_lmr_make(lmr, conn, c, from, rights);
 	if (!err) {
 		/* A leave or join that began meanwhile may have missed it. */
 		err = lite_cluster_recheck(mem->cl, life);
@@ -327,6 +375,8 @@ static int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn, u32 rig
 	r->anonymous = cpu_to_le32(!lmr->name[0]);
 	r->generation = cpu_to_le64(lmr->generation);
 	r->home = cpu_to_le32(place->share[0].node);
+	r->of = cpu_to_le64(lmr->of);
+	r->base = cpu_to_le64(lmr->base);
 	for (i = 0; i < place->n_shares; i++) {
 		r->share[i].node = cpu_to_le32(place->share[i].node);
 		r->share[i].incarnation = cpu_to_le64(place->share[i].incarnation);
@@ -463,20 +513,18 @@ static int lite_serve_list(void *priv, struct lite_conn *conn, const void *req,
 	const struct lite_wire_list *l = req;
 	struct lite_wire_list_reply *r = reply;
 	u32 max = min_t(u32, le32_to_cpu(l->max), LITE_LMRS_PER_REPLY);
+	unsigned long id = le64_to_cpu(l->after);
 	struct lite_lmr *lmr;
-	unsigned long id;
 	u32 n = 0;
 
-	xa_for_each_start(&mem->lmrs, id, lmr, le64_to_cpu(l->after) + 1) {
-		if (n == max) {
+	while ((lmr = lite_lmr_next(mem, &id))) {
+		if (n < max)
+			lite_lmr_fill(lmr, &r->lmr[n++], NULL);
+		else
 			r->more = cpu_to_le32(1);
-			break;
-		}
-		lmr = lite_lmr_get(mem, id);
-		if (!lmr)
-			continue;
-		lite_lmr_fill(lmr, &r->lmr[n++], NULL);
 		lite_lmr_put(lmr);
+		if (r->more)
+			break;
 	}
 	r->count = cpu_to_le32(n);
 	*reply_len = struct_size(r, lmr, n);
@@ -494,7 +542,11 @@ static int lite_serve_lmr(void *priv, struct lite_conn *conn, const void *req,
 
 	if (!lmr)
 		return -ENOENT;
-	err = s->fn(lmr, conn, req, reply, reply_len);
+	/* Chunks belong to their LMR: they can only be mapped. */
+	if (lmr->of && !s->chunks)
+		err = -ENOENT;
+	else
+		err = s->fn(lmr, conn, req, reply, reply_len);
 	lite_lmr_put(lmr);
 	return err;
 }
@@ -505,6 +557,7 @@ void lite_lmr_handle(struct lite_memory *mem, enum lite_call call, lite_lmr_hand
 	struct lite_lmr_served *s = &mem->lmr_calls[call - LITE_CALL_LMR_CREATE];
 
 	s->mem = mem;
+	s->chunks = call == LITE_CALL_LMR_MAP || call == LITE_CALL_LMR_EXTENTS;
 	s->fn = fn;
 	lite_kcall_handle(mem->cl->rpc, call, lite_serve_lmr, s);
 }

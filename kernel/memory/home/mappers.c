@@ -10,6 +10,7 @@
  * operation. A mapper that does not answer is fenced from this node, and stays in the list, lost,
  * until the LMR's other stores have fenced it, too.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "memory/memory.h"
@@ -41,6 +42,20 @@ struct lite_tell {
 	struct lite_revoke revoke[]; /* one for each */
 };
 
+/*
+ * A mapper of a chunk to be told of its end. The first one of a session has those of other chunks
+ * with it. The thread that waits owns all of them.
+ */
+struct lite_end {
+	struct list_head list;  /* of first ones; or in @more of one */
+	struct list_head more;
+	struct work_struct work;
+	struct completion done; /* for all of @more, too; the work item's last access */
+	struct lite_lmr *lmr;   /* the waiting thread has a reference */
+	u64 session;            /* 0: this node */
+	struct lite_conn *conn;
+};
+
 /* ---- counting ------------------------------------------------------------ */
 
 static struct lite_mapper *lite_mapper_find(struct lite_lmr *lmr, u64 session)
@@ -66,9 +81,12 @@ int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
 {
 	u32 wanted = le32_to_cpu(map->rights);
 	u64 session = conn ? conn->session : 0;
-	struct lite_mapper *m;
+	struct lite_mapper *m, *new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
 	int err = 0;
 
+	/* Now, as nothing is allocated under the lock of a chunk. */
+	if (new && lmr->of)
+		new->end = kzalloc(sizeof(*new->end), GFP_KERNEL_ACCOUNT);
 	mutex_lock(&lmr->lock);
 	*granted = lite_lmr_rights(lmr, conn, &map->cred);
 	if (lmr->dying)
@@ -84,11 +102,12 @@ int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
 	*granted &= wanted;
 	m = lite_mapper_find(lmr, session);
 	if (!m) {
-		m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
-		if (!m) {
+		if (!new || (lmr->of && !new->end)) {
 			err = -ENOMEM;
 			goto out;
 		}
+		m = new;
+		new = NULL;
 		m->session = session;
 		m->node = conn ? conn->from.node : lite_cluster_id(lmr->mem->cl);
 		m->incarnation = conn ? conn->from.incarnation : lmr->mem->fab->self.incarnation;
@@ -97,6 +116,9 @@ int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
 	m->count++;
 out:
 	mutex_unlock(&lmr->lock);
+	if (new)
+		kfree(new->end);
+	kfree(new);
 	return err;
 }
 
@@ -110,6 +132,7 @@ bool lite_mapper_known(struct lite_lmr *lmr, struct lite_conn *conn)
 static void lite_mapper_drop(struct lite_mapper *m)
 {
 	list_del(&m->list);
+	kfree(m->end);
 	kfree(m);
 }
 
@@ -168,8 +191,10 @@ bool lite_home_unmap(struct lite_lmr *lmr, const struct lite_conn *conn, u32 cou
 		else if (over)
 			lite_mapper_drop(m);
 	}
-	/* The maker's session may be a later one than @creator. */
-	if (conn)
+	/* The maker's session may be a later one than @creator. A chunk ends with its pages. */
+	if (lmr->of)
+		over = false;
+	else if (conn)
 		over = flags & LITE_UNMAP_LAST && lmr->maker == conn->from.node &&
 		       lmr->maker_incarnation == conn->from.incarnation;
 	else
@@ -202,6 +227,8 @@ void lite_home_session_gone(struct lite_memory *mem, u64 session)
 		mutex_unlock(&lmr->lock);
 		if (orphan)
 			lite_home_reap(lmr);
+		else if (lmr->of)
+			lite_chunk_unused(lmr);
 		lite_lmr_put(lmr);
 		cond_resched();
 	}
@@ -311,7 +338,6 @@ static void lite_revoke_work(struct work_struct *work)
 /* Prepare to tell all mappers; NULL: there are none. */
 static struct lite_tell *lite_tell_new(struct lite_lmr *lmr, u16 call)
 {
-	struct lite_revoke *r;
 	struct lite_mapper *m;
 	struct lite_tell *t;
 	u32 n = 0;
@@ -321,23 +347,27 @@ static struct lite_tell *lite_tell_new(struct lite_lmr *lmr, u16 call)
 		n += !m->lost;
 	if (!n)
 		return NULL;
+	/* Memory may be reclaimed only after this lock was dropped, if it is a chunk's. */
+	WARN_ON_ONCE(lmr->of);
 	t = kvzalloc(struct_size(t, revoke, n), GFP_KERNEL | __GFP_NOFAIL);
 	t->lmr = lmr;
 	kref_get(&lmr->ref);
 	kref_init(&t->ref);
 	t->call = call;
 	init_completion(&t->done);
+	/* Copied, as mappers may unmap and be freed. */
 	list_for_each_entry(m, &lmr->mappers, list) {
+		struct lite_revoke *r = &t->revoke[t->left];
+
 		if (m->lost)
 			continue;
-		/* Copied, as the mapper may unmap and be freed. */
-		r = &t->revoke[t->left++];
 		r->tell = t;
 		r->session = m->session;
 		if (m->session)
 			r->conn = lite_session_find(lmr->mem->fab, m->session);
 		INIT_WORK(&r->work, lite_revoke_work);
 		kref_get(&t->ref);
+		t->left++;
 	}
 	return t;
 }
@@ -373,6 +403,163 @@ int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 	kref_put(&t->ref, lite_tell_release);
 	return err;
 }
+
+/* ---- ends of chunks ------------------------------------------------------ */
+
+/* Tell the mapper of all of them. 0: it has let go; or an errno: it must be fenced. */
+static int lite_ends_call(struct lite_memory *mem, struct lite_end *first)
+{
+	struct {
+		struct lite_wire_ends head;
+		__le64 chunk[LITE_ENDS_PER_CALL];
+	} req = {};
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LMR_ENDS,
+		.req = &req,
+		.deadline = jiffies + mem->fab->op_timeout + LITE_REVOKE_GRACE,
+	};
+	struct lite_end *e = first;
+	int err = 0;
+	u32 n = 0;
+
+	if (first->session && !first->conn)
+		return -EHOSTDOWN;
+	do {
+		req.chunk[n++] = cpu_to_le64(e->lmr->id);
+		e = e == first ? list_first_entry(&first->more, struct lite_end, list) :
+				 list_next_entry(e, list);
+		if (n < LITE_ENDS_PER_CALL && !list_entry_is_head(e, &first->more, list))
+			continue;
+		req.head.count = cpu_to_le32(n);
+		d.len = struct_size(&req.head, chunk, n);
+		n = 0;
+		/* This node needs no call, so that cannot fail. */
+		if (first->session)
+			err = lite_kcall(first->conn, &d);
+		else
+			lite_mapping_end_chunks(mem, lite_cluster_id(mem->cl), &req.head);
+	} while (!err && !list_entry_is_head(e, &first->more, list));
+	return err;
+}
+
+/* A mapper has let go of a chunk, or was fenced. */
+static void lite_end_note(const struct lite_end *e)
+{
+	struct lite_mapper *m;
+
+	mutex_lock(&e->lmr->lock);
+	m = lite_mapper_find(e->lmr, e->session);
+	/* The home alone stores it, so that none is kept as lost. */
+	if (m)
+		lite_mapper_drop(m);
+	mutex_unlock(&e->lmr->lock);
+}
+
+static void lite_ends_work(struct work_struct *work)
+{
+	struct lite_end *first = container_of(work, struct lite_end, work), *e;
+	struct lite_memory *mem = first->lmr->mem;
+	/* Memory that is to be reclaimed may be waited for: do not wait for memory. */
+	unsigned int noreclaim = memalloc_noreclaim_save();
+	unsigned long begun = jiffies;
+	int err = lite_ends_call(mem, first);
+
+	lite_stat_inc(mem->stats, LITE_STAT_REVOKES);
+	if (err && first->conn) {
+		lite_conn_end(first->conn, LITE_END_REVOKE, jiffies_to_msecs(jiffies - begun),
+			      -ETIMEDOUT);
+		lite_conn_fence(first->conn, -ETIMEDOUT);
+	}
+	lite_end_note(first);
+	list_for_each_entry(e, &first->more, list)
+		lite_end_note(e);
+	if (first->conn)
+		lite_conn_put(first->conn);
+	complete(&first->done);
+	memalloc_noreclaim_restore(noreclaim);
+}
+
+static void lite_end_add(struct lite_end *e, struct list_head *ends)
+{
+	struct lite_end *first;
+
+	list_for_each_entry(first, ends, list) {
+		if (first->session == e->session) {
+			list_add_tail(&e->list, &first->more);
+			return;
+		}
+	}
+	INIT_LIST_HEAD(&e->more);
+	INIT_WORK(&e->work, lite_ends_work);
+	init_completion(&e->done);
+	if (e->session)
+		e->conn = lite_session_find(e->lmr->mem->fab, e->session);
+	list_add_tail(&e->list, ends);
+}
+
+/*
+ * A chunk ends, to which the caller has a reference until lite_ends_tell() has returned: no mapper
+ * is added from now on. Adds those that there are to @ends. Allocates nothing, and waits for
+ * nothing that does. May sleep.
+ */
+void lite_chunk_close(struct lite_lmr *lmr, struct list_head *ends)
+{
+	struct lite_mapper *m;
+	struct lite_end *e;
+
+	mutex_lock(&lmr->lock);
+	lmr->dying = true;
+	list_for_each_entry(m, &lmr->mappers, list) {
+		e = m->end;
+		m->end = NULL;
+		e->lmr = lmr;
+		e->session = m->session;
+		lite_end_add(e, ends);
+	}
+	mutex_unlock(&lmr->lock);
+}
+
+/* The same, if it has no mapper. May sleep; allocates nothing. */
+bool lite_chunk_close_unused(struct lite_lmr *lmr)
+{
+	bool unused;
+
+	mutex_lock(&lmr->lock);
+	unused = list_empty(&lmr->mappers);
+	lmr->dying |= unused;
+	mutex_unlock(&lmr->lock);
+	return unused;
+}
+
+/* Free a struct lite_end and, if it is a first one, those with it. */
+static void lite_end_free(struct lite_end *first)
+{
+	struct lite_end *e, *tmp;
+
+	list_for_each_entry_safe(e, tmp, &first->more, list)
+		kfree(e);
+	kfree(first);
+}
+
+/*
+ * Tell mappers of the ends of chunks, each one once for all of them, all at the same time. Wait
+ * until they have let go, or were fenced, and empty the list. May sleep, for the time-out of an
+ * operation, LITE_REVOKE_GRACE and the fence; not killable. Allocates nothing.
+ */
+void lite_ends_tell(struct lite_memory *mem, struct list_head *ends)
+{
+	struct lite_end *e, *tmp;
+
+	list_for_each_entry(e, ends, list)
+		queue_work(mem->ends_wq, &e->work);
+	list_for_each_entry_safe(e, tmp, ends, list) {
+		wait_for_completion(&e->done);
+		list_del(&e->list);
+		lite_end_free(e);
+	}
+}
+
+/* ---- fencing at stores --------------------------------------------------- */
 
 /*
  * Fill @fence, of @max entries, with lost mappers, which may still reach other stores; with

@@ -43,7 +43,7 @@ int lite_atomic_connect(struct lite_memory *mem)
 
 static int lite_atomic_check_entered(const struct lite_mapping *m, u64 offset, u64 length)
 {
-	int err = lite_atomic_check(offset, length, m->length);
+	int err = lite_atomic_check(offset - m->base, length, m->length);
 
 	return err || m->mem->fab->atomics ? err : -EOPNOTSUPP;
 }
@@ -53,7 +53,7 @@ static int lite_atomic_check_entered(const struct lite_mapping *m, u64 offset, u
  * others need.
  */
 static int lite_atomic_try(const struct lite_access *a, struct lite_devop *d, struct lite_op *op,
-			   bool *begun)
+			   bool *begun, unsigned long *until)
 {
 	struct lite_memory *mem = a->ctx->mem;
 	struct lite_bounce *bounce = lite_bounce_get(mem->fab);
@@ -63,6 +63,9 @@ static int lite_atomic_try(const struct lite_access *a, struct lite_devop *d, st
 	if (!bounce)
 		return -EINTR;
 	d->m = lite_access_tryenter(a, &stale);
+	/* Its bounds are checked once the handle was. */
+	if (!IS_ERR(d->m) && unlikely(d->m->chunked))
+		d->m = lite_tryenter_chunk(a, d->m, op->offset, &stale);
 	err = PTR_ERR_OR_ZERO(d->m);
 	if (!err) {
 		stale = d->m;
@@ -77,7 +80,7 @@ static int lite_atomic_try(const struct lite_access *a, struct lite_devop *d, st
 		memcpy(&op->result, bounce->data, sizeof(op->result));
 	lite_bounce_put(mem->fab, bounce);
 	if (err == -EAGAIN)
-		return lite_access_renew(a, stale) ?: -EAGAIN;
+		return lite_range_renew(a, op->offset, stale, until) ?: -EAGAIN;
 	if (err == -EUNATCH)
 		return lite_atomic_connect(mem) ?: -EAGAIN;
 	return err;
@@ -102,12 +105,13 @@ int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted)
 		.operand = op->operand,
 		.swap = op->swap,
 	};
+	unsigned long until = 0;
 	bool begun = false;
 	int err;
 
 	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
 	do {
-		err = lite_atomic_try(a, &d, op, &begun);
+		err = lite_atomic_try(a, &d, op, &begun, &until);
 		if (err == -EHOSTDOWN && !begun)
 			err = lite_access_await(a) ?: -EAGAIN;
 		if (err == -EAGAIN && lite_given_up())

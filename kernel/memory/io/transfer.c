@@ -87,8 +87,11 @@ static ssize_t lite_piece_entered(struct lite_piece_io *p, struct lite_mapping *
 	    (p->large >= LITE_CAREFUL_AFTER || lite_mapping_is_careful(m)))
 		p->n = LITE_CAREFUL_BYTES;
 	if (p->n > LITE_BOUNCE_SIZE) {
-		p->run = lite_extent_run(m->extents, m->n_extents, p->offset,
-					 min(p->left, LITE_LARGE_BYTES));
+		p->run = min(p->left, LITE_LARGE_BYTES);
+		/* Those of whole chunks go on in the next: each batch is in one. */
+		p->chunked = m->of && m->length == LITE_CHUNK_BYTES;
+		if (!p->chunked)
+			p->run = lite_extent_run(m->extents, m->n_extents, p->offset, p->run);
 		return -EFBIG;
 	}
 	if (!p->bounce)
@@ -118,7 +121,7 @@ static noinline int lite_piece_prepare(struct lite_piece_io *p, int err,
 	case -EFAULT:
 		return lite_buf_fault_in(p->buf, p->at, p->n, lite_piece_writes(p)) ?: -EAGAIN;
 	case -EAGAIN:
-		return lite_access_renew(p->a, stale) ?: -EAGAIN;
+		return lite_piece_renew(p, stale) ?: -EAGAIN;
 	case -EFBIG:
 		return lite_piece_large(p);
 	default:
@@ -199,6 +202,7 @@ int lite_transfer(const struct lite_access *a, struct lite_op *op, const struct 
 	p.left = op->length;
 	p.at = 0;
 	p.tries = 0;
+	p.until = 0;
 	p.large = 0;
 	p.buf = buf;
 	p.bounce = NULL;

@@ -16,10 +16,13 @@ struct lite_piece_io {
 	u64 left;                    /* bytes to go */
 	u64 at;                      /* offset in the buffer */
 	int tries;                   /* how often the current piece has failed */
+	unsigned long until;         /* for lite_range_renew(), if @at is still @until_at */
+	u64 until_at;
 	int large;                   /* how often of @tries it was posted as a large piece */
 	const struct lite_buf *buf;  /* caller's */
 	size_t n;                    /* bytes of the current piece, if it is not a large one */
 	u64 run;                     /* bytes of a large piece, all in one share of another node */
+	bool chunked;                /* ... of an unpinned LMR, so batches end with chunks */
 	struct lite_bounce *bounce;  /* held for the current piece, or NULL */
 };
 
@@ -42,6 +45,15 @@ static inline void lite_piece_advance(struct lite_piece_io *p, size_t n)
 	p->left -= n;
 	p->offset += n;
 	p->at += n;
+}
+
+/* lite_range_renew() for its next byte. */
+static inline int lite_piece_renew(struct lite_piece_io *p, const struct lite_mapping *stale)
+{
+	if (p->until_at != p->at)
+		p->until = 0;
+	p->until_at = p->at;
+	return lite_range_renew(p->a, p->offset, stale, &p->until);
 }
 
 int lite_piece_large(struct lite_piece_io *p);

@@ -241,6 +241,7 @@ static bool lite_large_pin(struct lite_large *l)
 	struct lite_batch *b = &l->batch[l->pinned % l->max];
 	bool idle = l->posted == l->ended;
 	struct lite_piece_io *p = l->p;
+	u64 n = min_t(u64, l->left, LITE_BATCH_BYTES);
 	int n_pages;
 
 	if (l->err || l->locked || !l->left || l->pinned - l->ended == l->max)
@@ -249,9 +250,10 @@ static bool lite_large_pin(struct lite_large *l)
 		return false;
 	if (l->pinned && lite_piece_given_up(p))
 		return false;
-	n_pages = lite_buf_pin(p->buf, l->at, min_t(u64, l->left, LITE_BATCH_BYTES),
-			       lite_piece_writes(p), idle, b->pages, LITE_BATCH_PAGES, &b->skip,
-			       &b->n);
+	if (p->chunked)
+		n = min(n, LITE_CHUNK_BYTES - (l->offset & (LITE_CHUNK_BYTES - 1)));
+	n_pages = lite_buf_pin(p->buf, l->at, n, lite_piece_writes(p), idle, b->pages,
+			       LITE_BATCH_PAGES, &b->skip, &b->n);
 	if (n_pages == -EAGAIN) {
 		l->absent = true;
 		return false;
@@ -396,7 +398,7 @@ int lite_piece_large(struct lite_piece_io *p)
 	lite_large_run(l);
 	err = l->err;
 	if (err == -EAGAIN && l->stale)
-		err = lite_access_renew(p->a, l->stale) ?: -EAGAIN;
+		err = lite_piece_renew(p, l->stale) ?: -EAGAIN;
 	kvfree(l);
 	return err;
 }

@@ -33,13 +33,8 @@ int lite_home_error(struct lite_memory *mem, u32 home, int err)
 	return err;
 }
 
-/* What was before a MAP. */
-struct lite_map_begun {
-	u64 revoked;  /* number of the last REVOKE or RECALL */
-	u64 sessions; /* higher than lite_conn.up_before of all sessions */
-};
-
-static struct lite_map_begun lite_map_begin(struct lite_memory *mem)
+/* To be called before a MAP. Any context. */
+struct lite_map_begun lite_map_begin(struct lite_memory *mem)
 {
 	struct lite_map_begun begun;
 
@@ -98,7 +93,8 @@ static int lite_mapping_shares(struct lite_mapping *m, const struct lite_wire_ma
 	return 0;
 }
 
-static int lite_home_call(struct lite_memory *mem, struct lite_conn *conn, struct lite_call_desc *d)
+/* Call a home in the session @conn; NULL: this node. As lite_kcall(). */
+int lite_home_call(struct lite_memory *mem, struct lite_conn *conn, struct lite_call_desc *d)
 {
 	return conn ? lite_kcall(conn, d) : lite_kcall_local(mem->cl->rpc, d);
 }
@@ -158,7 +154,7 @@ static int lite_mapping_fetch(struct lite_mapping *m, u32 n_extents)
 static int lite_mapping_extents(struct lite_mapping *m, const struct lite_wire_map_reply *r,
 				bool confirm)
 {
-	u32 n = le32_to_cpu(r->n_extents);
+	u32 n = le32_to_cpu(r->n_extents), i;
 	int err;
 
 	m->extents = kvmalloc_array(n, sizeof(*m->extents), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
@@ -168,7 +164,10 @@ static int lite_mapping_extents(struct lite_mapping *m, const struct lite_wire_m
 				confirm ? 0 : le32_to_cpu(r->n_told), n);
 	if (!err && m->n_extents < n)
 		err = lite_mapping_fetch(m, n);
-	return err ?: lite_extent_table_check(m->extents, m->n_extents, m->length, m->n_shares);
+	err = err ?: lite_extent_table_check(m->extents, m->n_extents, m->length, m->n_shares);
+	for (i = 0; i < m->n_extents && m->base; i++)
+		m->extents[i].start += m->base;
+	return err;
 }
 
 /*
@@ -272,6 +271,10 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 	m->home_incarnation = le64_to_cpu(r->share[0].incarnation);
 	m->id = le64_to_cpu(r->id);
 	m->length = le64_to_cpu(r->length);
+	m->of = le64_to_cpu(r->of);
+	m->base = le64_to_cpu(r->base);
+	m->chunked = !r->n_extents;
+	xa_init(&m->chunks);
 	m->anonymous = r->anonymous;
 	m->generation = le64_to_cpu(r->generation);
 	m->grants = 1;
@@ -285,12 +288,13 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 }
 
 /*
- * Turn the reply to a MAP or (@created) CREATE into a mapping. On failure the MAP is given back,
- * and an anonymous LMR just created is freed by that.
+ * Turn the reply to a MAP or (@created) CREATE, or one that was made of that about a chunk, into a
+ * mapping. On failure the MAP is given back, and an anonymous LMR just created is freed by that.
+ * May sleep; makes calls. ERR_PTR: see lite_mapping_by_id(); -EAGAIN: overtaken by a REVOKE.
  */
-static struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_conn *conn,
-						u32 home, const struct lite_map_begun *begun,
-						const struct lite_wire_map_reply *r, bool created)
+struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_conn *conn, u32 home,
+					 const struct lite_map_begun *begun,
+					 const struct lite_wire_map_reply *r, bool created)
 {
 	struct lite_mapping *m = ERR_PTR(-ENOMEM);
 	struct lite_made *made = NULL;
@@ -311,10 +315,17 @@ static struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct 
 	if (IS_ERR(m))
 		goto err_give_back;
 	lite_made_use(m, &made);
+	/* A home that calls an LMR a chunk, or a chunk another, lies. */
+	if (known && (m->of != le64_to_cpu(r->of) || m->base != le64_to_cpu(r->base) ||
+		      (m->of && m->length != le64_to_cpu(r->length)))) {
+		lite_mapping_put(m);
+		return ERR_PTR(-EPROTO);
+	}
 	if (known)
 		return m;
-	err = lite_mapping_shares(m, r, begun->sessions, &newer) ?:
-	      lite_mapping_extents(m, r, newer);
+	err = lite_mapping_shares(m, r, begun->sessions, &newer);
+	if (!err && !m->chunked)
+		err = lite_mapping_extents(m, r, newer);
 	if (!err) {
 		lite_mapping_locate(m);
 		err = lite_mapping_enter_table(m, begun->revoked);
@@ -356,6 +367,7 @@ static void lite_create_undo(struct lite_memory *mem, struct lite_conn *conn, u6
 	lite_home_call(mem, conn, &d);
 }
 
+/* A MAP of a caller that has gone is given back. */
 static void lite_map_late(void *ctx, struct lite_conn *conn, const void *reply)
 {
 	const struct lite_wire_map_reply *r = reply;
@@ -535,6 +547,11 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 i
 		m = lite_mapping_ask(mem, &q);
 	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES &&
 		 !fatal_signal_pending(current));
+	/* Chunks are mapped for memory operations only: offsets in handles are not theirs. */
+	if (!IS_ERR(m) && m->of && cred) {
+		lite_mapping_put(m);
+		m = ERR_PTR(-EPROTO);
+	}
 	if (granted)
 		*granted = q.granted;
 	return m == ERR_PTR(-EAGAIN) ? ERR_PTR(-EBUSY) : m;

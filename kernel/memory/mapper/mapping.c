@@ -28,6 +28,7 @@ static void lite_mapping_free_rcu(struct work_struct *work)
 	}
 	if (m->conn)
 		lite_conn_put(m->conn);
+	xa_destroy(&m->chunks);
 	kvfree(m->local);
 	kvfree(m->extents);
 	kfree(m->share);
@@ -191,6 +192,47 @@ int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id, enum lite_map
 	return unclean ? -EUCLEAN : 0;
 }
 
+/**
+ * lite_mapping_end_chunks - as lite_mapping_revoke() of several chunks
+ * @mem: node's
+ * @home: their home
+ * @ends: which
+ *
+ * All are revoked before the first is waited for.
+ *
+ * Context: may sleep; waits until nothing is in flight on them. Cannot fail.
+ */
+void lite_mapping_end_chunks(struct lite_memory *mem, u32 home, const struct lite_wire_ends *ends)
+{
+	struct lite_mapping *m[LITE_ENDS_PER_CALL];
+	u32 n = le32_to_cpu(ends->count), i;
+
+	spin_lock(&mem->map_lock);
+	for (i = 0; i < n; i++) {
+		u64 id = le64_to_cpu(ends->chunk[i]);
+
+		m[i] = xa_load(&mem->mappings, lite_mapping_key(home, id));
+		if (m[i])
+			lite_mapping_end(m[i], LITE_MAPPING_REVOKED);
+		mem->revoked.last[lite_revoked_slot(mem, home, id)] = ++mem->revoked.count;
+	}
+	spin_unlock(&mem->map_lock);
+	/* The home alone stores a chunk, so that it need not know of unclean operations. */
+	for (i = 0; i < n; i++) {
+		if (m[i])
+			lite_mapping_watch(m[i]);
+	}
+}
+
+static int lite_serve_ends(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			   void *reply, u32 *reply_len)
+{
+	if (!conn)
+		return -EBADMSG;
+	lite_mapping_end_chunks(priv, conn->from.node, req);
+	return 0;
+}
+
 static int lite_serve_end(struct lite_memory *mem, struct lite_conn *conn,
 			  const struct lite_wire_id *req, enum lite_mapping_state state)
 {
@@ -215,6 +257,24 @@ void lite_mapping_handlers(struct lite_memory *mem)
 {
 	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_REVOKE, lite_serve_revoke, mem);
 	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_RECALL, lite_serve_recall, mem);
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_ENDS, lite_serve_ends, mem);
+}
+
+/*
+ * Give back what a call says, in the session with the home in which it was mapped. As
+ * lite_mapping_give_back().
+ */
+static bool lite_mapping_unmap(struct lite_conn *conn, struct lite_call_desc *d)
+{
+	int err;
+
+	d->timeout = 30 * HZ;
+	do {
+		err = lite_kcall(conn, d);
+	} while (err == -ETIMEDOUT && !d->sent && !lite_conn_is_dead(conn));
+	if (err)
+		lite_conn_kill(conn, err);
+	return !err;
 }
 
 /**
@@ -243,21 +303,28 @@ bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64
 		.call = LITE_CALL_LMR_UNMAP,
 		.req = &req,
 		.len = sizeof(req),
-		.timeout = 30 * HZ,
 	};
-	int err;
 
 	/* A call to this node itself cannot fail. */
 	if (!conn) {
 		lite_home_unmap_own(mem, id, count, flags);
 		return true;
 	}
-	do {
-		err = lite_kcall(conn, &d);
-	} while (err == -ETIMEDOUT && !d.sent && !lite_conn_is_dead(conn));
-	if (err)
-		lite_conn_kill(conn, err);
-	return !err;
+	return lite_mapping_unmap(conn, &d);
+}
+
+/* Nothing of a mapping that was retired is in flight, and the home knows, or will soon. */
+static void lite_mapping_free(struct lite_mapping *m)
+{
+	struct lite_memory *mem = m->mem;
+
+	spin_lock(&mem->map_lock);
+	if (!RB_EMPTY_NODE(&m->left))
+		rb_erase(&m->left, &mem->unclean);
+	spin_unlock(&mem->map_lock);
+	trace_lite_unmap(m->home, m->id, m->length);
+	INIT_RCU_WORK(&m->rcu, lite_mapping_free_rcu);
+	queue_rcu_work(mem->wq, &m->rcu);
 }
 
 static void lite_mapping_release(struct kref *ref)
@@ -273,25 +340,79 @@ static void lite_mapping_release(struct kref *ref)
 	made = lite_made_detach(m);
 	spin_unlock(&mem->map_lock);
 	wait_var_event(&m->watchers, !atomic_read(&m->watchers));
+	lite_chunks_put(m);
 	flags = (m->unclean ? LITE_UNMAP_UNCLEAN : 0) | (made ? LITE_UNMAP_LAST : 0);
 	/* A revoked LMR is gone; there is nothing to give back. */
 	if (m->state != LITE_MAPPING_REVOKED)
 		told = lite_mapping_give_back(mem, m->conn, m->id, m->grants, flags);
 	if (made)
 		lite_made_over(mem, made, told);
-	spin_lock(&mem->map_lock);
-	if (!RB_EMPTY_NODE(&m->left))
-		rb_erase(&m->left, &mem->unclean);
-	spin_unlock(&mem->map_lock);
-	trace_lite_unmap(m->home, m->id, m->length);
-	INIT_RCU_WORK(&m->rcu, lite_mapping_free_rcu);
-	queue_rcu_work(mem->wq, &m->rcu);
+	lite_mapping_free(m);
 }
 
 /* Drop a reference. May sleep; the last one drains it and calls the home. */
 void lite_mapping_put(struct lite_mapping *m)
 {
 	kref_put(&m->ref, lite_mapping_release);
+}
+
+static void lite_mapping_last(struct kref *ref)
+{
+}
+
+static void lite_chunks_give_back(struct lite_mapping *m, struct lite_wire_unmaps *req, u32 n)
+{
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LMR_UNMAPS,
+		.req = req,
+		.len = struct_size(req, unmap, n),
+	};
+
+	req->count = cpu_to_le32(n);
+	if (n)
+		lite_mapping_unmap(m->conn, &d);
+}
+
+/*
+ * The last reference to an LMR's mapping is gone: put those of its chunks, in few calls. May sleep;
+ * makes calls.
+ */
+void lite_chunks_put(struct lite_mapping *m)
+{
+	struct lite_wire_unmaps *req = NULL;
+	struct lite_mapping *c;
+	unsigned long i;
+	u32 n = 0;
+
+	if (m->conn && !xa_empty(&m->chunks))
+		req = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	xa_for_each(&m->chunks, i, c) {
+		xa_erase(&m->chunks, i);
+		cond_resched();
+		/* Those of another session, or of this node: one by one. */
+		if (!req || c->conn != m->conn) {
+			lite_mapping_put(c);
+			continue;
+		}
+		if (!kref_put(&c->ref, lite_mapping_last))
+			continue;
+		lite_mapping_retire(c);
+		wait_var_event(&c->watchers, !atomic_read(&c->watchers));
+		if (c->state != LITE_MAPPING_REVOKED)
+			req->unmap[n++] = (struct lite_wire_unmap){
+				.id = cpu_to_le64(c->id),
+				.count = cpu_to_le32(c->grants),
+				.flags = cpu_to_le32(c->unclean ? LITE_UNMAP_UNCLEAN : 0),
+			};
+		lite_mapping_free(c);
+		if (n == LITE_UNMAPS_PER_CALL) {
+			lite_chunks_give_back(m, req, n);
+			n = 0;
+		}
+	}
+	if (req)
+		lite_chunks_give_back(m, req, n);
+	kfree(req);
 }
 
 /**

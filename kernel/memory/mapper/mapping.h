@@ -4,6 +4,7 @@
 #define _LITE_MAPPING_H
 
 #include "cluster/cluster.h"
+#include "core/bounds.h"
 #include "core/extent.h"
 #include "wire/wire.h"
 
@@ -47,6 +48,12 @@ struct lite_mapping {
 	u64 id;                    /* at the home */
 	u64 generation;            /* of the LMR when it was mapped */
 	u64 length;
+	/* It is a chunk: its LMR (0: it is none), and its first byte there, as @extents have it. */
+	u64 of;
+	u64 base;
+	bool read_only;            /* the chunk is */
+	bool chunked;              /* unpinned: no extents, but @chunks */
+	struct xarray chunks;      /* struct lite_mapping by first page, with references; chunk.c */
 	bool anonymous;            /* the LMR has no name */
 	/* A handle of an anonymous LMR's creator has or had this mapping; under map_lock. */
 	struct lite_made *made;
@@ -136,6 +143,21 @@ static inline void lite_ops_close(struct lite_mapping *m)
 		complete_all(&m->drained);
 }
 
+/* Bytes of a chunk, at most; a chunk is in a multiple of that. */
+#define LITE_CHUNK_BYTES ((u64)LITE_CHUNK_PAGES << PAGE_SHIFT)
+
+/* The LMR that a handle names: not its chunk. */
+static inline u64 lite_mapping_lmr(const struct lite_mapping *m)
+{
+	return m->of ?: m->id;
+}
+
+/* Are the bytes in it? Offsets in a chunk are those in its LMR. 0, -EINVAL or -ERANGE. */
+static inline int lite_mapping_bounds(const struct lite_mapping *m, u64 offset, u64 length)
+{
+	return lite_bounds_check(offset - m->base, length, m->length);
+}
+
 #define LITE_REVOKED_BITS 10
 
 /* REVOKEs and RECALLs that have come; under map_lock. */
@@ -160,6 +182,12 @@ static inline unsigned long lite_mapping_key(u32 home, u64 id)
 	return (unsigned long)home << 48 | (id & GENMASK_ULL(47, 0));
 }
 
+/* What was before a MAP. */
+struct lite_map_begun {
+	u64 revoked;  /* number of the last REVOKE or RECALL */
+	u64 sessions; /* higher than lite_conn.up_before of all sessions */
+};
+
 /* map.c */
 int lite_home_error(struct lite_memory *mem, u32 home, int err);
 int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id);
@@ -172,6 +200,19 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 struct lite_wire_create *req, struct lite_payer *payer,
 					 u64 *id, u32 *granted);
 
+int lite_home_call(struct lite_memory *mem, struct lite_conn *conn, struct lite_call_desc *d);
+struct lite_map_begun lite_map_begin(struct lite_memory *mem);
+struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_conn *conn, u32 home,
+					 const struct lite_map_begun *begun,
+					 const struct lite_wire_map_reply *r, bool created);
+
+/* chunk.c */
+struct lite_mapping *lite_chunk_enter(struct lite_mapping *m, u64 at, bool write);
+int lite_chunk_reach(struct lite_mapping *m, u64 at, bool write, const struct lite_mapping *stale,
+		     unsigned long pause);
+void lite_chunks_retire(struct lite_mapping *m);
+void lite_chunks_put(struct lite_mapping *m);
+
 /* mapping.c */
 void lite_mapping_put(struct lite_mapping *m);
 void lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state);
@@ -180,6 +221,7 @@ void lite_mapping_retire(struct lite_mapping *m);
 void lite_mapping_retire_home(struct lite_memory *mem, u32 home);
 void lite_mappings_retire_work(struct work_struct *work);
 bool lite_revoked_since(const struct lite_memory *mem, u32 home, u64 id, u64 count);
+void lite_mapping_end_chunks(struct lite_memory *mem, u32 home, const struct lite_wire_ends *ends);
 int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id, enum lite_mapping_state state);
 bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64 id, u32 count,
 			    u32 flags);

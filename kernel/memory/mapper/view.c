@@ -67,6 +67,8 @@ struct page *lite_view_page(const struct lite_mapping *m, u64 offset, size_t *n)
 	struct page *page;
 	u64 in, left;
 
+	if (m->chunked || m->of)
+		return ERR_PTR(-EOPNOTSUPP);
 	if (offset >= m->length)
 		return ERR_PTR(-ERANGE);
 	e = lite_extent_at(m, offset);
@@ -114,6 +116,10 @@ void lite_mapping_drain(struct lite_mapping *m)
 	struct lite_view *v;
 
 	wait_for_completion(&m->drained);
+	/*
+	 * An operation enters a chunk before it leaves the LMR, so no later one is in them, either.
+	 */
+	lite_chunks_retire(m);
 	/* A second caller must wait until the first has unmapped all views. */
 	mutex_lock(&m->zap);
 	for (;;) {

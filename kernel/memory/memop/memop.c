@@ -28,6 +28,8 @@
  * the second begins and before we go on: PREPARE waits for that, and until one has done so nothing
  * else is asked (@unsettled).
  */
+#include <linux/slab.h>
+
 #include "core/memop_rules.h"
 #include "memory/io/devop.h"
 #include "memory/memory.h"
@@ -39,6 +41,9 @@
  * and that between it and the node that has the other bytes.
  */
 #define LITE_MEMOP_CLIENT_TRIES 6
+
+/* How often an operation waits for memory, in all. */
+#define LITE_MEMOP_CLIENT_STARVED 64
 /* Failed attempts after which to use small packets. */
 #define LITE_MEMOP_CLIENT_CAREFUL_AFTER 2
 /* Time to wait for a slot of a call, while entered. */
@@ -58,6 +63,9 @@ struct lite_memop_client {
 	u64 generation[2];           /* of the LMRs when they were last entered */
 	bool same;                   /* both ranges are in one LMR */
 	bool backward;               /* they have to be copied from the end */
+	bool chunked;                /* one of them is in an unpinned LMR */
+	unsigned long until;         /* for lite_range_renew() */
+	u32 starved;                 /* times that this node had no memory for it at once */
 	bool careful;                /* use small packets */
 	u64 done;                    /* bytes */
 	u64 value;                   /* of the last reply */
@@ -86,11 +94,14 @@ static int lite_memop_client_enter(struct lite_memop_client *job)
 {
 	const struct lite_mapping *stale;
 	u32 i = 0;
+	u64 at;
 	int err;
 
 	while (i < job->n) {
-		job->m[i] = lite_tryenter_range(&job->range[i], job->offset[i], job->op->length,
-						&stale);
+		/* The byte that comes next. */
+		at = job->offset[i] + (job->backward ? job->op->length - job->done - 1 : job->done);
+		job->m[i] = lite_tryenter_at(&job->range[i], job->offset[i], job->op->length, at,
+					     &stale);
 		err = PTR_ERR_OR_ZERO(job->m[i]);
 		if (!err) {
 			i++;
@@ -98,7 +109,7 @@ static int lite_memop_client_enter(struct lite_memop_client *job)
 		}
 		lite_memop_client_exit(job, i);
 		if (err == -EAGAIN)
-			err = lite_access_renew(&job->range[i], stale);
+			err = lite_range_renew(&job->range[i], at, stale, &job->until);
 		if (err && err != -EAGAIN)
 			return err;
 		i = 0;
@@ -112,6 +123,7 @@ static void lite_memop_client_note(struct lite_memop_client *job)
 	u32 i;
 
 	for (i = 0; i < job->n; i++) {
+		job->chunked |= job->m[i]->of;
 		if (job->generation[i] == job->m[i]->generation)
 			continue;
 		job->generation[i] = job->m[i]->generation;
@@ -121,18 +133,37 @@ static void lite_memop_client_note(struct lite_memop_client *job)
 
 /*
  * Decide the direction. It is the same for all pieces: a handle names one LMR for good, whatever
- * mapping of it this is.
+ * mapping of it this is. Returns false if other chunks have to be entered for it.
  */
-static void lite_memop_client_decide(struct lite_memop_client *job)
+static bool lite_memop_client_decide(struct lite_memop_client *job)
 {
 	const struct lite_mapping *to = job->m[0], *from = job->m[1];
+	bool was = job->backward;
 
 	if (job->call != LITE_CALL_OP_COPY)
-		return;
-	job->same = to->home == from->home && to->id == from->id &&
+		return true;
+	job->same = to->home == from->home && lite_mapping_lmr(to) == lite_mapping_lmr(from) &&
 		    to->home_incarnation == from->home_incarnation;
 	job->backward = job->same &&
 			lite_copy_is_backward(job->offset[0], job->offset[1], job->op->length);
+	return job->backward == was || !job->chunked;
+}
+
+/* Does a piece end with the chunks that it is in? @left: bytes that are not done. */
+static void lite_memop_client_clamp(struct lite_memop_client *job, u64 left)
+{
+	u32 i;
+
+	for (i = 0; i < job->n; i++) {
+		const struct lite_mapping *m = job->m[i];
+		u64 room;
+
+		if (!m->of)
+			continue;
+		room = job->backward ? job->offset[i] + left - m->base :
+				       m->base + m->length - (job->offset[i] + job->done);
+		job->piece = min(job->piece, room);
+	}
 }
 
 /* Fill in the next request. Returns the share that has the bytes. */
@@ -147,11 +178,13 @@ static const struct lite_map_share *lite_memop_client_next(struct lite_memop_cli
 
 	if (job->backward) {
 		job->piece = lite_extent_run_back(at->extents, at->n_extents, base + left, left);
+		lite_memop_client_clamp(job, left);
 		start = left - job->piece;
 		flags |= LITE_WIRE_OP_BACKWARD;
 	} else {
 		start = job->done;
 		job->piece = lite_extent_run(at->extents, at->n_extents, base + start, left);
+		lite_memop_client_clamp(job, left);
 	}
 	if (job->careful)
 		flags |= LITE_WIRE_OP_CAREFUL;
@@ -190,6 +223,8 @@ static int lite_memop_client_call(struct lite_memop_client *job, const struct li
 		.reply_max = sizeof(*reply),
 		.timeout = max(job->mem->fab->op_timeout / 2, 1UL),
 		.slot_timeout = LITE_MEMOP_CLIENT_SLOT_TIME,
+		/* Memory may be reclaimed only after unpinned LMRs have been left. */
+		.no_reclaim = true,
 	};
 	struct lite_conn *conn;
 	int err;
@@ -257,6 +292,11 @@ static int lite_memop_client_prepare(struct lite_memop_client *job)
 		job->stuck += jiffies - begun;
 		return err;
 	case -ENOENT:
+		/* A chunk is gone: find out whether its LMR is, too. */
+		if (job->chunked) {
+			job->unsettled = false;
+			return 0;
+		}
 		for (i = 0, err = -EIDRM; i < job->n && err == -EIDRM; i++)
 			err = lite_home_gone(job->mem, le32_to_cpu(range[i]->home),
 					     le64_to_cpu(range[i]->incarnation));
@@ -322,9 +362,22 @@ static int lite_memop_client_take(struct lite_memop_client *job,
 		return -EPROTO;
 	if (done) {
 		job->tries = 0;
+		job->until = 0;
 		job->stuck = jiffies + job->mem->fab->op_timeout;
 	}
 	return lite_wire_error(le32_to_cpu(reply->error));
+}
+
+/*
+ * There was no memory that this node could have without reclaiming some, which it must not do while
+ * an LMR is entered. Do that now. 0: try again.
+ */
+static int lite_memop_client_await_memory(struct lite_memop_client *job)
+{
+	void *room = kmalloc(LITE_WORK_PAYLOAD_MAX, GFP_KERNEL);
+
+	kfree(room);
+	return room && ++job->starved < LITE_MEMOP_CLIENT_STARVED ? 0 : -ENOMEM;
 }
 
 static int lite_memop_client_in_time(const struct lite_memop_client *job)
@@ -335,7 +388,7 @@ static int lite_memop_client_in_time(const struct lite_memop_client *job)
 /* Do one piece; 0: check whether all is done. */
 static int lite_memop_client_piece(struct lite_memop_client *job)
 {
-	bool atomic = job->call == LITE_CALL_OP_ATOMIC, once, sent;
+	bool atomic = job->call == LITE_CALL_OP_ATOMIC, once, sent, local;
 	struct lite_wire_op_reply reply = {};
 	const struct lite_map_share *s;
 	unsigned long begun = jiffies;
@@ -351,9 +404,13 @@ static int lite_memop_client_piece(struct lite_memop_client *job)
 	if (err)
 		return err;
 	lite_memop_client_note(job);
-	lite_memop_client_decide(job);
+	if (!lite_memop_client_decide(job)) {
+		lite_memop_client_exit(job, job->n);
+		return 0;
+	}
 	s = lite_memop_client_next(job);
 	job->node = s->node;
+	local = s->local;
 	err = lite_memop_client_call(job, s, &reply, &sent);
 	lite_memop_client_exit(job, job->n);
 
@@ -365,6 +422,8 @@ static int lite_memop_client_piece(struct lite_memop_client *job)
 	if (err == -EAGAIN && !sent)
 		return lite_memop_client_in_time(job);
 	err = err ?: lite_memop_client_take(job, &reply);
+	if (err == -ENOMEM && local)
+		return lite_memop_client_await_memory(job);
 	if ((err == -EHOSTDOWN || err == -ETIMEDOUT) && reply.error && !atomic)
 		return lite_memop_client_recover(job, err);
 	if (err)

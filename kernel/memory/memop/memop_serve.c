@@ -383,14 +383,19 @@ static ssize_t lite_memop_exec_copy(struct lite_memop_exec *r)
 static int lite_memop_exec_page(struct lite_memop_exec *r)
 {
 	u64 size = min_t(u64, le64_to_cpu(r->op->length), LITE_MEMOP_EXEC_FETCH);
+	/*
+	 * A local caller has entered LMRs, and memory may be reclaimed only after it has left them.
+	 * Callers at other nodes do so when they have waited long enough.
+	 */
+	gfp_t gfp = r->conn ? GFP_KERNEL : GFP_NOWAIT | __GFP_NOWARN;
 	int err;
 
 	r->since = lite_dma_since(r->mem->fab);
 	r->order = get_order(size);
-	r->page = alloc_pages(GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY, r->order);
+	r->page = alloc_pages(gfp | __GFP_NOWARN | __GFP_NORETRY, r->order);
 	if (!r->page) {
 		r->order = 0;
-		r->page = alloc_page(GFP_KERNEL);
+		r->page = alloc_page(gfp);
 	}
 	if (!r->page)
 		return -ENOMEM;

@@ -153,7 +153,8 @@ static void lite_peer_mapping_keep(struct lite_mapping *m)
  *
  * Context: any.
  * Return: the mapping, then call lite_access_exit(), or ERR_PTR: -ENOLINK: call
- * lite_peer_mapping_prepare() first; -ESTALE: the home has a new incarnation; -EINVAL.
+ * lite_peer_mapping_prepare() first; -ESTALE: the home has a new incarnation; -EOPNOTSUPP: it is
+ * unpinned, and only its chunks can be entered; -EINVAL.
  */
 struct lite_mapping *lite_mapping_enter(struct lite_memory *mem,
 					const struct lite_wire_range *range)
@@ -175,6 +176,8 @@ struct lite_mapping *lite_mapping_enter(struct lite_memory *mem,
 		err = -EINVAL;
 	else if (m->home_incarnation != le64_to_cpu(range->incarnation))
 		err = -ESTALE;
+	else if (m->chunked)
+		err = -EOPNOTSUPP;
 	else if (!lite_mapping_current(m))
 		err = -ENOLINK;
 	else
@@ -207,7 +210,7 @@ struct lite_mapping *lite_peer_mapping_enter(struct lite_memory *mem,
 		return m;
 	err = m->generation != le64_to_cpu(range->generation) ?
 		      -ENOLINK :
-		      lite_bounds_check(offset, length, m->length);
+		      lite_mapping_bounds(m, offset, length);
 	if (err) {
 		lite_access_exit(m);
 		return ERR_PTR(err);

@@ -67,29 +67,30 @@ static int lite_limit_check(struct lite_limit *limit, u32 uid, u64 bytes, u64 *o
 	return 0;
 }
 
-/* Set what a uid uses. Fails only for a uid without an entry: replacing one allocates nothing. */
-static int lite_limit_set(struct lite_limit *limit, u32 uid, u64 used)
-{
-	if (used)
-		return xa_err(xa_store(&limit->uids, uid, xa_mk_value(used), GFP_KERNEL));
-	xa_erase(&limit->uids, uid);
-	return 0;
-}
-
-/* Check bytes, and if @take charge them. */
+/*
+ * Check bytes, and if @take charge them. Memory for a new entry is allocated without the lock:
+ * memory may be reclaimed only after another thread got it (memory/unpinned/).
+ */
 static int lite_limit_try(struct lite_limit *limit, u32 uid, u64 bytes, bool take, u64 *over)
 {
+	XA_STATE(xas, &limit->uids, uid);
 	int err;
 
-	mutex_lock(&limit->lock);
-	err = lite_limit_check(limit, uid, bytes, over);
-	if (!err && take)
-		err = lite_limit_set(limit, uid, lite_limit_used(limit, uid) + bytes);
-	if (!err && take) {
-		limit->used += bytes;
-		lite_stat_add(limit->stats, LITE_STAT_COUNTED_BYTES, bytes);
-	}
-	mutex_unlock(&limit->lock);
+	do {
+		mutex_lock(&limit->lock);
+		err = lite_limit_check(limit, uid, bytes, over);
+		if (!err && take) {
+			xas_lock(&xas);
+			xas_store(&xas, xa_mk_value(lite_limit_used(limit, uid) + bytes));
+			xas_unlock(&xas);
+			err = xas_error(&xas);
+		}
+		if (!err && take) {
+			limit->used += bytes;
+			lite_stat_add(limit->stats, LITE_STAT_COUNTED_BYTES, bytes);
+		}
+		mutex_unlock(&limit->lock);
+	} while (xas_nomem(&xas, GFP_KERNEL));
 	return err;
 }
 
@@ -133,12 +134,19 @@ void lite_limit_lose(struct lite_limit *limit, u64 bytes)
 /* Uncharge all or a part of what was taken; 0 bytes: does nothing. May sleep. */
 void lite_limit_give(struct lite_limit *limit, u32 uid, u64 bytes)
 {
+	u64 left;
+
 	if (!bytes)
 		return;
 	mutex_lock(&limit->lock);
 	limit->used -= bytes;
 	lite_stat_add(limit->stats, LITE_STAT_COUNTED_BYTES, -(s64)bytes);
-	lite_limit_set(limit, uid, lite_limit_used(limit, uid) - bytes);
+	left = lite_limit_used(limit, uid) - bytes;
+	/* Replacing an entry allocates nothing. */
+	if (left)
+		xa_store(&limit->uids, uid, xa_mk_value(left), GFP_NOWAIT);
+	else
+		xa_erase(&limit->uids, uid);
 	mutex_unlock(&limit->lock);
 }
 

@@ -107,12 +107,12 @@ static bool lite_run_continues(const struct lite_pinned *pin, const struct lite_
 	       (!PageCompound(page) && !PageCompound(last));
 }
 
-/* Takes over a pinned page; on failure the caller keeps it. */
+/* Takes over a pinned page, or borrows it; on failure the caller keeps it. */
 static int lite_pinned_add(struct lite_pinned *pin, struct page *page, u32 *room)
 {
 	struct lite_pinned_run *runs;
 
-	if (!lite_pinned_allowed(page))
+	if (!pin->borrowed && !lite_pinned_allowed(page))
 		return -EOPNOTSUPP;
 	if (pin->n_runs && lite_run_continues(pin, &pin->runs[pin->n_runs - 1], page)) {
 		pin->runs[pin->n_runs - 1].n++;
@@ -177,16 +177,18 @@ void lite_pinned_release(struct lite_pinned *pin)
 {
 	u32 i;
 
-	for (i = 0; i < pin->n_runs; i++) {
+	for (i = 0; i < pin->n_runs && !pin->borrowed; i++) {
 		/* Any page may have been written, by peers too. */
 		unpin_user_page_range_dirty_lock(pin->runs[i].page, pin->runs[i].n, true);
 		cond_resched();
 	}
 	kvfree(pin->runs);
-	atomic_long_sub(pin->n_pages, &pin->user->locked_vm);
-	atomic64_sub(pin->n_pages, &pin->mm->pinned_vm);
-	free_uid(pin->user);
-	mmdrop(pin->mm);
+	if (!pin->borrowed) {
+		atomic_long_sub(pin->n_pages, &pin->user->locked_vm);
+		atomic64_sub(pin->n_pages, &pin->mm->pinned_vm);
+		free_uid(pin->user);
+		mmdrop(pin->mm);
+	}
 	kfree(pin);
 }
 
@@ -221,31 +223,95 @@ struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr,
 	return pin;
 }
 
+/*
+ * As lite_pinned_new(), but of pages of a chunk, to which LITE has no reference: they may not be
+ * the process's any more, until lite_unpinned has checked that, and are not once it was told so.
+ * @write: peers may write to them. May sleep. Return: for lite_pinned_adopt(); ERR_PTR(-ENOMEM).
+ */
+struct lite_pinned *lite_pinned_borrow(struct lite_memory *mem, struct page **pages, u32 n,
+				       bool write)
+{
+	struct lite_pinned *pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
+	u32 room = 0, i;
+	int err = 0;
+
+	if (!pin)
+		return ERR_PTR(-ENOMEM);
+	pin->mem = mem;
+	pin->n_pages = n;
+	pin->borrowed = true;
+	pin->written = write;
+	for (i = 0; i < n && !err; i++)
+		err = lite_pinned_add(pin, pages[i], &room);
+	if (!err)
+		return pin;
+	lite_pinned_release(pin);
+	return ERR_PTR(err);
+}
+
 /* ---- in the store -------------------------------------------------------- */
 
 /*
- * Unmap and unpin registered memory, which no node can reach as an LMR. @since: lite_dma_since()
- * before it was mapped. Quarantined pages stay pinned and accounted. May sleep.
+ * Give borrowed pages back. @lost: they are in quarantine, so the process's end must not free them.
+ * Pages that were never lent may be another one's by now.
  */
-void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin, u32 since)
+static void lite_run_return(const struct lite_pinned *pin, const struct lite_pinned_run *run,
+			    bool lost)
 {
-	u32 n_pages = pin->n_pages;
+	u32 i;
+
+	if (!pin->lent)
+		return;
+	if (lost)
+		lite_limit_lose(&pin->mem->limit, (u64)run->n << PAGE_SHIFT);
+	for (i = 0; i < run->n; i++) {
+		if (lost)
+			get_page(run->page + i);
+		/* As the page tables know of no write by a device. */
+		if (pin->written)
+			set_page_dirty(run->page + i);
+	}
+}
+
+/*
+ * Unmap registered memory, which no node can reach as an LMR. @since: lite_dma_since() before it
+ * was mapped. Allocates nothing. May sleep.
+ */
+void lite_pinned_unmap(struct lite_memory *mem, struct lite_pinned *pin, u32 since)
+{
 	u32 i;
 
 	for (i = 0; i < pin->n_mapped; i++) {
 		struct lite_pinned_run *run = &pin->runs[i];
+		bool lost;
 
 		write_lock(&mem->runs_lock);
 		lite_runs_remove(run, &mem->runs);
 		write_unlock(&mem->runs_lock);
-		if (!lite_dma_unmap_page(mem->fab, run->start, (size_t)run->n << PAGE_SHIFT,
-					 since)) {
+		lost = !lite_dma_unmap_page(mem->fab, run->start, (size_t)run->n << PAGE_SHIFT,
+					    since);
+		if (pin->borrowed)
+			lite_run_return(pin, run, lost);
+		if (lost) {
 			pin->n_pages -= run->n;
 			run->n = 0;
 		}
 		cond_resched();
 	}
-	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, -(s64)n_pages);
+	pin->n_mapped = 0;
+}
+
+/*
+ * Unmap, unless that was done, and unpin registered memory, which no node can reach as an LMR.
+ * @since: as for lite_pinned_unmap(). Quarantined pages stay pinned and accounted. May sleep.
+ */
+void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin, u32 since)
+{
+	u32 n_pages = pin->n_pages;
+
+	lite_pinned_unmap(mem, pin, since);
+	if (!pin->borrowed)
+		lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, -(s64)n_pages);
 	lite_pinned_release(pin);
 }
 
@@ -281,7 +347,8 @@ struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem, struct lite_pinned
 	int err;
 	u32 i;
 
-	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, pin->n_pages);
+	if (!pin->borrowed)
+		lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, pin->n_pages);
 	alloc = lite_store_new(mem, lite_cluster_id(mem->cl), mem->fab->self.incarnation,
 			       (u64)pin->n_pages << PAGE_SHIFT, 0, uid);
 	if (IS_ERR(alloc)) {

@@ -155,7 +155,7 @@ int lite_store_extents(struct lite_alloc *alloc, u32 n, size_t cost)
 static void lite_store_disown(struct lite_alloc *alloc)
 {
 	write_lock(&alloc->mem->runs_lock);
-	list_del_init(&alloc->list);
+	list_del_init(&alloc->reg.list);
 	write_unlock(&alloc->mem->runs_lock);
 }
 
@@ -268,7 +268,7 @@ struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home, u64 home_in
 	if (IS_ERR(alloc))
 		return alloc;
 	kref_init(&alloc->ref);
-	INIT_LIST_HEAD(&alloc->list);
+	INIT_LIST_HEAD(&alloc->reg.list);
 	alloc->mem = mem;
 	alloc->id = atomic64_inc_return(&mem->ids);
 	alloc->home = home;

@@ -32,9 +32,19 @@ struct lite_pinned_run {
 	u32 n;             /* pages; 0: quarantined */
 };
 
+/* An LMR made of memory of a process, of struct lite_alloc or lite_unpinned. */
+struct lite_registered {
+	struct list_head list;        /* ctx->registered, until shut; under mem->runs_lock */
+	u64 lmr;                      /* its id */
+};
+
 /* Memory of a process that is an LMR. */
 struct lite_pinned {
 	struct lite_memory *mem;
+	/* A chunk of an unpinned LMR: it has no references to pages, @user and @mm. */
+	bool borrowed;
+	bool lent;                    /* @borrowed: peers may have learnt of them */
+	bool written;                 /* @borrowed: and may have written to them */
 	struct user_struct *user;     /* charged for RLIMIT_MEMLOCK */
 	struct mm_struct *mm;         /* its VmPin counts the pages */
 	unsigned long n_pages;        /* pinned and accounted */
@@ -63,12 +73,8 @@ struct lite_alloc {
 	struct lite_pinned *pinned;  /* instead of @pieces: process memory of this home; or NULL */
 	struct lite_alloc **blocks;  /* the same: parts of these, with a reference each; or NULL */
 	u32 n_blocks;
-	/*
-	 * Of process memory: ctx->registered, until shut; under mem->runs_lock. Of a block of an
-	 * arena: its lite_kept; under lite_arenas.lock.
-	 */
-	struct list_head list;
-	u64 lmr;                     /* of process memory: the LMR's id */
+	/* Of process memory. Of a block of an arena: in its lite_kept, under lite_arenas.lock. */
+	struct lite_registered reg;
 };
 
 /* A request for memory to a home at another node; in mem->payers. */
@@ -107,6 +113,9 @@ void lite_copy_handlers(struct lite_memory *mem);
 
 /* pinned.c */
 struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr, u64 length);
+struct lite_pinned *lite_pinned_borrow(struct lite_memory *mem, struct page **pages, u32 n,
+				       bool write);
+void lite_pinned_unmap(struct lite_memory *mem, struct lite_pinned *pin, u32 since);
 void lite_pinned_release(struct lite_pinned *pin);
 struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem, struct lite_pinned *pin, u32 uid);
 void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin, u32 since);

@@ -57,6 +57,12 @@ std::vector<Message> replies();
 Message pack();
 Message pack_reply(std::uint32_t status, std::uint32_t error);
 
+// Chunks of unpinned LMRs: in a file of their own.
+Message chunk();
+Message chunk_reply();
+Message ends();
+Message unmaps();
+
 // The answer to a MAP: of an LMR of four extents, with as many shares and extents behind its head.
 Bytes map_reply(std::uint32_t shares, std::uint32_t told);
 

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Chunks of unpinned LMRs, at their mappers. The home's side is memory/unpinned/.
+ *
+ * A chunk is an LMR of its own, with an id and a mapping, that lives only as long as its pages stay
+ * where they are. The mapping of the unpinned LMR has no extents, but a table of its chunks'
+ * mappings by first page, which grows with use: an operation that finds no usable one asks the home
+ * (LMR_CHUNK), which has the pages brought in, and counts this node as a mapper of the chunk before
+ * it answers. When the home needs a page back it sends REVOKE for the chunk, as for any LMR. The
+ * revoked mapping stays in the table until another one takes its place there.
+ *
+ * Operations enter the chunk while they are in the LMR, and then leave the LMR. So when nothing is
+ * in flight on the LMR's mapping after its gate was closed, and its chunks have been retired, none
+ * of them is in use (lite_mapping_drain()).
+ */
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "memory/memory.h"
+
+static bool lite_chunk_usable(const struct lite_mapping *c, u64 at, bool write)
+{
+	return at - c->base < c->length && !(write && c->read_only) &&
+	       READ_ONCE(c->state) == LITE_MAPPING_ACTIVE && lite_mapping_current(c);
+}
+
+/* Under RCU: a chunk that has a byte and can be used now, or NULL. */
+static struct lite_mapping *lite_chunk_find(struct lite_mapping *m, u64 at, bool write)
+{
+	unsigned long first = (at & ~(LITE_CHUNK_BYTES - 1)) >> PAGE_SHIFT, i = first;
+	struct lite_mapping *c = xa_load(&m->chunks, first);
+
+	/* Mostly it is whole. */
+	if (likely(c && lite_chunk_usable(c, at, write)))
+		return c;
+	xa_for_each_range(&m->chunks, i, c, first, at >> PAGE_SHIFT) {
+		if (lite_chunk_usable(c, at, write))
+			return c;
+	}
+	return NULL;
+}
+
+/*
+ * Enter the chunk of an LMR, entered, that has the byte @at of it. @write: it must be writable. Any
+ * context. Return: the chunk's mapping, for lite_access_exit(); ERR_PTR(-EAGAIN): there is none.
+ */
+struct lite_mapping *lite_chunk_enter(struct lite_mapping *m, u64 at, bool write)
+{
+	struct lite_mapping *c;
+
+	rcu_read_lock();
+	c = lite_chunk_find(m, at, write);
+	if (unlikely(!c || !lite_ops_tryget(c)))
+		c = ERR_PTR(-EAGAIN);
+	rcu_read_unlock();
+	return c;
+}
+
+/* Enter a mapping in the table; takes over its reference. May sleep; may call a home. */
+static int lite_chunk_keep(struct lite_mapping *m, struct lite_mapping *c)
+{
+	struct lite_mapping *old;
+
+	old = xa_store(&m->chunks, c->base >> PAGE_SHIFT, c, GFP_KERNEL_ACCOUNT);
+	if (xa_is_err(old)) {
+		lite_mapping_put(c);
+		return xa_err(old);
+	}
+	if (old)
+		lite_mapping_put(old);
+	return 0;
+}
+
+/*
+ * Make a mapping from the home's answer, as if that were one to MAP. The extents need no
+ * confirmation: the home alone stores them, and was asked in the session in which it counts us.
+ */
+static struct lite_mapping *lite_chunk_take(struct lite_mapping *m,
+					    const struct lite_map_begun *begun,
+					    const struct lite_wire_chunk_reply *c)
+{
+	u32 n = le32_to_cpu(c->count);
+	struct lite_wire_map_reply *r = kzalloc(struct_size(r, share, 1 + n), GFP_KERNEL);
+	struct lite_mapping *chunk;
+
+	if (!r) {
+		lite_mapping_give_back(m->mem, m->conn, le64_to_cpu(c->id), 1, 0);
+		return ERR_PTR(-ENOMEM);
+	}
+	r->id = c->id;
+	r->length = c->length;
+	r->n_extents = c->count;
+	r->n_shares = cpu_to_le32(1);
+	r->n_told = c->count;
+	r->of = cpu_to_le64(m->id);
+	r->base = c->base;
+	r->share[0].node = cpu_to_le32(m->home);
+	r->share[0].incarnation = c->incarnation;
+	memcpy(&r->share[1], c->extent, n * sizeof(c->extent[0]));
+	chunk = lite_mapping_finish(m->mem, m->conn, m->home, begun, r, false);
+	kfree(r);
+	if (!IS_ERR(chunk))
+		WRITE_ONCE(chunk->read_only, !c->writable);
+	return chunk;
+}
+
+/* Has a home that was asked for the chunk with a byte answered with such a one? */
+static bool lite_chunk_fits(const struct lite_mapping *m, u64 at,
+			    const struct lite_wire_chunk_reply *c)
+{
+	u64 base = le64_to_cpu(c->base), length = le64_to_cpu(c->length);
+	u64 block = at & ~(LITE_CHUNK_BYTES - 1);
+
+	return le64_to_cpu(c->id) != m->id && PAGE_ALIGNED(base) && PAGE_ALIGNED(length) &&
+	       base >= block &&
+	       at - base < length && length <= LITE_CHUNK_BYTES - (base - block) &&
+	       base + length <= m->length;
+}
+
+/* A chunk of a caller that has gone is given back. */
+static void lite_chunk_late(void *ctx, struct lite_conn *conn, const void *reply)
+{
+	const struct lite_wire_chunk_reply *c = reply;
+
+	lite_mapping_give_back(ctx, conn, le64_to_cpu(c->id), 1, 0);
+}
+
+/* Ask the home for a chunk. */
+static int lite_chunk_ask(struct lite_mapping *m, u64 at, bool write)
+{
+	struct lite_wire_chunk req = {
+		.id = cpu_to_le64(m->id),
+		.offset = cpu_to_le64(at),
+		.write = cpu_to_le32(write),
+	};
+	struct lite_wire_chunk_reply *reply = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LMR_CHUNK,
+		.req = &req,
+		.len = sizeof(req),
+		.reply = reply,
+		.reply_max = LITE_PAYLOAD_MAX,
+		.killable = true,
+		.late = lite_chunk_late,
+		.late_ctx = m->mem,
+	};
+	struct lite_map_begun begun;
+	struct lite_mapping *c;
+	int err;
+
+	if (!reply)
+		return -ENOMEM;
+	begun = lite_map_begin(m->mem);
+	/* In the session in which the home counts us as a mapper of the LMR. */
+	err = lite_home_call(m->mem, m->conn, &d);
+	if (!err && !lite_chunk_fits(m, at, reply)) {
+		/* It counts a MAP of what we do not know. */
+		err = -EPROTO;
+		if (m->conn)
+			lite_conn_kill(m->conn, err);
+	}
+	if (!err) {
+		c = lite_chunk_take(m, &begun, reply);
+		err = IS_ERR(c) ? PTR_ERR(c) : lite_chunk_keep(m, c);
+	}
+	kfree(reply);
+	return err;
+}
+
+/**
+ * lite_chunk_reach - have a chunk of an unpinned LMR mapped
+ * @m: mapping of the LMR, with a reference
+ * @at: offset of a byte in it; less than its length
+ * @write: it must be writable
+ * @stale: mapping that was found to be unusable; only compared
+ * @pause: jiffies to wait before the next attempt, if the home is busy with it
+ *
+ * Context: may sleep; killable; makes calls; entered nowhere.
+ * Return: 0: try again to enter it; -ENOENT: the home does not know this node as a mapper of the
+ * LMR; -EFAULT: no such memory; -EOPNOTSUPP: not of a kind that can be unpinned; -EDQUOT, -ENOSPC,
+ * -ENOMEM: here or at the home; -EINTR, -ETIMEDOUT, -EHOSTDOWN.
+ */
+int lite_chunk_reach(struct lite_mapping *m, u64 at, bool write, const struct lite_mapping *stale,
+		     unsigned long pause)
+{
+	struct lite_mapping *c;
+	int err;
+
+	rcu_read_lock();
+	c = lite_chunk_find(m, at, write);
+	/* It is current, but its session cannot be used: map it anew. */
+	if (c && (c != stale || !kref_get_unless_zero(&c->ref))) {
+		rcu_read_unlock();
+		return 0;
+	}
+	rcu_read_unlock();
+	if (c) {
+		lite_mapping_retire(c);
+		lite_mapping_put(c);
+	}
+	err = lite_chunk_ask(m, at, write);
+	/* Overtaken, or the process changes its memory just now. */
+	if (err == -EAGAIN || err == -EBUSY) {
+		schedule_timeout_killable(pause);
+		return fatal_signal_pending(current) ? -EINTR : 0;
+	}
+	/* The next attempt notices that the session is over. */
+	return err == -EHOSTDOWN && !lite_mapping_current(m) ? 0 : err;
+}
+
+/*
+ * Retire or revoke, as it is, and drain all chunks of an LMR's mapping, on which nothing is in
+ * flight, and which has left ACTIVE. May sleep; makes no calls.
+ */
+void lite_chunks_retire(struct lite_mapping *m)
+{
+	struct lite_memory *mem = m->mem;
+	unsigned long i = 0, key;
+	struct lite_mapping *c;
+
+	if (!m->chunked)
+		return;
+	for (;; i++) {
+		rcu_read_lock();
+		c = xa_find(&m->chunks, &i, ULONG_MAX, XA_PRESENT);
+		key = c ? lite_mapping_key(c->home, c->id) : 0;
+		rcu_read_unlock();
+		if (!c)
+			return;
+		/* One that is not in this table any more is drained. */
+		spin_lock(&mem->map_lock);
+		c = xa_load(&mem->mappings, key);
+		if (c)
+			/* With a revoked LMR its chunks end. */
+			lite_mapping_end(c, m->state);
+		spin_unlock(&mem->map_lock);
+		if (c)
+			lite_mapping_watch(c);
+		cond_resched();
+	}
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Bringing in pages of a process for a chunk of an unpinned LMR.
+ *
+ * hmm_range_fault() makes pages present as if the process had touched them, and returns them
+ * without a reference: what it says holds as long as no invalidation has begun since, which
+ * lite_bring_begin() asks to be told of. It is given a notifier that exists only for that: that of
+ * the LMR is told of changes anywhere in it, which would hold this up for ever while the kernel
+ * reclaims memory.
+ *
+ * A fault must not wait for user space, as its caller has a slot of a call. Only anonymous memory
+ * and that of tmpfs is brought in, never that of a file system, and hmm_range_fault() does not wait
+ * for a userfaultfd (it fails). The lock of the process's memory is only tried for: the thread that
+ * has it may be waiting for anything, an end of a chunk included.
+ */
+#include <linux/hmm.h>
+#include <linux/hugetlb_inline.h>
+#include <linux/magic.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/userfaultfd_k.h>
+
+#include "compat.h"
+#include "memory/memory.h"
+
+/* May this memory be unpinned? 0 or -EOPNOTSUPP. */
+static int lite_vma_check(const struct vm_area_struct *vma)
+{
+	struct inode *inode;
+
+	/*
+	 * Drivers' memory, LITE's own above all: their owners decide what may be done with it. A
+	 * shadow stack cannot be written by its process, either.
+	 */
+	if (vma->vm_flags & (VM_IO | VM_PFNMAP | VM_MIXEDMAP | VM_SHADOW_STACK) ||
+	    is_vm_hugetlb_page((struct vm_area_struct *)vma))
+		return -EOPNOTSUPP;
+	if (vma_is_anonymous((struct vm_area_struct *)vma))
+		return 0;
+	if (!vma->vm_file)
+		return -EOPNOTSUPP;
+	/* Not DAX, secretmem or a file system's; nor a device node in tmpfs. */
+	inode = file_inode(vma->vm_file);
+	return S_ISREG(inode->i_mode) && inode->i_sb->s_magic == TMPFS_MAGIC ? 0 : -EOPNOTSUPP;
+}
+
+/*
+ * Is all of a range memory that may be unpinned? May sleep; killable. Return: 0; -EFAULT: not all
+ * is mapped; -EOPNOTSUPP; -EINTR.
+ */
+int lite_unpinned_check(struct mm_struct *mm, unsigned long addr, unsigned long end)
+{
+	struct vm_area_struct *vma;
+	int err = 0;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	while (addr < end && !err) {
+		vma = vma_lookup(mm, addr);
+		err = vma ? lite_vma_check(vma) : -EFAULT;
+		if (vma)
+			addr = vma->vm_end;
+	}
+	mmap_read_unlock(mm);
+	return err;
+}
+
+/* Bring in pages from @b->first to @b->end, which are in @vma. */
+static int lite_bring_range(struct lite_unpinned *u, struct lite_bring *b,
+			    const struct vm_area_struct *vma)
+{
+	bool write = vma->vm_flags & VM_WRITE;
+	struct hmm_range range = {
+		.notifier = &b->still,
+		.notifier_seq = 0,
+		.start = u->addr + (b->first << PAGE_SHIFT),
+		.end = u->addr + (b->end << PAGE_SHIFT),
+		.hmm_pfns = b->pfn,
+		.default_flags = HMM_PFN_REQ_FAULT | (write ? HMM_PFN_REQ_WRITE : 0),
+	};
+	int err = hmm_range_fault(&range);
+
+	b->writable = write;
+	/* An invalidation has begun meanwhile. */
+	return err == -EBUSY ? -EAGAIN : err;
+}
+
+/* With mm's lock. */
+static int lite_bring_locked(struct lite_unpinned *u, struct lite_bring *b)
+{
+	struct vm_area_struct *vma = vma_lookup(u->mm, u->addr + (b->page << PAGE_SHIFT));
+	int err = vma ? lite_vma_check(vma) : -EFAULT;
+
+	/* User space is not waited for. hmm_range_fault() would complain on debug kernels. */
+	if (!err && vma->vm_flags & __VM_UFFD_FLAGS)
+		err = -EFAULT;
+	if (!err && b->write && !(vma->vm_flags & VM_WRITE))
+		err = -EFAULT;
+	if (err)
+		return err;
+	if (vma->vm_start > u->addr)
+		WRITE_ONCE(b->first, max(b->first, (vma->vm_start - u->addr) >> PAGE_SHIFT));
+	WRITE_ONCE(b->end, min(b->end, (vma->vm_end - u->addr) >> PAGE_SHIFT));
+	err = lite_bring_range(u, b, vma);
+	if (!err || err == -EAGAIN || b->end - b->first == 1)
+		return err;
+	/* A neighbour has none: beyond the end of a file, say. */
+	WRITE_ONCE(b->first, b->page);
+	WRITE_ONCE(b->end, b->page + 1);
+	return lite_bring_range(u, b, vma);
+}
+
+/**
+ * lite_bring_pages - bring in pages
+ * @u: memory
+ * @b: which, after lite_bring_begin(); set to what was brought in
+ *
+ * Context: may sleep.
+ * Return: 0; -EAGAIN: try again, later; -EFAULT: there is no such memory, or none to be written;
+ * -EOPNOTSUPP.
+ */
+int lite_bring_pages(struct lite_unpinned *u, struct lite_bring *b)
+{
+	unsigned long i;
+	int err = -EAGAIN;
+
+	/* The process has ended. */
+	if (!mmget_not_zero(u->mm))
+		return -EFAULT;
+	/* Not while munmap(2), say, has it. */
+	if (mmap_read_trylock(u->mm)) {
+		err = lite_bring_locked(u, b);
+		mmap_read_unlock(u->mm);
+	}
+	/* Ending it here would hold up other calls. */
+	mmput_async(u->mm);
+	if (err && err != -EAGAIN && err != -EOPNOTSUPP)
+		err = -EFAULT;
+	for (i = 0; !err && i < b->end - b->first; i++)
+		b->pages[i] = hmm_pfn_to_page(b->pfn[i]);
+	return err;
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Chunks of unpinned LMRs for mappers: LMR_CHUNK.
+ *
+ * A mapper of the LMR names a byte. If no chunk has it, one is made: pages are brought in, mapped
+ * for the device, and made an LMR of their own that enters the table of chunks if the process still
+ * has the pages then. The mapper is counted before it is answered, as for MAP.
+ */
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "memory/home/home.h"
+#include "memory/memory.h"
+
+/* Attempts per call; the mapper asks again after a pause. */
+#define LITE_CHUNK_TRIES 4
+
+/* Make an LMR of pages that were brought in, for @c. */
+static int lite_chunk_lmr(struct lite_chunk *c, struct lite_bring *b)
+{
+	struct lite_unpinned *u = c->u;
+	struct lite_memory *mem = u->mem;
+	unsigned long life = lite_cluster_life(mem->cl);
+	struct lite_origin from = {
+		.of = u->owner->id,
+		.base = (u64)b->first << PAGE_SHIFT,
+	};
+	struct lite_wire_create *req;
+	struct lite_pinned *pin;
+	struct lite_alloc *alloc;
+	int err = lite_cluster_ready(mem->cl);
+
+	if (err)
+		return err;
+	req = kzalloc(sizeof(*req), GFP_KERNEL);
+	if (!req)
+		return -ENOMEM;
+	req->length = cpu_to_le64((u64)(b->end - b->first) << PAGE_SHIFT);
+	req->cred.uid = cpu_to_le32(u->uid);
+	pin = lite_pinned_borrow(mem, b->pages, b->end - b->first, b->writable);
+	alloc = IS_ERR(pin) ? ERR_CAST(pin) : lite_pinned_adopt(mem, pin, u->uid);
+	if (IS_ERR(alloc)) {
+		kfree(req);
+		return PTR_ERR(alloc);
+	}
+	from.alloc = alloc;
+	c->lmr = lite_home_create(mem, NULL, req, &from, life, NULL);
+	kfree(req);
+	if (!IS_ERR(c->lmr)) {
+		c->alloc = alloc;
+		return 0;
+	}
+	err = PTR_ERR(c->lmr);
+	/* Unless that has already released the part. */
+	c->alloc = lite_store_take(mem, alloc->id, alloc->home);
+	if (c->alloc)
+		lite_store_free(mem, c->alloc);
+	lite_store_free(mem, alloc);
+	return err;
+}
+
+/* Make a chunk of pages that were brought in. */
+static int lite_chunk_new(struct lite_unpinned *u, struct lite_bring *b)
+{
+	struct lite_chunk *c = kzalloc(sizeof(*c), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!c)
+		return -ENOMEM;
+	kref_init(&c->ref);
+	init_completion(&c->ended);
+	c->u = u;
+	c->first = b->first;
+	c->n = b->end - b->first;
+	c->writable = b->writable;
+	atomic_inc(&u->mem->n_chunks);
+	err = lite_chunk_lmr(c, b);
+	if (err) {
+		kfree(c);
+		lite_chunk_uncount(u->mem);
+		return err;
+	}
+	c->parent = u->owner;
+	kref_get(&c->parent->ref);
+	err = lite_chunk_add(c, b);
+	/* It is closed, so no node has mapped it. */
+	if (err) {
+		lite_pinned_unmap(u->mem, c->alloc->pinned, c->alloc->since);
+		lite_chunk_drop(c);
+	}
+	return err;
+}
+
+/* Have a page in a chunk. @alone: only that. 0: look it up; -EAGAIN; or another errno. */
+static int lite_chunk_make(struct lite_unpinned *u, unsigned long page, bool write, bool alone)
+{
+	struct lite_bring *b = kzalloc(sizeof(*b), GFP_KERNEL);
+	struct mem_cgroup *memcg, *own;
+	int err;
+
+	if (!b)
+		return -ENOMEM;
+	b->page = page;
+	b->write = write;
+	err = lite_bring_begin(u, b, alone);
+	if (!err) {
+		/* What it costs is the process's. */
+		memcg = get_mem_cgroup_from_mm(u->mm);
+		own = set_active_memcg(memcg);
+		err = lite_bring_pages(u, b) ?: lite_chunk_new(u, b);
+		set_active_memcg(own);
+		mem_cgroup_put(memcg);
+		lite_bring_end(u, b);
+	}
+	if (!err)
+		lite_stat_inc(u->mem->stats, LITE_STAT_CHUNK_FAULTS);
+	kfree(b);
+	return err;
+}
+
+/* The LMR of the chunk that has a page, with a reference, or NULL. */
+static struct lite_lmr *lite_chunk_get(struct lite_unpinned *u, unsigned long page, bool write,
+				       bool *writable)
+{
+	struct lite_lmr *lmr = NULL;
+	struct lite_chunk *c;
+
+	mutex_lock(&u->lock);
+	c = lite_chunk_at(u, page);
+	if (c && !c->ending && (c->writable || !write)) {
+		lmr = c->lmr;
+		kref_get(&lmr->ref);
+		*writable = c->writable;
+	}
+	mutex_unlock(&u->lock);
+	return lmr;
+}
+
+static int lite_chunk_answer(struct lite_lmr *lmr, struct lite_conn *conn, bool writable,
+			     struct lite_wire_chunk_reply *r, u32 *reply_len)
+{
+	const struct lite_wire_map map = { .renew = cpu_to_le32(1) };
+	const struct lite_place *place = lmr->place;
+	u32 rights, i;
+	int err;
+
+	err = lite_mapper_add(lmr, conn, &map, &rights);
+	if (err)
+		return err;
+	r->id = cpu_to_le64(lmr->id);
+	r->base = cpu_to_le64(lmr->base);
+	r->length = cpu_to_le64(place->length);
+	r->incarnation = cpu_to_le64(place->share[0].incarnation);
+	r->writable = cpu_to_le32(writable);
+	r->count = cpu_to_le32(place->n_extents);
+	for (i = 0; i < place->n_extents; i++) {
+		r->extent[i].addr = cpu_to_le64(place->extents[i].addr);
+		r->extent[i].length_share = lite_wire_length_share(place->extents[i].length, 0);
+	}
+	*reply_len = struct_size(r, extent, place->n_extents);
+	return lite_mapper_recheck(lmr, conn);
+}
+
+static int lite_chunk_serve(struct lite_unpinned *u, struct lite_conn *conn, unsigned long page,
+			    bool write, struct lite_wire_chunk_reply *r, u32 *reply_len)
+{
+	struct lite_lmr *lmr;
+	bool writable;
+	int tries, err = -EAGAIN;
+
+	for (tries = 0; tries < LITE_CHUNK_TRIES; tries++) {
+		lmr = lite_chunk_get(u, page, write, &writable);
+		if (lmr) {
+			err = lite_chunk_answer(lmr, conn, writable, r, reply_len);
+			lite_lmr_put(lmr);
+			/* It has ended meanwhile. */
+			if (err != -ENOENT)
+				return err;
+			err = -EAGAIN;
+		} else {
+			/* If neighbours go as fast as they come, do without them. */
+			err = lite_chunk_make(u, page, write, tries >= LITE_CHUNK_TRIES / 2);
+			if (err == -EBUSY && !tries)
+				lite_unpinned_await(u);
+			else if (err && err != -EAGAIN)
+				return err;
+		}
+	}
+	return -EAGAIN;
+}
+
+static int lite_serve_chunk(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			    void *reply, u32 *reply_len)
+{
+	const struct lite_wire_chunk *c = req;
+	struct lite_lmr *lmr = lite_lmr_get(priv, le64_to_cpu(c->id));
+	u64 page = le64_to_cpu(c->offset) >> PAGE_SHIFT;
+	int err = 0;
+
+	if (!lmr)
+		return -ENOENT;
+	/*
+	 * It has checked its users' rights when it mapped the LMR, and will again when these
+	 * change.
+	 */
+	mutex_lock(&lmr->lock);
+	if (!lite_mapper_known(lmr, conn) || lmr->closed)
+		err = -ENOENT;
+	else if (!lmr->unpinned || page >= lmr->unpinned->n_pages)
+		err = -EINVAL;
+	mutex_unlock(&lmr->lock);
+	if (!err)
+		err = lite_chunk_serve(lmr->unpinned, conn, page, le32_to_cpu(c->write),
+				       reply, reply_len);
+	lite_lmr_put(lmr);
+	/* That one has no meaning between nodes. */
+	return err == -EAGAIN ? -EBUSY : err;
+}
+
+void lite_unpinned_handlers(struct lite_memory *mem)
+{
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_CHUNK, lite_serve_chunk, mem);
+}

@@ -1,0 +1,601 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Unpinned LMRs at their home: the table of chunks, and how chunks end.
+ *
+ * Normal operation: registering notes where the memory is, and nothing else. Chunks are made when
+ * mappers ask for them (serve.c). LITE has no reference to their pages. Before the kernel takes a
+ * page away from the process, for whatever reason, it tells us (lite_unpinned_invalidate()) and
+ * waits: the chunk that has it is ended as an LMR is freed, by REVOKE to its mappers. When that
+ * returns, no node can reach the page.
+ *
+ * Recovery: a mapper that does not answer REVOKE is fenced. So the kernel, and the thread that
+ * called munmap(2), say, waits for at most the time-out of an operation, LITE_REVOKE_GRACE and the
+ * fence. If the fence fails, the pages get a reference for good (lite_pinned_unmap()).
+ *
+ * What cannot run concurrently: making a chunk and taking its pages away. A maker enters what it is
+ * bringing in to u->brings before it looks the pages up. An invalidation spoils those that it
+ * touches, under u->lock, and a chunk is entered in the table, under u->lock, only if its pages
+ * have not been spoilt. But pages are taken away until an invalidation ends, which is not told: it
+ * is kept in u->upset until the kernel says that all that had begun before are over
+ * (lite_unpinned_quiet()). Until then nothing is brought in there; elsewhere in the LMR it is. A
+ * mapper learns of a chunk only from the table.
+ *
+ * A chunk is ended by one thread, which first marks it. It stays in the table until its pages
+ * cannot be reached: others that must end it wait for that.
+ *
+ * Memory may be short, and be reclaimed only after this. So from the mark to the end nothing is
+ * allocated, and nothing is waited for that waits for an allocation: no lock of names or of other
+ * LMRs. What REVOKE takes is allocated with each mapper (lite_chunk_close()). The rest of the end,
+ * which gives back metadata, is left to a work item.
+ */
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "memory/home/home.h"
+#include "memory/memory.h"
+
+static void lite_chunk_release(struct kref *ref)
+{
+	kfree(container_of(ref, struct lite_chunk, ref));
+}
+
+/* Free what a chunk has that no node can reach. */
+static void lite_chunk_work(struct work_struct *work)
+{
+	struct lite_chunk *c = container_of(work, struct lite_chunk, work);
+	struct lite_memory *mem = c->u->mem;
+
+	lite_home_finish(c->lmr);
+	lite_lmr_put(c->lmr);
+	lite_store_free(mem, c->alloc);
+	lite_lmr_put(c->parent);
+	kref_put(&c->ref, lite_chunk_release);
+	lite_chunk_uncount(mem);
+}
+
+/* Nothing is left of a chunk. */
+void lite_chunk_uncount(struct lite_memory *mem)
+{
+	if (atomic_dec_and_test(&mem->n_chunks))
+		wake_up_var(&mem->n_chunks);
+}
+
+/*
+ * Free a chunk that is not in the table, with pages that no node can reach. Its @lmr, @parent and
+ * @alloc are references that are given up. Any process; does not wait.
+ */
+void lite_chunk_drop(struct lite_chunk *c)
+{
+	INIT_WORK(&c->work, lite_chunk_work);
+	queue_work(c->u->mem->wq, &c->work);
+}
+
+/* ---- the table ----------------------------------------------------------- */
+
+/* The first chunk that has pages of a range, from @i on; NULL: there is none. */
+static struct lite_chunk *lite_chunk_next(struct lite_unpinned *u, unsigned long *i,
+					  unsigned long first, unsigned long last)
+{
+	struct lite_chunk *c;
+
+	lockdep_assert_held(&u->lock);
+	*i = max(*i, round_down(first, LITE_CHUNK_PAGES));
+	for (c = xa_find(&u->chunks, i, last, XA_PRESENT); c;
+	     c = xa_find_after(&u->chunks, i, last, XA_PRESENT)) {
+		if (c->first + c->n > first)
+			return c;
+	}
+	return NULL;
+}
+
+/* The chunk that has a page, or NULL. With u->lock. */
+struct lite_chunk *lite_chunk_at(struct lite_unpinned *u, unsigned long page)
+{
+	unsigned long i = 0;
+
+	return lite_chunk_next(u, &i, page, page);
+}
+
+/* Is an invalidation of any of these pages perhaps not over? Then ask. With u->lock. */
+static bool lite_unpinned_upset(struct lite_unpinned *u, unsigned long first, unsigned long last)
+{
+	u32 i;
+
+	lockdep_assert_held(&u->lock);
+	for (i = 0; i < u->n_upsets; i++) {
+		if (u->upset[i].first <= last && first <= u->upset[i].last) {
+			queue_work(u->mem->quiet_wq, &u->quiet);
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Find out which pages a new chunk may have, and begin to bring them in: sets @b->first and
+ * @b->end.
+ * @alone: only @b->page. May sleep. Return: 0, then lite_bring_end() must follow; -EAGAIN: there is
+ * one that has @b->page, or is ending; -EBUSY: the process's memory is being changed there;
+ * -EFAULT: there is one, read-only, and it has to be writable; -ENOENT: the LMR is ending.
+ */
+int lite_bring_begin(struct lite_unpinned *u, struct lite_bring *b, bool alone)
+{
+	unsigned long i = 0, last;
+	struct lite_chunk *c;
+	int err = 0;
+
+	b->first = alone ? b->page : round_down(b->page, LITE_CHUNK_PAGES);
+	b->end = alone ? b->page + 1 : min(b->first + LITE_CHUNK_PAGES, u->n_pages);
+	b->still.mm = u->mm;
+	b->still.invalidate_seq = 0;
+	last = b->end - 1;
+	mutex_lock(&u->lock);
+	if (u->dying)
+		err = -ENOENT;
+	else if (lite_unpinned_upset(u, b->first, last))
+		err = -EBUSY;
+	while (!err && (c = lite_chunk_next(u, &i, b->first, last))) {
+		if (c->first > b->page)
+			b->end = min(b->end, c->first);
+		else if (c->first + c->n <= b->page)
+			b->first = c->first + c->n;
+		else
+			/* mprotect(2) would have ended it. */
+			err = b->write && !c->writable && !c->ending ? -EFAULT : -EAGAIN;
+		i++;
+	}
+	if (!err)
+		list_add(&b->list, &u->brings);
+	mutex_unlock(&u->lock);
+	return err;
+}
+
+/* Undo lite_bring_begin(). */
+void lite_bring_end(struct lite_unpinned *u, struct lite_bring *b)
+{
+	mutex_lock(&u->lock);
+	list_del(&b->list);
+	mutex_unlock(&u->lock);
+}
+
+/*
+ * Enter a chunk in the table, and let it be mapped, if its pages, @b, are still the process's. May
+ * sleep. Return: 0; -EAGAIN: they are not, or there is another one; -ENOENT: the LMR ends; -ENOMEM.
+ */
+int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b)
+{
+	struct lite_unpinned *u = c->u;
+	unsigned long i = 0;
+	int err;
+
+	/* Now, as that is not possible under the lock. */
+	err = xa_reserve(&u->chunks, c->first, GFP_KERNEL_ACCOUNT);
+	if (err)
+		return err;
+	mutex_lock(&u->lock);
+	if (u->dying)
+		err = -ENOENT;
+	else if (b->still.invalidate_seq ||
+		 lite_chunk_next(u, &i, c->first, c->first + c->n - 1))
+		err = -EAGAIN;
+	else if (xa_is_err(xa_store(&u->chunks, c->first, c, GFP_NOWAIT)))
+		/* It replaced one that ended just now, which has taken the reserve along. */
+		err = -EAGAIN;
+	if (!err) {
+		c->alloc->pinned->lent = true;
+		mutex_lock(&c->lmr->lock);
+		c->lmr->closed = false;
+		mutex_unlock(&c->lmr->lock);
+	} else if (!xa_load(&u->chunks, c->first)) {
+		/* Under the lock, or it would be another one's that is being added. */
+		xa_release(&u->chunks, c->first);
+	}
+	mutex_unlock(&u->lock);
+	if (!err)
+		lite_stat_inc(u->mem->stats, LITE_STAT_CHUNKS);
+	return err;
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+/* All mappers have been told. */
+static void lite_chunk_finish(struct lite_chunk *c)
+{
+	struct lite_unpinned *u = c->u;
+
+	lite_pinned_unmap(u->mem, c->alloc->pinned, c->alloc->since);
+	mutex_lock(&u->lock);
+	xa_erase(&u->chunks, c->first);
+	mutex_unlock(&u->lock);
+	lite_stat_dec(u->mem->stats, LITE_STAT_CHUNKS);
+	complete_all(&c->ended);
+	lite_chunk_drop(c);
+}
+
+/* Wait for chunks that other threads are ending. */
+static void lite_chunks_await(struct lite_unpinned *u, unsigned long first, unsigned long last)
+{
+	struct lite_chunk *c;
+	unsigned long i;
+
+	for (;;) {
+		i = 0;
+		mutex_lock(&u->lock);
+		while ((c = lite_chunk_next(u, &i, first, last)) && !c->ending)
+			i++;
+		if (c)
+			kref_get(&c->ref);
+		mutex_unlock(&u->lock);
+		if (!c)
+			return;
+		wait_for_completion(&c->ended);
+		kref_put(&c->ref, lite_chunk_release);
+	}
+}
+
+/**
+ * lite_chunks_end - take the pages of a range from all nodes
+ * @u: memory
+ * @first: page
+ * @last: page; the last one of the range
+ *
+ * All mappers are told at once, each one of all its chunks.
+ *
+ * Context: may sleep, uninterruptibly, for the time in the comment above; allocates nothing.
+ */
+void lite_chunks_end(struct lite_unpinned *u, unsigned long first, unsigned long last)
+{
+	unsigned int noreclaim = memalloc_noreclaim_save();
+	struct lite_chunk *c, *tmp;
+	unsigned long i = 0;
+	LIST_HEAD(chunks);
+	LIST_HEAD(ends);
+
+	mutex_lock(&u->lock);
+	for (; (c = lite_chunk_next(u, &i, first, last)); i++) {
+		if (c->ending)
+			continue;
+		c->ending = true;
+		list_add_tail(&c->list, &chunks);
+	}
+	mutex_unlock(&u->lock);
+	list_for_each_entry(c, &chunks, list) {
+		lite_chunk_close(c->lmr, &ends);
+		cond_resched();
+	}
+	lite_ends_tell(u->mem, &ends);
+	list_for_each_entry_safe(c, tmp, &chunks, list) {
+		list_del(&c->list);
+		lite_chunk_finish(c);
+		cond_resched();
+	}
+	lite_chunks_await(u, first, last);
+	memalloc_noreclaim_restore(noreclaim);
+}
+
+/*
+ * A chunk's LMR may have lost its last mapper: end it then, as nothing else may do so for long. May
+ * sleep, but waits for no other node.
+ */
+void lite_chunk_unused(struct lite_lmr *lmr)
+{
+	unsigned long page = lmr->base >> PAGE_SHIFT;
+	struct lite_lmr *parent = lite_lmr_get(lmr->mem, lmr->of);
+	struct lite_unpinned *u;
+	struct lite_chunk *c;
+
+	/* NULL: it has ended. */
+	if (!parent)
+		return;
+	u = parent->unpinned;
+	mutex_lock(&u->lock);
+	c = lite_chunk_at(u, page);
+	if (c && c->lmr == lmr && !c->ending && lite_chunk_close_unused(lmr))
+		c->ending = true;
+	else
+		c = NULL;
+	mutex_unlock(&u->lock);
+	if (c)
+		lite_chunk_finish(c);
+	lite_lmr_put(parent);
+}
+
+/* ---- news of the process's memory ---------------------------------------- */
+
+/* Note that an invalidation begins. If there are many, make one of several. With u->lock. */
+static void lite_unpinned_note(struct lite_unpinned *u, unsigned long first, unsigned long last)
+{
+	struct lite_upset *upset = &u->upset[u->n_upsets];
+	struct lite_bring *b;
+
+	lockdep_assert_held(&u->lock);
+	if (u->n_upsets < LITE_UPSETS) {
+		u->n_upsets++;
+	} else {
+		upset--;
+		first = min(first, upset->first);
+		last = max(last, upset->last);
+	}
+	*upset = (struct lite_upset){ .number = ++u->upsets, .first = first, .last = last };
+	list_for_each_entry(b, &u->brings, list) {
+		/* They may be reduced meanwhile. */
+		if (READ_ONCE(b->first) <= last && first < READ_ONCE(b->end))
+			WRITE_ONCE(b->still.invalidate_seq, 1);
+	}
+}
+
+/* Forget invalidations that are over. They wait for mappers, so this may take their time. */
+static void lite_unpinned_quiet(struct work_struct *work)
+{
+	struct lite_unpinned *u = container_of(work, struct lite_unpinned, quiet);
+	u32 i, n = 0;
+	u64 begun;
+
+	mutex_lock(&u->lock);
+	begun = u->upsets;
+	mutex_unlock(&u->lock);
+	mmu_interval_read_begin(&u->notifier);
+	mutex_lock(&u->lock);
+	for (i = 0; i < u->n_upsets; i++) {
+		if (u->upset[i].number > begun)
+			u->upset[n++] = u->upset[i];
+	}
+	u->n_upsets = n;
+	WRITE_ONCE(u->quieted, begun);
+	mutex_unlock(&u->lock);
+	wake_up_var(&u->quieted);
+}
+
+/*
+ * Wait until invalidations that have begun are over, for a jiffy: mostly they are, and only a work
+ * item has to find that out. May sleep.
+ */
+void lite_unpinned_await(struct lite_unpinned *u)
+{
+	u64 begun;
+
+	mutex_lock(&u->lock);
+	begun = u->upsets;
+	mutex_unlock(&u->lock);
+	wait_var_event_timeout(&u->quieted, READ_ONCE(u->quieted) >= begun, 1);
+}
+
+static bool lite_unpinned_invalidate(struct mmu_interval_notifier *notifier,
+				     const struct mmu_notifier_range *range, unsigned long seq)
+{
+	struct lite_unpinned *u = container_of(notifier, struct lite_unpinned, notifier);
+	unsigned long end = min(range->end, u->addr + (u->n_pages << PAGE_SHIFT));
+	unsigned long first = (max(range->start, u->addr) - u->addr) >> PAGE_SHIFT;
+	unsigned long last = (end - 1 - u->addr) >> PAGE_SHIFT, i = 0;
+	bool blocks = mmu_notifier_range_blockable(range), any;
+	struct lite_memory *mem = u->mem;
+	ktime_t begun;
+
+	/*
+	 * Only the OOM killer's helper does not wait. Then it leaves the memory to the process's
+	 * end.
+	 */
+	if (blocks)
+		mutex_lock(&u->lock);
+	else if (!mutex_trylock(&u->lock))
+		return false;
+	mmu_interval_set_seq(notifier, seq);
+	lite_unpinned_note(u, first, last);
+	/* Before the next fault asks. Outside these bounds the node may be gone. */
+	if (READ_ONCE(u->charged) && !u->dying)
+		queue_work(mem->quiet_wq, &u->quiet);
+	any = lite_chunk_next(u, &i, first, last);
+	mutex_unlock(&u->lock);
+	if (!any || !blocks)
+		return !any;
+	begun = ktime_get();
+	lite_chunks_end(u, first, last);
+	lite_stat_inc(mem->stats, LITE_STAT_CHUNK_ENDS);
+	lite_stat_add(mem->stats, LITE_STAT_CHUNK_WAIT,
+		      ktime_to_us(ktime_sub(ktime_get(), begun)));
+	return true;
+}
+
+static const struct mmu_interval_notifier_ops lite_unpinned_ops = {
+	.invalidate = lite_unpinned_invalidate,
+};
+
+/* ---- registering --------------------------------------------------------- */
+
+/**
+ * lite_unpinned_new - note memory of the current process for an unpinned LMR
+ * @mem: the node's; not touched
+ * @addr: of the process; page-aligned
+ * @length: bytes, whole pages
+ *
+ * Touches no page. Waits for locks of the process's memory, so call it outside the gate.
+ *
+ * Context: may sleep; killable.
+ * Return: for lite_unpinned_enter() or lite_unpinned_drop(); ERR_PTR: -EFAULT, -EOPNOTSUPP,
+ * -ENOMEM, -EINTR.
+ */
+struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long addr, u64 length)
+{
+	struct lite_unpinned *u;
+	int err;
+
+	if (!access_ok((void __user *)addr, length))
+		return ERR_PTR(-EFAULT);
+	err = lite_unpinned_check(current->mm, addr, addr + length);
+	if (err)
+		return ERR_PTR(err);
+	u = kzalloc(sizeof(*u), GFP_KERNEL_ACCOUNT);
+	if (!u)
+		return ERR_PTR(-ENOMEM);
+	u->mem = mem;
+	u->mm = current->mm;
+	u->addr = addr;
+	u->n_pages = length >> PAGE_SHIFT;
+	INIT_LIST_HEAD(&u->reg.list);
+	RB_CLEAR_NODE(&u->node);
+	INIT_LIST_HEAD(&u->brings);
+	INIT_WORK(&u->quiet, lite_unpinned_quiet);
+	mutex_init(&u->lock);
+	xa_init(&u->chunks);
+	/* An invalidation that has begun before is not told of. */
+	mutex_lock(&u->lock);
+	lite_unpinned_note(u, 0, u->n_pages - 1);
+	mutex_unlock(&u->lock);
+	err = mmu_interval_notifier_insert(&u->notifier, u->mm, addr, length, &lite_unpinned_ops);
+	if (err) {
+		kfree(u);
+		return ERR_PTR(err);
+	}
+	mmgrab(u->mm);
+	return u;
+}
+
+static bool lite_unpinned_same_mm(const struct rb_node *node, const struct lite_unpinned *u)
+{
+	return node && rb_entry(node, struct lite_unpinned, node)->mm == u->mm;
+}
+
+/* Sort by process, then by address; 0: they overlap. */
+static int lite_unpinned_cmp(struct rb_node *node, const struct rb_node *with)
+{
+	const struct lite_unpinned *a = rb_entry(node, struct lite_unpinned, node);
+	const struct lite_unpinned *b = rb_entry(with, struct lite_unpinned, node);
+
+	if (a->mm != b->mm)
+		return a->mm < b->mm ? -1 : 1;
+	if (a->addr + (a->n_pages << PAGE_SHIFT) <= b->addr)
+		return -1;
+	return b->addr + (b->n_pages << PAGE_SHIFT) <= a->addr;
+}
+
+/* Have more than LITE_UNPINNED_EACH LMRs, with this new one, a part of one huge page? */
+static bool lite_unpinned_crowded(const struct lite_unpinned *u)
+{
+	unsigned long first = u->addr >> PMD_SHIFT;
+	unsigned long last = (u->addr + (u->n_pages << PAGE_SHIFT) - 1) >> PMD_SHIFT;
+	struct rb_node *node;
+	u32 n = 0;
+
+	/* All in the first one, then all in the last one. */
+	for (node = rb_prev(&u->node); lite_unpinned_same_mm(node, u); node = rb_prev(node)) {
+		const struct lite_unpinned *o = rb_entry(node, struct lite_unpinned, node);
+
+		if ((o->addr + (o->n_pages << PAGE_SHIFT) - 1) >> PMD_SHIFT < first)
+			break;
+		if (++n >= LITE_UNPINNED_EACH)
+			return true;
+	}
+	if (first != last)
+		n = 0;
+	for (node = rb_next(&u->node); lite_unpinned_same_mm(node, u); node = rb_next(node)) {
+		if (rb_entry(node, struct lite_unpinned, node)->addr >> PMD_SHIFT > last)
+			break;
+		if (++n >= LITE_UNPINNED_EACH)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * lite_unpinned_enter - account for memory that was noted
+ * @u: memory
+ * @uid: to be charged for metadata
+ * @registered: list of what was registered through a context; it is entered in it
+ *
+ * The kernel tells one LMR after the other that it takes a page away, so that the times add up for
+ * which it waits: no page is in two LMRs of a node and a process, and few have parts of a huge
+ * page.
+ *
+ * Context: may sleep, in the gate.
+ * Return: 0: for lite_home_create() or lite_unpinned_free(); -EEXIST: a part is an unpinned LMR
+ * already; -EBUSY: too many LMRs have parts of a huge page; -EDQUOT, -ENOSPC, -ENOMEM.
+ */
+int lite_unpinned_enter(struct lite_unpinned *u, u32 uid, struct list_head *registered)
+{
+	struct lite_memory *mem = u->mem;
+	int err = lite_limit_take(&mem->limit, uid, sizeof(*u));
+
+	if (err)
+		return err;
+	u->uid = uid;
+	WRITE_ONCE(u->charged, true);
+	write_lock(&mem->runs_lock);
+	if (rb_find_add(&u->node, &mem->unpinned, lite_unpinned_cmp)) {
+		RB_CLEAR_NODE(&u->node);
+		err = -EEXIST;
+	} else if (lite_unpinned_crowded(u)) {
+		err = -EBUSY;
+	} else {
+		list_add(&u->reg.list, registered);
+	}
+	write_unlock(&mem->runs_lock);
+	/* The first fault shall not have to ask for it. */
+	if (!err)
+		queue_work(mem->quiet_wq, &u->quiet);
+	return err;
+}
+
+/* Take no more interest in the process. May sleep, until its memory does not change. */
+static void lite_unpinned_part(struct lite_unpinned *u)
+{
+	mmu_interval_notifier_remove(&u->notifier);
+	cancel_work_sync(&u->quiet);
+}
+
+static void lite_unpinned_release(struct lite_unpinned *u)
+{
+	xa_destroy(&u->chunks);
+	mmdrop(u->mm);
+	kfree(u);
+}
+
+/* Undo lite_unpinned_new(), if it was not entered. Does not touch the node. May sleep. */
+void lite_unpinned_drop(struct lite_unpinned *u)
+{
+	lite_unpinned_part(u);
+	lite_unpinned_release(u);
+}
+
+/* Its LMR, which is not published yet. */
+void lite_unpinned_begin(struct lite_unpinned *u, struct lite_lmr *owner, u64 id)
+{
+	u->owner = owner;
+	u->reg.lmr = id;
+}
+
+/*
+ * The LMR ends: take all pages from all nodes, and take no more interest in the process. Once; not
+ * while the process's memory is locked. May sleep.
+ */
+void lite_unpinned_end(struct lite_unpinned *u)
+{
+	mutex_lock(&u->lock);
+	u->dying = true;
+	mutex_unlock(&u->lock);
+	lite_chunks_end(u, 0, u->n_pages - 1);
+	lite_unpinned_part(u);
+	write_lock(&u->mem->runs_lock);
+	list_del_init(&u->reg.list);
+	if (!RB_EMPTY_NODE(&u->node))
+		rb_erase(&u->node, &u->mem->unpinned);
+	RB_CLEAR_NODE(&u->node);
+	write_unlock(&u->mem->runs_lock);
+}
+
+/* Free it, and end it if its LMR has not; NULL or ERR_PTR: does nothing. May sleep. */
+void lite_unpinned_free(struct lite_unpinned *u)
+{
+	struct lite_memory *mem;
+	u64 bytes;
+	u32 uid;
+
+	if (IS_ERR_OR_NULL(u))
+		return;
+	mem = u->mem;
+	uid = u->uid;
+	bytes = u->charged ? sizeof(*u) : 0;
+	if (!u->dying)
+		lite_unpinned_end(u);
+	lite_unpinned_release(u);
+	lite_limit_give(&mem->limit, uid, bytes);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Unpinned LMRs at their home: unpinned.c (chunks, and their ends), bring.c (pages), serve.c. At
+ * mappers: mapper/chunk.c.
+ */
+#ifndef _LITE_UNPINNED_H
+#define _LITE_UNPINNED_H
+
+#include <linux/kref.h>
+#include <linux/mmu_notifier.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "memory/store/store.h"
+#include "wire/wire.h"
+
+struct lite_lmr;
+struct lite_memory;
+
+/* How much may be one LMR: 16384 chunks, so the kernel never waits for more of one. */
+#define LITE_UNPINNED_MAX (4ULL << 30)
+
+/* How many LMRs may have a part of the same huge page of a process, which is taken away at once. */
+#define LITE_UNPINNED_EACH 8
+
+/* Pages that an invalidation, which may not be over, takes away. */
+struct lite_upset {
+	u64 number;
+	unsigned long first;
+	unsigned long last;
+};
+
+#define LITE_UPSETS 8
+
+/* Memory of a process that is an LMR, of which nothing is pinned. The LMR owns it. */
+struct lite_unpinned {
+	struct mmu_interval_notifier notifier; /* of @mm and all of the range */
+	struct lite_memory *mem;
+	struct mm_struct *mm;       /* with a reference (mmgrab) */
+	struct lite_lmr *owner;     /* the LMR */
+	struct lite_registered reg;
+	struct rb_node node;        /* mem->unpinned, under mem->runs_lock; empty: not in it */
+	bool charged;
+	unsigned long addr;         /* in @mm, whole pages, as is @n_pages */
+	unsigned long n_pages;
+	u32 uid;                    /* charged for chunks */
+	struct mutex lock;          /* protects what follows; nothing is allocated under it */
+	struct xarray chunks;       /* struct lite_chunk by first page; do not overlap */
+	struct list_head brings;    /* struct lite_bring: pages that are being brought in */
+	struct lite_upset upset[LITE_UPSETS]; /* oldest first */
+	u32 n_upsets;
+	u64 upsets;                 /* number of the last invalidation */
+	u64 quieted;                /* of the last one known to be over, with those before it */
+	struct work_struct quiet;   /* waits for the ends of invalidations */
+	bool dying;                 /* takes no new chunks */
+};
+
+/*
+ * Neighbouring pages, all within LITE_CHUNK_PAGES from a multiple of that, that are an LMR of their
+ * own as long as they stay where they are.
+ */
+struct lite_chunk {
+	struct kref ref;           /* of @work, which ends it, and of threads that wait for it */
+	struct lite_unpinned *u;
+	struct lite_lmr *parent;   /* owner of @u, with a reference */
+	struct lite_lmr *lmr;      /* with a reference */
+	struct lite_alloc *alloc;  /* its memory, with a reference */
+	unsigned long first;       /* page of @u */
+	unsigned long n;           /* pages */
+	bool writable;
+	bool ending;               /* a thread is taking it from its mappers; under u->lock */
+	struct completion ended;   /* no node can reach its pages; it is not in u->chunks */
+	struct list_head list;     /* of the thread that ends it */
+	struct work_struct work;   /* frees what it has */
+};
+
+/* Pages to bring in. */
+struct lite_bring {
+	struct list_head list;     /* u->brings, under u->lock: those from @first to @end */
+	/*
+	 * For hmm_range_fault(), never registered: its number becomes 1 under u->lock when an
+	 * invalidation of any of these pages begins.
+	 */
+	struct mmu_interval_notifier still;
+	unsigned long page;        /* that is wanted */
+	unsigned long first;       /* pages that may come with it; reduced to those that do */
+	unsigned long end;
+	bool write;                /* it must be writable */
+	bool writable;             /* out: all are */
+	unsigned long pfn[LITE_CHUNK_PAGES];
+	struct page *pages[LITE_CHUNK_PAGES]; /* out: from @first on */
+};
+
+/* unpinned.c */
+struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long addr, u64 length);
+int lite_unpinned_enter(struct lite_unpinned *u, u32 uid, struct list_head *registered);
+void lite_unpinned_drop(struct lite_unpinned *u);
+void lite_unpinned_begin(struct lite_unpinned *u, struct lite_lmr *owner, u64 id);
+void lite_unpinned_end(struct lite_unpinned *u);
+void lite_unpinned_free(struct lite_unpinned *u);
+void lite_unpinned_await(struct lite_unpinned *u);
+struct lite_chunk *lite_chunk_at(struct lite_unpinned *u, unsigned long page);
+int lite_bring_begin(struct lite_unpinned *u, struct lite_bring *b, bool alone);
+void lite_bring_end(struct lite_unpinned *u, struct lite_bring *b);
+int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b);
+void lite_chunk_drop(struct lite_chunk *c);
+void lite_chunk_uncount(struct lite_memory *mem);
+void lite_chunk_unused(struct lite_lmr *lmr);
+void lite_chunks_end(struct lite_unpinned *u, unsigned long first, unsigned long last);
+
+/* bring.c */
+int lite_unpinned_check(struct mm_struct *mm, unsigned long addr, unsigned long end);
+int lite_bring_pages(struct lite_unpinned *u, struct lite_bring *b);
+
+/* serve.c */
+void lite_unpinned_handlers(struct lite_memory *mem);
+
+#endif /* _LITE_UNPINNED_H */

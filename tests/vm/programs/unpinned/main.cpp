@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: MIT
+// Unpinned LMRs: see ways.cpp and flood.cpp; and
+//
+//   unpinned hold NODE NAME MB     registers memory that it never touches, says "ready", and obeys
+//                                  lines: "unmap" (new memory takes its place), "canaries", "look",
+//                                  "exec", "resident"; says what it took in us
+//   unpinned use NODE NAME         writes all of it again and again; says "using" after the first
+//                                  time, and what ended that
+//   unpinned fill NODE NAME MB     writes all of it, reads it back and compares
+//   unpinned limits NODE           what is refused
+//   unpinned churn NODE            registers and frees until that fails; says "churning" before
+//   unpinned costs OWNER USER MB   what it costs to register memory, and to write to it, also for
+//   the
+//                                  other kinds of memory
+#include "memory.hpp"
+
+#include <lite/arena.h>
+#include <lite/sync.h>
+
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <vector>
+
+namespace unpinned {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::uint64_t kCanary = 0xca4a12ca4a12ca4a;
+constexpr std::uint64_t kUsed = 0xa77ac0dea77ac0de;
+
+long long us_since(steady_clock::time_point begun) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(steady_clock::now() - begun)
+        .count();
+}
+
+long long resident_kb() {
+    std::ifstream status("/proc/self/status");
+    std::string word;
+    while (status >> word) {
+        if (word == "VmRSS:") {
+            long long kb = 0;
+            status >> kb;
+            return kb;
+        }
+    }
+    return -1;
+}
+
+int use(int argc, char** argv) {
+    if (argc < 4)
+        return 2;
+    const Node node(std::stoi(argv[2]));
+    const lite_lh_t lh = node.open(argv[3]);
+    lite_lmr_info info = {};
+    check(!lite_stat(node.get(), lh, &info, nullptr, nullptr), "stat");
+    std::vector<std::uint64_t> words(2 * kPage / 8, kUsed);
+    for (bool said = false;; said = true) {
+        for (std::uint64_t at = 0; at + 2 * kPage <= info.length; at += 2 * kPage) {
+            const int err = lite_write(node.get(), lh, at, words.data(), 2 * kPage);
+            if (err) {
+                std::printf("%d %s\n", -err, lite_strerror(err));
+                return 0;
+            }
+        }
+        if (!said)
+            std::puts("using");
+        std::fflush(stdout);
+    }
+}
+
+int fill(int argc, char** argv) {
+    if (argc < 5)
+        return 2;
+    const Node node(std::stoi(argv[2]));
+    const lite_lh_t lh = node.open(argv[3]);
+    const auto pieces = std::stoull(argv[4]);
+    constexpr std::size_t piece = 1 << 20;
+    std::vector<std::uint64_t> words(piece / 8), got(piece / 8);
+    for (const bool write : {true, false}) {
+        for (std::uint64_t i = 0; i < pieces; ++i) {
+            for (std::size_t k = 0; k < words.size(); ++k)
+                words[k] = i << 32 | (k + 1);
+            const int err = write ? lite_write(node.get(), lh, i * piece, words.data(), piece)
+                                  : lite_read(node.get(), lh, i * piece, got.data(), piece);
+            check(!err, lite_strerror(err));
+            check(write || got == words, "piece " + std::to_string(i) + " is not what was written");
+        }
+    }
+    std::puts("right");
+    return 0;
+}
+
+int hold(int argc, char** argv) {
+    if (argc < 5)
+        return 2;
+    const Node node(std::stoi(argv[2]));
+    const Range range(std::stoull(argv[4]) << 20);
+    node.make(argv[3], range.data(), range.size());
+    std::puts("ready");
+    std::fflush(stdout);
+    for (std::string line; std::getline(std::cin, line);) {
+        const auto begun = steady_clock::now();
+        if (line == "unmap")
+            range.renew(0, range.size());
+        else if (line == "canaries")
+            std::fill_n(range.words(), range.size() / 8, kCanary);
+        else if (line == "look")
+            check(std::all_of(range.words(), range.words() + range.size() / 8,
+                              [](std::uint64_t word) { return word == kCanary; }),
+                  "a canary is damaged");
+        else if (line == "exec")
+            ::execl("/bin/sleep", "sleep", "1000", nullptr);
+        std::printf("%s %lld us, %lld KB\n", line.c_str(), us_since(begun), resident_kb());
+        std::fflush(stdout);
+    }
+    return 0;
+}
+
+int limits(int argc, char** argv) {
+    if (argc < 3)
+        return 2;
+    const Node node(std::stoi(argv[2]));
+    constexpr std::size_t huge = 2 << 20;
+    const Range range(4 * huge);
+    // From the start of a huge page.
+    std::byte* const at =
+        range.data() + (huge - reinterpret_cast<std::uintptr_t>(range.data()) % huge);
+    const auto expect = [&](std::size_t offset, std::size_t length, int wanted, lite_lh_t* lh) {
+        const int err = node.try_register("", at + offset, length, LITE_REGISTER_UNPINNED, lh);
+        check(err == wanted, "register " + std::to_string(length) + " bytes at " +
+                                 std::to_string(offset) + ": " + lite_strerror(err));
+    };
+    lite_lh_t lhs[8] = {}, lh = 0;
+    // Registered twice.
+    expect(0, 2 * kPage, 0, &lhs[0]);
+    for (const std::size_t offset : {std::size_t{0}, kPage})
+        expect(offset, kPage, -EEXIST, &lh);
+    check(!node.try_register("", at, kPage, 0, &lh) && !lite_free(node.get(), lh), "pinned, too");
+    check(!lite_free(node.get(), lhs[0]), "free");
+    // Many in one huge page.
+    for (std::size_t i = 0; i < 8; ++i)
+        expect(i * 2 * kPage, kPage, 0, &lhs[i]);
+    expect(kPage, kPage, -EBUSY, &lh);
+    expect(huge - kPage, 2 * kPage, -EBUSY, &lh);
+    expect(huge, kPage, 0, &lh);
+    check(!lite_free(node.get(), lh) && !lite_free(node.get(), lhs[3]), "free");
+    expect(kPage, kPage, 0, &lhs[3]);
+    // Releasing a lock needs its word at any time, with a handle or without.
+    check(lite_lock(node.get(), lhs[0], 0, 1, 0, 0) == -EOPNOTSUPP, "a lock");
+    check(lite_barrier(node.get(), lhs[0], 0, 1, 0) == -EOPNOTSUPP, "a barrier");
+    for (const auto each : lhs)
+        check(!lite_free(node.get(), each), "free");
+    // Too long.
+    const Range large((std::size_t{4} << 30) + kPage);
+    const int err = node.try_register("", large.data(), large.size(), LITE_REGISTER_UNPINNED, &lh);
+    check(err == -EFBIG, std::string("register 4 GB and a page: ") + lite_strerror(err));
+    std::puts("right");
+    return 0;
+}
+
+int churn(int argc, char** argv) {
+    if (argc < 3)
+        return 2;
+    const Node node(std::stoi(argv[2]));
+    const Range range(1 << 20);
+    for (int i = 0;; ++i) {
+        lite_lh_t lh = 0;
+        int err = node.try_register("", range.data(), range.size(), LITE_REGISTER_UNPINNED, &lh);
+        if (!err)
+            err = lite_free(node.get(), lh);
+        if (err) {
+            std::printf("%d %s\n", -err, lite_strerror(err));
+            return 0;
+        }
+        if (i == 10) {
+            std::puts("churning");
+            std::fflush(stdout);
+        }
+    }
+}
+
+template <typename F>
+double us_of(F function) {
+    const auto begun = steady_clock::now();
+    function();
+    return std::chrono::duration<double, std::micro>(steady_clock::now() - begun).count();
+}
+
+double median(std::vector<double> values) {
+    std::ranges::sort(values);
+    return values[values.size() / 2];
+}
+
+// Registers as a program of verbs does. Returns us, or -1: it failed.
+double native(const Range& range) {
+    int n = 0;
+    ibv_device** devices = ibv_get_device_list(&n);
+    check(devices && n, "no RDMA device");
+    ibv_context* context = ibv_open_device(devices[0]);
+    check(context, "ibv_open_device");
+    ibv_pd* pd = ibv_alloc_pd(context);
+    check(pd, "ibv_alloc_pd");
+    ibv_mr* mr = nullptr;
+    const auto took = us_of([&] {
+        mr = ibv_reg_mr(pd, range.data(), range.size(),
+                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    });
+    const bool good = mr;
+    if (mr)
+        ibv_dereg_mr(mr);
+    ibv_dealloc_pd(pd);
+    ibv_close_device(context);
+    ibv_free_device_list(devices);
+    return good ? took : -1;
+}
+
+void registering(const Node& node, std::size_t mb, bool all) {
+    const Range unpinned_(mb << 20);
+    const Range pinned(mb << 20);
+    const Range verbs(mb << 20);
+    const auto before = resident_kb();
+    lite_lh_t lh = 0;
+    auto took = us_of([&] { lh = node.make("", unpinned_.data(), unpinned_.size()); });
+    std::printf("register %zu MB: unpinned %.0f us, %lld KB", mb, took, resident_kb() - before);
+    took = us_of([&] { check(!lite_free(node.get(), lh), "free"); });
+    std::printf(", free %.0f us", took);
+    if (all) {
+        took = us_of([&] {
+            check(!node.try_register("", pinned.data(), pinned.size(), 0, &lh), "register, pinned");
+        });
+        std::printf(", pinned %.0f us", took);
+        lite_free(node.get(), lh);
+        pinned.renew(0, pinned.size());
+        std::printf(", ibv_reg_mr %.0f us", native(verbs));
+    }
+    std::puts("");
+}
+
+// Writes of 64 bytes: to pinned memory; to unpinned memory that is mapped; and just not mapped.
+void writing(const Node& owner, const Node& user) {
+    constexpr std::size_t size = 1 << 20;
+    const Range pinned(size);
+    const Range free_(size);
+    lite_lh_t lh = 0;
+    check(!owner.try_register("costs-pinned", pinned.data(), size, 0, &lh), "register");
+    owner.make("costs-unpinned", free_.data(), size);
+    const lite_lh_t lhs[] = {user.open("costs-pinned"), user.open("costs-unpinned")};
+    std::uint64_t words[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    std::vector<double> took[2], faults, calls;
+    lite_lmr_info info = {};
+    for (std::size_t i = 0; i < 4000; ++i) {
+        for (const auto k : {0, 1}) {
+            const auto us = us_of([&] {
+                check(!lite_write(user.get(), lhs[k], i * 4160 % (size - 64), words, 64), "write");
+            });
+            if (i > 1000)
+                took[k].push_back(us);
+        }
+    }
+    for (std::size_t i = 0; i < 300; ++i) {
+        ::mprotect(free_.data(), kPage, PROT_READ);
+        ::mprotect(free_.data(), kPage, PROT_READ | PROT_WRITE);
+        faults.push_back(us_of(
+            [&] { check(!lite_write(user.get(), lhs[1], 0, words, 64), "write, with a fault"); }));
+        calls.push_back(
+            us_of([&] { check(!lite_stat(user.get(), lhs[0], &info, nullptr, nullptr), "stat"); }));
+    }
+    std::printf(
+        "write 64 B: pinned %.1f us, unpinned %.1f us, with a minor fault %.1f us; a call "
+        "%.1f us\n",
+        median(took[0]), median(took[1]), median(faults), median(calls));
+}
+
+// Of the machine.
+long long free_kb() {
+    std::ifstream info("/proc/meminfo");
+    std::string word;
+    while (info >> word) {
+        if (word == "MemFree:") {
+            long long kb = 0;
+            info >> kb;
+            return kb;
+        }
+    }
+    return -1;
+}
+
+// Memory of a kind, as an LMR: what it takes to make it, the machine's memory that has gone into it
+// before anyone has touched it, the first write of a user at another node, later ones, and its end.
+template <typename Make, typename End>
+void kind(const char* name, const Node& user, Make make, End end) {
+    constexpr int kRounds = 5;
+    constexpr int kWrites = 500;
+    std::vector<double> made, held, first, later, ended;
+    for (int round = 0; round < kRounds; ++round) {
+        const auto before = free_kb();
+        made.push_back(us_of(make));
+        held.push_back(static_cast<double>(before - free_kb()));
+        const lite_lh_t lh = user.open("kind");
+        std::uint64_t words[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+        const auto write = [&] { check(!lite_write(user.get(), lh, 0, words, 64), "write"); };
+        first.push_back(us_of(write));
+        for (int i = 0; i < kWrites; ++i)
+            later.push_back(us_of(write));
+        lite_unmap(user.get(), lh);
+        ended.push_back(us_of(end));
+    }
+    std::printf(
+        "%-10s make %.0f us, held %.0f KB, first write %.1f us, write %.1f us, end %.0f us\n", name,
+        median(made), median(held), median(first), median(later), median(ended));
+}
+
+void kinds(const Node& owner, const Node& user, std::size_t mb) {
+    const std::size_t size = mb << 20;
+    const Range memory(size);
+    void* arena = nullptr;
+    lite_lh_t lh = 0;
+    const auto free_it = [&] { check(!lite_free(owner.get(), lh), "free"); };
+    const auto registered = [&](void* at, std::uint32_t flags) {
+        const int err = owner.try_register("kind", at, size, flags, &lh);
+        check(!err, std::string("register: ") + lite_strerror(err));
+    };
+    kind(
+        "allocated", user,
+        [&] {
+            lite_alloc_params params = {};
+            params.size = sizeof(params);
+            params.name = "kind";
+            params.mode = 0666;
+            params.length = size;
+            check(!lite_alloc(owner.get(), &params, &lh), "alloc");
+        },
+        free_it);
+    kind(
+        "registered", user, [&] { registered(memory.data(), 0); },
+        [&] {
+            free_it();
+            memory.renew(0, size);
+        });
+    kind(
+        "unpinned", user, [&] { registered(memory.data(), LITE_REGISTER_UNPINNED); }, free_it);
+    // With and without the mapping.
+    kind(
+        "new arena", user,
+        [&] {
+            check(!lite_arena_mmap(owner.get(), size, LITE_ARENA_EAGER, &arena), "arena");
+            registered(arena, 0);
+        },
+        [&] {
+            free_it();
+            ::munmap(arena, size);
+        });
+    check(!lite_arena_mmap(owner.get(), size, LITE_ARENA_EAGER, &arena), "arena");
+    kind(
+        "in arena", user, [&] { registered(arena, 0); }, free_it);
+    ::munmap(arena, size);
+}
+
+int costs(int argc, char** argv) {
+    if (argc < 5)
+        return 2;
+    const Node owner(std::stoi(argv[2]));
+    const Node user(std::stoi(argv[3]));
+    const auto mb = std::stoull(argv[4]);
+    kinds(owner, user, 64);
+    registering(owner, mb, true);
+    registering(owner, mb * 16, false);
+    writing(owner, user);
+    return 0;
+}
+
+}  // namespace
+}  // namespace unpinned
+
+int main(int argc, char** argv) {
+    const std::string mode = argc > 1 ? argv[1] : "";
+    try {
+        if (mode == "ways")
+            return unpinned::ways(argc, argv);
+        if (mode == "flood")
+            return unpinned::flood(argc, argv);
+        if (mode == "hold")
+            return unpinned::hold(argc, argv);
+        if (mode == "use")
+            return unpinned::use(argc, argv);
+        if (mode == "fill")
+            return unpinned::fill(argc, argv);
+        if (mode == "limits")
+            return unpinned::limits(argc, argv);
+        if (mode == "churn")
+            return unpinned::churn(argc, argv);
+        if (mode == "costs")
+            return unpinned::costs(argc, argv);
+    } catch (const std::exception& e) {
+        std::printf("%s\n", e.what());
+        std::fflush(stdout);
+        return 1;
+    }
+    return 2;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// Unpinned LMRs of a test, and what a process can do to its memory.
+#pragma once
+
+#include <lite/lite.h>
+
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+namespace unpinned {
+
+inline constexpr std::size_t kPage = 4096;
+
+inline void check(bool good, const std::string& what) {
+    if (!good)
+        throw std::runtime_error(what);
+}
+
+inline void check_errno(long ret, const std::string& what) {
+    if (ret == -1)
+        throw std::system_error(errno, std::generic_category(), what);
+}
+
+// A user of one node.
+class Node {
+  public:
+    explicit Node(int index) {
+        const int err = lite_open(index, &ctx_);
+        check(!err, "open node " + std::to_string(index) + ": " + lite_strerror(err));
+    }
+    ~Node() { lite_close(ctx_); }
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+
+    lite_ctx* get() const { return ctx_; }
+
+    // 0 or a negative errno; past the library, which has tests of its own.
+    int try_register(const char* name, void* addr, std::size_t length, std::uint32_t flags,
+                     lite_lh_t* lh) const {
+        lite_ioc_register arg = {};
+        arg.size = sizeof(arg);
+        arg.flags = flags;
+        arg.addr = reinterpret_cast<std::uintptr_t>(addr);
+        arg.length = length;
+        arg.mode = 0666;
+        std::strncpy(arg.name, name, sizeof(arg.name) - 1);
+        if (::ioctl(lite_fd(ctx_), LITE_IOC_REGISTER, &arg))
+            return -errno;
+        *lh = arg.lh;
+        return 0;
+    }
+
+    lite_lh_t make(const char* name, void* addr, std::size_t length) const {
+        lite_lh_t lh = 0;
+        const int err = try_register(name, addr, length, LITE_REGISTER_UNPINNED, &lh);
+        check(!err, std::string("register ") + name + ": " + lite_strerror(err));
+        return lh;
+    }
+
+    lite_lh_t open(const char* name) const {
+        lite_lh_t lh = 0;
+        const int err = lite_map(ctx_, name, LITE_RIGHT_READ | LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC,
+                                 &lh, nullptr);
+        check(!err, std::string("map ") + name + ": " + lite_strerror(err));
+        return lh;
+    }
+
+  private:
+    lite_ctx* ctx_ = nullptr;
+};
+
+// Address space that stays this process's: what is cut out of it is not used by anything else.
+class Range {
+  public:
+    explicit Range(std::size_t size) : size_(size) {
+        void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        check(at != MAP_FAILED, "mmap");
+        data_ = static_cast<std::byte*>(at);
+    }
+    ~Range() { ::munmap(data_, size_); }
+    Range(const Range&) = delete;
+    Range& operator=(const Range&) = delete;
+
+    std::byte* data() const { return data_; }
+    std::size_t size() const { return size_; }
+    std::uint64_t* words() const { return reinterpret_cast<std::uint64_t*>(data_); }
+
+    // Fresh anonymous memory instead of a part.
+    void renew(std::size_t offset, std::size_t length) const {
+        void* at = ::mmap(data_ + offset, length, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        check(at == data_ + offset, "mmap over a part");
+    }
+
+    void use_file(int fd, std::size_t length) const {
+        void* at = ::mmap(data_, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+        check(at == data_, "mmap of a file");
+    }
+
+  private:
+    std::byte* data_ = nullptr;
+    std::size_t size_;
+};
+
+int ways(int argc, char** argv);
+int flood(int argc, char** argv);
+
+}  // namespace unpinned

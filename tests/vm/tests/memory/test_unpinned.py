@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""Unpinned LMRs: memory of processes that is neither pinned nor brought in by registering it."""
+
+import re
+
+from litelab import in_one_machine, nodes_in, on_machines, prepare_all, program_path, stop_all, wait_until
+from vmlab.testing import vmtest
+
+setup = prepare_all
+_GAUGES = ("chunks",)
+
+
+def _unpinned(node, *words, **options):
+    return node.vm.run([program_path("unpinned"), *(str(word) for word in words)], **options)
+
+
+def _check_idle(lites):
+    for lite in lites:
+        lite.check_idle()
+        wait_until("no chunks", lambda lite=lite: not any(lite.stats().get(name, 0) for name in _GAUGES))
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, timeout=300)
+def test_each_way_to_change_memory(lab):
+    """What another node sees after each event is what the process sees, or EFAULT."""
+    lites = in_one_machine(lab.n1, unpinned=True)
+    print(_unpinned(lites[0], "ways", 0, 1, timeout=250).out)
+    # The owner's own node is a mapper like any other.
+    print(_unpinned(lites[0], "ways", 0, 0, timeout=250).out)
+    _check_idle(lites)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, timeout=400)
+def test_flood_of_events(lab):
+    """No canary in a page that the process has let go is read or damaged."""
+    lites = in_one_machine(lab.n1, unpinned=True)
+    out = _unpinned(lites[0], "flood", 0, 1, lab.scale(3000), 3, lab.rng.getrandbits(31), timeout=350).out
+    print(out)
+    _check_idle(lites)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300)
+def test_owner_ends_in_every_way(lab):
+    """Killed, ended or replaced (execve) while another node writes: the writer learns it, and nothing is left."""
+    lites = in_one_machine(lab.n1, unpinned=True)
+    for way in ("kill", "end", "exec", "unmap"):
+        owner = lab.n1.spawn([program_path("unpinned"), "hold", "0", "held", "8"])
+        owner.wait_output("ready")
+        user = lab.n1.spawn([program_path("unpinned"), "use", "1", "held"])
+        user.wait_output("using")
+        if way == "kill":
+            owner.kill(9)
+        elif way == "end":
+            owner.close_stdin()
+        else:
+            owner.write(f"{way}\n")
+        if way == "unmap":
+            # New memory takes its place, which the writer fills.
+            owner.wait_output("unmap ")
+            owner.kill(9)
+        user.wait(check=True)
+        assert re.search(r"^(14|43) ", user.out, re.M), (way, user.out)
+        owner.kill(9)
+        owner.wait()
+        _check_idle(lites)
+
+
+@vmtest(timeout=240)
+def test_stopped_user(lab):
+    """A machine that stands still in the middle of writes holds up its owner's munmap() only until it is fenced, and damages
+    nothing when it goes on."""
+    here, there = on_machines(lab, unpinned=True)
+    owner = here.vm.spawn([program_path("unpinned"), "hold", "0", "held", "8"])
+    owner.wait_output("ready")
+    user = there.vm.spawn([program_path("unpinned"), "use", "0", "held"])
+    user.wait_output("using")
+    there.vm.pause()
+    owner.write("unmap\n")
+    # Silence ends the session before an operation's time-out and the grace for REVOKE do.
+    owner.wait_output("unmap ", timeout=40)
+    owner.write("canaries\n")
+    owner.wait_output("canaries ")
+    here.wait_states({here.id: "up", there.id: "down"})
+    owner.write("look\n")
+    owner.wait_output("look ")
+    # It must not write to the new memory with what it knows of the old; by its handle it may, later.
+    user_was = here.stats()["fences"]
+    assert user_was >= 1
+    there.vm.resume()
+    user.kill(9)
+    user.wait()
+    owner.close_stdin()
+    owner.wait()
+    print(owner.out)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=512, swap_mb=768, slow=True, timeout=900)
+def test_more_than_memory(lab):
+    """An LMR of more than the machine's memory, most of which is swapped out."""
+    lites = in_one_machine(lab.n1, unpinned=True)
+    owner = lab.n1.spawn([program_path("unpinned"), "hold", "0", "large", "700"])
+    owner.wait_output("ready")
+    print(_unpinned(lites[1], "fill", 1, "large", 600, timeout=800).out)
+    owner.write("resident\n")
+    owner.close_stdin()
+    owner.wait()
+    print(owner.out, {name: value for name, value in lites[0].stats().items() if name.startswith("chunk")})
+    _check_idle(lites)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=200)
+def test_registering_costs_nothing(lab):
+    """No page is touched, and nothing is pinned, so that much more than the machine's memory can be registered."""
+    lites = in_one_machine(lab.n1, unpinned=True)
+    out = _unpinned(lites[0], "costs", 0, 1, 128, timeout=150).out
+    print(out)
+    found = re.findall(r"unpinned (\d+) us, (-?\d+) KB", out)
+    assert len(found) == 2 and all(int(resident) < 64 for _, resident in found), out
+    held = {name: int(kb) for name, kb in re.findall(r"^(\S+(?: \S+)?) +make \d+ us, held (-?\d+) KB", out, re.M)}
+    assert len(held) == 5 and held["unpinned"] < 4096 and min(held["allocated"], held["registered"]) > 32000, held
+    # Beside verbs, which touch all of it.
+    assert int(found[0][0]) * 100 < int(re.search(r"ibv_reg_mr (\d+) us", out)[1]), out
+    _check_idle(lites)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=200)
+def test_what_is_refused(lab):
+    """Nothing is unpinned by default; and no page may be in several LMRs, for which the kernel would wait one by one."""
+    stop_all(nodes_in(lab.n1))
+    lites = in_one_machine(lab.n1)
+    assert not lites[0].status()["unpinned"]
+    out = _unpinned(lites[0], "hold", 0, "held", 1, check=False)
+    assert not out.ok and "not supported" in out.out, out.out
+    stop_all(lites)
+    lites = in_one_machine(lab.n1, unpinned=True)
+    assert lites[0].status()["unpinned"]
+    print(_unpinned(lites[0], "limits", 0, timeout=100).out)
+    _check_idle(lites)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300)
+def test_owners_node_ends(lab):
+    """The home leaves, or stops, while others use chunks and it registers memory: nothing hangs, and nothing is left."""
+    for way in ("leave", "stop"):
+        lites = in_one_machine(lab.n1, unpinned=True)
+        owner = lab.n1.spawn([program_path("unpinned"), "hold", "0", "held", "8"])
+        owner.wait_output("ready")
+        users = [lab.n1.spawn([program_path("unpinned"), "use", str(index), "held"]) for index in (0, 1, 2)]
+        for user in users:
+            user.wait_output("using")
+        churn = lab.n1.spawn([program_path("unpinned"), "churn", "0"])
+        churn.wait_output("churning")
+        getattr(lites[0], way)()
+        for user in users:
+            user.wait(check=True)
+        churn.kill(9)
+        churn.wait()
+        # Its memory is its own, and can be taken away.
+        owner.write("unmap\n")
+        owner.wait_output("unmap ")
+        owner.close_stdin()
+        owner.wait()
+        for lite in lites[way == "stop":]:
+            wait_until("no chunks", lambda lite=lite: not lite.stats().get("chunks", 0))
+        stop_all(lites)
