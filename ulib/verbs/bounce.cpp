@@ -50,8 +50,7 @@ int bounce::make(uint64_t size) {
     return 0;
 }
 
-std::optional<uint64_t> bounce::take(uint64_t length, uint64_t count, bool all,
-                                    int& failed) {
+std::optional<uint64_t> bounce::take(uint64_t length, uint64_t count, bool all, int& failed) {
     failed = 0;
     if (m_ring.empty()) {
         const uint64_t room = length + 64;

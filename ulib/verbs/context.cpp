@@ -71,7 +71,9 @@ bool device_context::take_over(ibv_context* context) {
         say_once("plain verbs on a device", "it has no completion channels");
         return false;
     }
-    contexts().add(context, std::make_shared<device_context>(context->ops, channel));
+    const verbs_context* wide = verbs_get_ctx_op(context, create_qp_ex);
+    contexts().add(context, std::make_shared<device_context>(
+                                context->ops, wide ? wide->create_qp_ex : nullptr, channel));
     context->ops.poll_cq = poll_cq;
     context->ops.req_notify_cq = req_notify_cq;
     context->ops.post_send = post_send;
@@ -82,7 +84,7 @@ bool device_context::take_over(ibv_context* context) {
         extended->advise_mr = advise_mr;
         // Programs then use the ordinary functions, or do without.
         extended->create_cq_ex = nullptr;
-        extended->create_qp_ex = nullptr;
+        extended->create_qp_ex = queue_pair::create_extended;
         extended->create_srq_ex = nullptr;
         extended->create_wq = nullptr;
         extended->open_qp = nullptr;

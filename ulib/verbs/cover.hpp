@@ -14,7 +14,7 @@ namespace lite::verbs {
 // A piece of a range. Of LMR @id, or of none yet (0).
 struct piece {
     uint32_t id;
-    uint64_t begin, end;    // addresses
+    uint64_t begin, end;     // addresses
     uint64_t lmr_begin = 0;  // address of the LMR's first byte
 };
 

@@ -37,7 +37,10 @@ void work_queue::remove_id() { queues().remove(m_id); }
 
 completion_queue::completion_queue(ibv_cq* real, progress& progress,
                                    std::shared_ptr<event_channel> channel)
-    : m_real(real), m_ops(real_ops(real->context)), m_progress(progress), m_channel(std::move(channel)) {}
+    : m_real(real),
+      m_ops(real_ops(real->context)),
+      m_progress(progress),
+      m_channel(std::move(channel)) {}
 
 // True: there may be more.
 bool completion_queue::harvest_once() {

@@ -2,10 +2,10 @@
 //
 // Completion queues.
 //
-// Behind the program's CQ there are two: the device's, which gets a completion for each work request
-// that the device has, and a queue in software, from which the program polls. harvest() moves
-// completions from the first to the second, and lets the queue pairs go on. Whoever polls, posts or
-// waits harvests; the thread of progress.cpp does it when the device reports an event.
+// Behind the program's CQ there are two: the device's, which gets a completion for each work
+// request that the device has, and a queue in software, from which the program polls. harvest()
+// moves completions from the first to the second, and lets the queue pairs go on. Whoever polls,
+// posts or waits harvests; the thread of progress.cpp does it when the device reports an event.
 //
 // Locks: m_harvest, then a queue's own lock, then m_ready_lock, which is never held for long.
 #pragma once

@@ -70,9 +70,8 @@ int ibv_dereg_mr(ibv_mr* mr) {
 }
 
 int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access) {
-    return is_ours(mr->context)
-               ? registrations::get().change(mr, flags, pd, addr, length, access)
-               : real().rereg_mr(mr, flags, pd, addr, length, access);
+    return is_ours(mr->context) ? registrations::get().change(mr, flags, pd, addr, length, access)
+                                : real().rereg_mr(mr, flags, pd, addr, length, access);
 }
 
 ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
@@ -163,7 +162,8 @@ int ibv_destroy_qp(ibv_qp* qp) { return queue_pair::destroy(qp); }
 ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
     ibv_srq* srq = real().create_srq(pd, attr);
     if (srq && is_ours(pd->context)) {
-        auto made = std::make_shared<receive_queue>(pd, attr->attr.max_wr, attr->attr.max_sge, false);
+        auto made =
+            std::make_shared<receive_queue>(pd, attr->attr.max_wr, attr->attr.max_sge, false);
         work_queue::add(made);
         receive_queue::add(srq, made);
     }

@@ -103,22 +103,23 @@ int registrations::cover_with_lmrs(const record& made, table_entry& entry,
         if (err)
             break;
         const uint64_t from = std::max(part.begin, first);
-        entry.parts[entry.n_parts++] = {id, 0, from - part.lmr_begin, std::min(part.end, last) - from};
+        entry.parts[entry.n_parts++] = {id, 0, from - part.lmr_begin,
+                                        std::min(part.end, last) - from};
     }
     if (err)
         forget_lmrs(lmrs);
     return err;
 }
 
-ibv_mr* registrations::add_own(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access,
-                               int& err) {
+ibv_mr* registrations::add_own(ibv_pd* pd, void* addr, size_t length, uint64_t iova,
+                               unsigned access, int& err) {
     node* here = node::get();
     err = here->refusal();
     if (err)
         return nullptr;
     record made = {nullptr, pd, static_cast<char*>(addr), iova, length, access, {}};
     table_entry entry = {};
-    const std::unique_lock lock(m_mutex);
+    const std::lock_guard change(m_change);
     if (!m_keys)
         m_keys.emplace(here->process());
     const std::optional<uint32_t> key = m_keys->take();
@@ -139,6 +140,7 @@ ibv_mr* registrations::add_own(ibv_pd* pd, void* addr, size_t length, uint64_t i
     made.own = std::make_unique<ibv_mr>();
     ibv_mr* mr = made.own.get();
     *mr = {pd->context, pd, addr, length, 0, *key, *key};
+    const std::unique_lock lock(m_mutex);
     m_records.emplace(*key, std::move(made));
     return mr;
 }
@@ -179,8 +181,8 @@ ibv_mr* registrations::add(ibv_pd* pd, void* addr, size_t length, uint64_t iova,
         iova = 0;
     int err = 0;
     // Everything else fails, or not, as it does with the device.
-    ibv_mr* mr = length && is_mapped(addr, length) ? add_own(pd, addr, length, iova, access, err)
-                                                   : nullptr;
+    ibv_mr* mr =
+        length && is_mapped(addr, length) ? add_own(pd, addr, length, iova, access, err) : nullptr;
     if (mr) {
         debug("unpinned: %zu bytes at %p, key %#x", length, addr, mr->lkey);
         return mr;
@@ -205,18 +207,21 @@ int registrations::remove(ibv_mr* mr) {
         }
         return err;
     }
-    const std::unique_lock lock(m_mutex);
+    const std::lock_guard change(m_change);
+    std::unique_lock lock(m_mutex);
     const auto found = m_records.find(key);
     if (found == m_records.end() || found->second.own.get() != mr)
         return EINVAL;
+    const auto taken = m_records.extract(found);
+    lock.unlock();
     node::get()->show(slot_of(key), {});
-    forget_lmrs(found->second.lmrs);
+    forget_lmrs(taken.mapped().lmrs);
     m_keys->give(key);
-    m_records.erase(found);
     return 0;
 }
 
-int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access) {
+int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length,
+                          int access) {
     if (!is_own_key(mr->lkey)) {
         const uint32_t old = mr->lkey;
         const int err = real().rereg_mr(mr, flags, pd, addr, length, access);
@@ -268,15 +273,16 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
     if (!fresh)
         return IBV_REREG_MR_ERR_INPUT;
 
-    const std::unique_lock lock(m_mutex);
+    const std::lock_guard change(m_change);
+    std::unique_lock lock(m_mutex);
     auto old = m_records.extract(mr->lkey);
-    auto made = m_records.extract(fresh->lkey);
-    node::get()->show(slot_of(mr->lkey), {});
-    forget_lmrs(old.mapped().lmrs);
-    m_keys->give(mr->lkey);
+    const uint32_t old_key = mr->lkey;
     *mr = *fresh;
-    made.mapped().own = std::move(old.mapped().own);
-    m_records.insert(std::move(made));
+    m_records.at(mr->lkey).own = std::move(old.mapped().own);
+    lock.unlock();
+    node::get()->show(slot_of(old_key), {});
+    forget_lmrs(old.mapped().lmrs);
+    m_keys->give(old_key);
     return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <unordered_map>
@@ -58,15 +59,19 @@ class registrations {
         uint32_t mode;
     };
 
-    ibv_mr* add_own(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access, int& err);
+    ibv_mr* add_own(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access,
+                    int& err);
     ibv_mr* add_real(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access);
     int cover_with_lmrs(const record& made, table_entry& entry, std::vector<uint32_t>& lmrs);
     int make_lmr(const piece& part, uint32_t mode, uint32_t& id);
     void forget_lmrs(const std::vector<uint32_t>& lmrs);
     uint32_t mode_for(unsigned access) const;
 
-    mutable std::shared_mutex m_mutex;
+    mutable std::shared_mutex
+        m_mutex;  // for m_records; never held while LITE or the device is called
     std::unordered_map<uint32_t, record> m_records;  // by lkey
+
+    std::mutex m_change;  // for all below; taken before m_mutex
     std::optional<key_maker> m_keys;
     // Of what peers may reach.
     cover m_cover{uint64_t{4} << 30};

@@ -18,7 +18,8 @@ void say(const char* text) {
     char line[400];
     const int n = std::snprintf(line, sizeof(line), "liblite-verbs[%d]: %s\n",
                                 static_cast<int>(::getpid()), text);
-    const size_t length = n < static_cast<int>(sizeof(line)) ? static_cast<size_t>(n) : sizeof(line) - 1;
+    const size_t length =
+        n < static_cast<int>(sizeof(line)) ? static_cast<size_t>(n) : sizeof(line) - 1;
     // In one piece: threads write at the same time.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line, length);
 }

@@ -65,8 +65,8 @@ node* node::open() {
 
 int node::show_table() {
     // Shared memory, so that fork(2) does not make the owner's next write go to a copy.
-    void* memory = ::mmap(nullptr, sizeof(table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                          -1, 0);
+    void* memory =
+        ::mmap(nullptr, sizeof(table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return -errno;
     ::madvise(memory, sizeof(table), MADV_DONTFORK);

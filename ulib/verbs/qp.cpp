@@ -38,18 +38,45 @@ queue_pair::queue_pair(ibv_qp* qp, const ibv_qp_init_attr& attr)
 
 std::shared_ptr<queue_pair> queue_pair::find(ibv_qp* qp) { return pairs().find(qp); }
 
+bool queue_pair::is_supported(ibv_qp_type type) {
+    if (type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD)
+        return true;
+    say_once("a QP is refused", "only RC, UC and UD are supported");
+    return false;
+}
+
+// Takes over a QP that the device has made, with these attributes.
+ibv_qp* queue_pair::adopt(ibv_qp* qp, const ibv_qp_init_attr& attr) {
+    const auto send_cq = completion_queue::find(attr.send_cq);
+    if (const int err = send_cq->reserve(attr.cap.max_send_wr)) {
+        real().destroy_qp(qp);
+        errno = err;
+        return nullptr;
+    }
+    auto made = std::make_shared<queue_pair>(qp, attr);
+    if (!attr.srq) {
+        made->m_receives =
+            std::make_shared<receive_queue>(qp->pd, std::max(attr.cap.max_recv_wr, 1U),
+                                            attr.cap.max_recv_sge, attr.qp_type == IBV_QPT_UD);
+        made->m_receives->attach(qp, made->m_recv_cq);
+        work_queue::add(made->m_receives);
+    }
+    work_queue::add(made);
+    pairs().add(qp, made);
+    debug("QP %u: %u sends, %u receives", qp->qp_num, attr.cap.max_send_wr, attr.cap.max_recv_wr);
+    return qp;
+}
+
+// The device sees our buffers, one at a time, and completes everything to us.
 ibv_qp* queue_pair::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
-    if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC && attr->qp_type != IBV_QPT_UD) {
-        say_once("a QP is refused", "only RC, UC and UD are supported");
+    if (!is_supported(attr->qp_type)) {
         errno = EOPNOTSUPP;
         return nullptr;
     }
-    const auto send_cq = completion_queue::find(attr->send_cq);
-    if (!send_cq || !completion_queue::find(attr->recv_cq)) {
+    if (!completion_queue::find(attr->send_cq) || !completion_queue::find(attr->recv_cq)) {
         errno = EINVAL;
         return nullptr;
     }
-    // The device sees our buffers, one at a time, and completes everything to us.
     ibv_qp_init_attr ours = *attr;
     ours.cap.max_send_sge = std::max(ours.cap.max_send_sge, 1U);
     if (!attr->srq)
@@ -59,23 +86,36 @@ ibv_qp* queue_pair::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
     if (!qp)
         return nullptr;
     attr->cap = ours.cap;
-    if (const int err = send_cq->reserve(ours.cap.max_send_wr)) {
-        real().destroy_qp(qp);
-        errno = err;
+    return adopt(qp, *attr);
+}
+
+ibv_qp* queue_pair::create_extended(ibv_context* context, ibv_qp_init_attr_ex* attr) {
+    constexpr uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    const auto device = device_context::find(context);
+    const bool builds = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    if (!is_supported(attr->qp_type) || attr->comp_mask & ~known || !device->real_create_qp_ex() ||
+        (builds && !builder::is_possible(attr->send_ops_flags))) {
+        errno = EOPNOTSUPP;
         return nullptr;
     }
-    auto made = std::make_shared<queue_pair>(qp, *attr);
-    if (!attr->srq) {
-        made->m_receives =
-            std::make_shared<receive_queue>(pd, std::max(ours.cap.max_recv_wr, 1U),
-                                            ours.cap.max_recv_sge, attr->qp_type == IBV_QPT_UD);
-        made->m_receives->attach(qp, made->m_recv_cq);
-        work_queue::add(made->m_receives);
+    if (!completion_queue::find(attr->send_cq) || !completion_queue::find(attr->recv_cq)) {
+        errno = EINVAL;
+        return nullptr;
     }
-    work_queue::add(made);
-    pairs().add(qp, made);
-    debug("QP %u: %u sends, %u receives", qp->qp_num, attr->cap.max_send_wr, attr->cap.max_recv_wr);
-    return qp;
+    ibv_qp_init_attr_ex ours = *attr;
+    ours.cap.max_send_sge = std::max(ours.cap.max_send_sge, 1U);
+    if (!attr->srq)
+        ours.cap.max_recv_sge = std::max(ours.cap.max_recv_sge, 1U);
+    ours.sq_sig_all = 0;
+    ibv_qp* qp = device->real_create_qp_ex()(context, &ours);
+    if (!qp)
+        return nullptr;
+    attr->cap = ours.cap;
+    const ibv_qp_init_attr plain = {attr->qp_context, attr->send_cq, attr->recv_cq,   attr->srq,
+                                    attr->cap,        attr->qp_type, attr->sq_sig_all};
+    if (builds)
+        builder::take_over(::ibv_qp_to_qp_ex(qp));
+    return adopt(qp, plain);
 }
 
 int queue_pair::destroy(ibv_qp* qp) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "bounce.hpp"
+#include "builder.hpp"
 #include "cq.hpp"
 #include "local.hpp"
 #include "order.hpp"
@@ -88,6 +89,8 @@ class queue_pair final : public work_queue {
   public:
     // As ibv_create_qp(). nullptr and errno.
     static ibv_qp* create(ibv_pd* pd, ibv_qp_init_attr* attr);
+    // As ibv_create_qp_ex().
+    static ibv_qp* create_extended(ibv_context* context, ibv_qp_init_attr_ex* attr);
     static std::shared_ptr<queue_pair> find(ibv_qp* qp);
     // As ibv_destroy_qp().
     static int destroy(ibv_qp* qp);
@@ -97,12 +100,17 @@ class queue_pair final : public work_queue {
     queue_pair(ibv_qp* qp, const ibv_qp_init_attr& attr);
     ~queue_pair() override { stop_worker(); }
 
-    int post_send(ibv_send_wr* wr, ibv_send_wr** bad);
+    // As ibv_post_send(). @all: all of them or none.
+    int post_send(ibv_send_wr* wr, ibv_send_wr** bad, bool all = false);
+    builder& building() { return m_building; }
     int post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad);
     void on_completion(uint32_t slot, ibv_wc& wc, completion_queue& cq) override;
     void on_polled(uint64_t number) override;
 
   private:
+    static bool is_supported(ibv_qp_type type);
+    static ibv_qp* adopt(ibv_qp* qp, const ibv_qp_init_attr& attr);
+
     struct slot {
         ibv_send_wr wr;
         std::vector<ibv_sge> list;
@@ -142,9 +150,11 @@ class queue_pair final : public work_queue {
     bool m_is_running = false;  // a thread executes with LITE, without the lock
     bool m_is_wanting = false;
     bool m_is_dead = false;
-    remote_peer m_peer;  // of the running thread
+    remote_peer m_peer;         // of the running thread
     std::vector<span> m_spans;  // of the thread that executes, or with the lock
     std::vector<char> m_inline;
+
+    builder m_building;
 
     std::thread m_worker;
     std::condition_variable m_kick;

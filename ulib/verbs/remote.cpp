@@ -202,8 +202,8 @@ std::shared_ptr<remote_process> remote_process::search(const ::ibv_gid* gid, uin
     err = -ENOENT;
     for (const lite_member& member : members_by(gid)) {
         lite_lh_t lh = 0;
-        const int failed = lite_map(ctx, table_name(member.id, process).c_str(), LITE_RIGHT_READ, &lh,
-                                    nullptr);
+        const int failed =
+            lite_map(ctx, table_name(member.id, process).c_str(), LITE_RIGHT_READ, &lh, nullptr);
         if (failed) {
             if (failed != -ENOENT)
                 err = failed;
@@ -266,7 +266,8 @@ std::shared_ptr<const remote_process::registration> remote_process::look_up(uint
         return known->second;
 
     auto made = std::make_shared<registration>();
-    err = lite_read(node::get()->ctx(), m_table, entry_offset(key), &made->entry, sizeof(made->entry));
+    err = lite_read(node::get()->ctx(), m_table, entry_offset(key), &made->entry,
+                    sizeof(made->entry));
     if (!err && !is_entry_of(made->entry, key))
         err = -EACCES;
     for (uint32_t i = 0; !err && i < made->entry.n_parts; i++)

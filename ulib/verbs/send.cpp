@@ -116,7 +116,7 @@ void queue_pair::keep(slot& s, const ibv_send_wr& wr) const {
     }
 }
 
-int queue_pair::post_send(ibv_send_wr* wr, ibv_send_wr** bad) {
+int queue_pair::post_send(ibv_send_wr* wr, ibv_send_wr** bad, bool all) {
     const ibv_qp_state state = m_state;
     std::unique_lock lock(m_mutex);
     int err = state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR ? EINVAL : 0;
@@ -124,6 +124,15 @@ int queue_pair::post_send(ibv_send_wr* wr, ibv_send_wr** bad) {
     bool any = false;
     if (const uint64_t polled = m_polled)
         m_order.free_up_to(polled - 1);
+    if (all && !err) {
+        uint64_t n = 0;
+        for (const ibv_send_wr* one = wr; one && !err; one = one->next) {
+            err = check(*one);
+            n++;
+        }
+        if (!err && n > m_order.room())
+            err = ENOMEM;
+    }
     for (; wr; wr = wr->next) {
         if (!err)
             err = check(*wr);

@@ -61,9 +61,17 @@ inline uint32_t check_of(table_entry entry) noexcept {
     return hash;
 }
 
-// Is this the complete entry of a key?
+// Is this the complete entry of a key? Its parts are the whole, whatever the peer says.
 inline bool is_entry_of(const table_entry& entry, uint32_t key) noexcept {
-    return entry.key == key && entry.n_parts <= parts_max && entry.check == check_of(entry);
+    if (entry.key != key || entry.n_parts > parts_max || entry.check != check_of(entry))
+        return false;
+    uint64_t rest = entry.length;
+    for (uint32_t i = 0; i < entry.n_parts; i++) {
+        if (entry.parts[i].length > rest)
+            return false;
+        rest -= entry.parts[i].length;
+    }
+    return !entry.access || !rest;
 }
 
 inline uint64_t entry_offset(uint32_t key) noexcept {

@@ -48,8 +48,10 @@ TEST_CASE("keys are unique, and come back late and changed") {
 TEST_CASE("an entry of the table is known to be whole") {
     table_entry entry = {};
     entry.key = make_key(1, 2, 3);
+    entry.access = 2;
     entry.n_parts = 1;
     entry.length = 4096;
+    entry.parts[0].length = 4096;
     entry.check = check_of(entry);
     CHECK(is_entry_of(entry, entry.key));
     CHECK_FALSE(is_entry_of(entry, entry.key ^ 1));
@@ -57,6 +59,13 @@ TEST_CASE("an entry of the table is known to be whole") {
     CHECK_FALSE(is_entry_of(entry, entry.key));
     entry.check = check_of(entry);
     CHECK(is_entry_of(entry, entry.key));
+    entry.length = 4097;
+    entry.check = check_of(entry);
+    CHECK_FALSE(is_entry_of(entry, entry.key));
+    entry.length = 4095;
+    entry.check = check_of(entry);
+    CHECK_FALSE(is_entry_of(entry, entry.key));
+    entry.length = 4096;
     entry.n_parts = parts_max + 1;
     entry.check = check_of(entry);
     CHECK_FALSE(is_entry_of(entry, entry.key));

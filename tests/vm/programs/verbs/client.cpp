@@ -24,7 +24,10 @@ constexpr std::uint32_t kTransferMax = 150000;
 class Client {
   public:
     Client(const Options& options, Wire& wire, std::uint64_t seed)
-        : fabric_(options), wire_(wire), random_(seed), local_(std::size_t{kSends} * kTransferMax),
+        : fabric_(options),
+          wire_(wire),
+          random_(seed),
+          local_(std::size_t{kSends} * kTransferMax),
           shadow_(kRegion) {
         mine_ = std::make_unique<Memory>(fabric_.pd(), local_.data(), local_.size(),
                                          IBV_ACCESS_LOCAL_WRITE);
@@ -48,7 +51,10 @@ class Client {
     void errors();
     void overlaps();
     void large(std::uint64_t bytes);
-    void finish() { ask(Ask::done); mine_.reset(); }
+    void finish() {
+        ask(Ask::done);
+        mine_.reset();
+    }
 
   private:
     // A work request in flight, and what it must bring.
@@ -121,8 +127,9 @@ void Client::add_operation(std::vector<ibv_send_wr>& list, bool is_signaled) {
         sges_[number][0] = mine_->sge(number * kTransferMax, 8);
         wr.num_sge = 1;
     } else {
-        const auto length = static_cast<std::uint32_t>(
-            kind == 7 ? 1 + pick(kTransferMax) : kind == 6 ? pick(kInline + 1) : pick(6000));
+        const auto length = static_cast<std::uint32_t>(kind == 7   ? 1 + pick(kTransferMax)
+                                                       : kind == 6 ? pick(kInline + 1)
+                                                                   : pick(6000));
         const std::uint64_t offset = kDataBegin + pick(kRegion - kDataBegin - length);
         wr.wr.rdma.remote_addr = region_.addr + offset;
         wr.wr.rdma.rkey = region_.rkey;
@@ -201,8 +208,8 @@ void Client::data(int rounds) {
     ask(Ask::free_region, region_.id);
     std::printf("data: %llu operations, %llu completions, read %llu, written %llu bytes\n",
                 static_cast<unsigned long long>(next_id_),
-                static_cast<unsigned long long>(completed_),
-                static_cast<unsigned long long>(read_), static_cast<unsigned long long>(written_));
+                static_cast<unsigned long long>(completed_), static_cast<unsigned long long>(read_),
+                static_cast<unsigned long long>(written_));
 }
 
 // Messages with and without immediate, and writes with immediate, each after a write of its number.
@@ -312,8 +319,7 @@ void Client::expect_failure(const char* what, ibv_send_wr wr, ibv_wc_status stat
     check(outcome(good) == IBV_WC_WR_FLUSH_ERR, std::string(what) + ": posted later");
     ibv_qp_attr attr = {};
     ibv_qp_init_attr init = {};
-    check(!ibv_query_qp(fabric_.qp(), &attr, IBV_QP_STATE, &init) &&
-              attr.qp_state == IBV_QPS_ERR,
+    check(!ibv_query_qp(fabric_.qp(), &attr, IBV_QP_STATE, &init) && attr.qp_state == IBV_QPS_ERR,
           std::string(what) + ": the QP's state");
     check(fabric_.is_quiet(), std::string(what) + ": completions that nobody asked for");
     reconnect();
@@ -327,8 +333,8 @@ void Client::errors() {
     region_ = ask(Ask::region, 0, kRegion, 0, kAll);
     const Answer readable =
         ask(Ask::region, kRegion, 65536, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
-    const Answer writable =
-        ask(Ask::region, kRegion + 65536, 65536, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    const Answer writable = ask(Ask::region, kRegion + 65536, 65536, 0,
+                                IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     const Answer odd = ask(Ask::region, kRegion + 131072 + 100, 1000, 0, kAll);
     const Answer gone = ask(Ask::region, kRegion + 262144, 65536, 0, kAll);
     check(outcome(make(IBV_WR_RDMA_WRITE, gone.addr, gone.rkey, 64)) == IBV_WC_SUCCESS, "before");
@@ -341,8 +347,8 @@ void Client::errors() {
                    make(IBV_WR_RDMA_READ, region_.addr, region_.rkey ^ 0x1500, 64), no);
     expect_failure("write beyond the end",
                    make(IBV_WR_RDMA_WRITE, region_.addr + kRegion - 8, region_.rkey, 9), no);
-    expect_failure("write before the beginning",
-                   make(IBV_WR_RDMA_WRITE, odd.addr - 1, odd.rkey, 9), no);
+    expect_failure("write before the beginning", make(IBV_WR_RDMA_WRITE, odd.addr - 1, odd.rkey, 9),
+                   no);
     expect_failure("read beyond the end, in the same page",
                    make(IBV_WR_RDMA_READ, odd.addr + 999, odd.rkey, 2), no);
     expect_failure("write where only reading is allowed",

@@ -40,8 +40,8 @@ int main(int argc, char** argv) {
         if (role == "serve" && left == 2)
             return serve(options, std::atoi(words[0]), std::strtoull(words[1], nullptr, 0) << 20);
         if (role == "use" && left == 5)
-            return use(options, words[0], std::atoi(words[1]),
-                       std::strtoull(words[2], nullptr, 0), std::atoi(words[3]), words[4]);
+            return use(options, words[0], std::atoi(words[1]), std::strtoull(words[2], nullptr, 0),
+                       std::atoi(words[3]), words[4]);
     } catch (const std::exception& e) {
         std::printf("%s: %s\n", role.c_str(), e.what());
         return 1;

@@ -69,8 +69,8 @@ class Server {
   private:
     void region(const Request& request, Answer& answer) {
         check(request.a + request.b <= bytes_, "region");
-        auto made = std::make_unique<Memory>(fabric_.pd(), memory_ + request.a, request.b,
-                                             request.access);
+        auto made =
+            std::make_unique<Memory>(fabric_.pd(), memory_ + request.a, request.b, request.access);
         answer = {reinterpret_cast<std::uintptr_t>(made->at), 0, made->mr->rkey, ++last_};
         regions_[last_] = std::move(made);
     }
@@ -81,8 +81,8 @@ class Server {
     }
 
     // Receives @n messages: those from number @first on, in order, whole. The word at @word of the
-    // memory must not be behind the number: it was written before the message was sent. A receive is
-    // posted for each.
+    // memory must not be behind the number: it was written before the message was sent. A receive
+    // is posted for each.
     std::uint64_t expect(std::uint64_t n, std::uint64_t first, std::uint64_t word) {
         for (std::uint64_t i = 0; i < n; i++) {
             const std::uint64_t number = first + i;
