@@ -71,7 +71,7 @@ bool device_context::take_over(ibv_context* context) {
         say_once("plain verbs on a device", "it has no completion channels");
         return false;
     }
-    const verbs_context* wide = verbs_get_ctx_op(context, create_qp_ex);
+    const verbs_context* wide = verbs_get_ctx(context);
     contexts().add(context, std::make_shared<device_context>(
                                 context->ops, wide ? wide->create_qp_ex : nullptr, channel));
     context->ops.poll_cq = poll_cq;

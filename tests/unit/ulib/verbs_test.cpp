@@ -231,5 +231,5 @@ TEST_CASE("parts of a bounce buffer never overlap") {
     for (const auto& one : taken)
         r.give(one.first);
     CHECK(r.empty());
-    CHECK(r.take(4096) == 0);
+    CHECK(r.take(4096) == uint64_t{0});
 }

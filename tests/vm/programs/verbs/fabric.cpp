@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 
 namespace verbs_check {
 
@@ -55,7 +56,7 @@ bool Wire::get(void* data, std::size_t length) {
 }
 
 Memory::Memory(ibv_pd* pd, std::uint8_t* memory, std::size_t length, unsigned access) : at(memory) {
-    mr = ibv_reg_mr(pd, memory, length, static_cast<int>(access));
+    mr = ibv_reg_mr(pd, memory, length, access);
     check(mr != nullptr, std::string("ibv_reg_mr: ") + std::strerror(errno));
 }
 

@@ -2,6 +2,7 @@
 """liblite-verbs.so: unmodified programs of verbs, with their registrations unpinned."""
 
 import re
+import statistics
 import subprocess
 
 from litelab import USER_BUILD, on_machines, prepare, program_path
@@ -33,8 +34,7 @@ def _pair(lab, server, client, ready, env=None, timeout=60, user=None):
     if isinstance(ready, str):
         p.wait_output(ready)
     else:
-        where = "/proc/net/rdma_cm" if False else "/proc/net/tcp"
-        lab.n1.run(f"until grep -q ':{ready:04X} .* 0A ' {where}; do :; done")
+        lab.n1.run(f"until grep -q ':{ready:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6; do :; done")
     out = lab.n2.run(client, env=env, timeout=timeout, user=user).out
     p.wait(timeout=timeout, check=True)
     return p.out + out
@@ -169,14 +169,6 @@ def test_perftest_all_sizes(lab):
         assert re.search(r"^ *8388608 +10 ", out, re.M), out
 
 
-def _rdmacm_server(lab, server, client, env=None, timeout=60):
-    p = lab.n1.spawn(server, env=_PRELOAD if env is None else env)
-    lab.n1.run("until rdma resource show cm_id | grep -q 'state LISTEN.*'; do :; done")
-    out = lab.n2.run(client, env=_PRELOAD if env is None else env, timeout=timeout).out
-    p.wait(timeout=timeout, check=True)
-    return p.out + out
-
-
 def _listeners(node):
     return len(re.findall("state LISTEN", node.run("rdma resource show cm_id").out))
 
@@ -246,3 +238,20 @@ def test_more_than_may_be_locked(lab):
     lab.n2.run(client, user="alice", check=False)
     p.wait()
     assert "ibv_reg_mr: Cannot allocate memory" in p.out, p.out
+
+
+# --- costs ---------------------------------------------------------------------------------------------------------------
+
+@vmtest(timeout=900, slow=True)
+def test_costs(lab):
+    """What it costs: medians of five runs with and without the library, in turn."""
+    _unpinned(lab)
+    for program, options, column in (("ib_write_lat", "-s 64", 4), ("ib_read_lat", "-s 64", 4), ("ib_send_lat", "-s 64", 4),
+                                     ("ib_write_bw", "-s 65536", 3), ("ib_read_bw", "-s 65536", 3), ("ib_send_bw", "-s 65536", 3)):
+        values = {"native": [], "preload": []}
+        for _ in range(5):
+            for name, env in (("native", {}), ("preload", _PRELOAD)):
+                out = _perftest(lab, program, options, env=env, iterations=300)
+                values[name].append(float(re.findall(r"^ *\d+ +300 .*", out, re.M)[-1].split()[column]))
+        native, preload = (statistics.median(values[name]) for name in ("native", "preload"))
+        print(f"{program} {options}: native {native} preload {preload} ratio {preload / native:.2f}")
