@@ -36,6 +36,11 @@ static inline struct nlattr **lite_dump_attrs(struct netlink_callback *cb)
 #endif
 }
 
+/* Since 6.6. */
+#ifndef VM_SHADOW_STACK
+#define VM_SHADOW_STACK VM_NONE
+#endif
+
 /* Functions that change VMA flags, and this one of memory cgroups, exist since 6.3. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)

@@ -440,7 +440,8 @@ int lite_register(struct lite_ctx* ctx, const char* name, void* addr, size_t len
  * With LITE_REGISTER_UNPINNED no page is pinned, counted or brought in, however long it is. The LMR
  * is what the process has at these addresses at any time: its pages may be swapped out or migrated;
  * if it unmaps them, operations on them fail with -EFAULT, and if it maps others, they see these.
- * It may be anonymous memory, shmem or a memfd, also read-only. See Documentation/unpinned.rst.
+ * It may be anonymous memory, shmem or a memfd, also read-only. See
+ * Documentation/interfaces/unpinned.rst.
  *
  * Return: as lite_register(); -EOPNOTSUPP: an unknown flag, or, with LITE_REGISTER_UNPINNED, not
  * such memory, or the node was started without --unpinned; then never for RLIMIT_MEMLOCK, but

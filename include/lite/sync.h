@@ -49,7 +49,7 @@ extern "C" {
  * -EOWNERDEAD), -EBADF, -EACCES, -EINVAL (misaligned; the word holds no lock; no such time-out),
  * -ERANGE (beyond the end, or cut off meanwhile), -EIDRM (freed, maybe meanwhile), -ESTALE (a node
  * that had the memory restarted), -EHOSTDOWN, -EIO or -EPROTO. The caller has the lock only after 0
- * and -EOWNERDEAD.
+ * and -EOWNERDEAD. -EOPNOTSUPP: the LMR is unpinned.
  */
 int lite_lock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t owner, uint32_t flags,
               int timeout_ms) LITE_NOEXCEPT;
@@ -96,7 +96,7 @@ int lite_lock_consistent(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset,
  * Return: 0; -ETIMEDOUT, or -EAGAIN with LITE_NOWAIT (the caller has not been counted); -EINVAL (@n
  * is 0 or too large, or others wait for another number; misaligned; no such time-out); -EDQUOT (as
  * lite_lock()); -EBADF, -EACCES, -ERANGE (beyond the end, or cut off meanwhile), -EIDRM (freed),
- * -ESTALE, -EIO or -EPROTO; -EHOSTDOWN (it is unknown whether the caller was counted).
+ * -ESTALE, -EIO, -EPROTO or -EOPNOTSUPP (unpinned); -EHOSTDOWN (unknown whether it was counted).
  */
 int lite_barrier(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint32_t n,
                  int timeout_ms) LITE_NOEXCEPT;

@@ -528,12 +528,12 @@ struct lite_ioc_mmap {
  * out or migrated, and if the process unmaps or replaces them, operations see
  * the new ones, or fail with EFAULT where there are none. The memory may be
  * anonymous, or of shmem or memfd, but not of an arena (otherwise: EOPNOTSUPP);
- * read-only memory can be read. It must be mapped when it is registered (EFAULT). Operations fail
- * with EFAULT once the process has ended or replaced its memory (execve(2)).
- * EOPNOTSUPP also if the node was not started with LITE_A_UNPINNED. EFBIG: more
- * than 4 GB. EEXIST: a part is an unpinned LMR of this process and node already.
- * EBUSY: eight such LMRs have parts of the same 2 MB.
- * Memory operations and locks: see Documentation/unpinned.rst.
+ * read-only memory can be read. It must be mapped when it is registered
+ * (EFAULT). Operations fail with EFAULT once the process has ended or replaced
+ * its memory (execve(2)). EOPNOTSUPP also if the node was not started with
+ * LITE_A_UNPINNED. EFBIG: more than 4 GB. EEXIST: a part is an unpinned LMR of
+ * this process and node already. EBUSY: eight such LMRs have parts of the same
+ * 2 MB. See Documentation/interfaces/unpinned.rst.
  */
 struct lite_ioc_register {
 	__u32 size;

@@ -8,8 +8,8 @@
  * everything that has completed on this node is visible to the processors of
  * the nodes that hold LMR @lh (in a mapping, in registered memory, to their own
  * operations); with @lh 0, of all nodes that are not down. Needs no right; all
- * other fields must be 0 (else EINVAL). Documentation/ordering.rst says when a
- * fence is needed.
+ * other fields must be 0 (else EINVAL). Documentation/interfaces/ordering.rst
+ * says when a fence is needed.
  *
  * In LITE_IOC_VECTOR, all entries before the fence are complete, and visible as
  * above, before any entry after it begins. If one of them fails, the

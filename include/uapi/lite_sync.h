@@ -27,6 +27,8 @@
  *                       for so long that it was declared dead and the lock
  *                       passed on
  * EINVAL                misaligned, or the word does not hold a lock
+ * EOPNOTSUPP            the LMR is unpinned: no words of it can be locks or
+ *                       barriers
  * ====================  ======================================================
  */
 #ifndef _UAPI_LITE_SYNC_H

@@ -307,8 +307,8 @@ int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io, u32 prio)
 /*
  * Wait until completed writes on all queue pairs (CPUs use different ones) are in the peer's memory
  * where its processors see them: a device answers a read only after all that it received before is
- * there (Documentation/ordering.rst). The caller holds @conn live. May sleep, up to the operation
- * time-out. Returns 0 or a negative errno: the connection has broken.
+ * there (Documentation/interfaces/ordering.rst). The caller holds @conn live. May sleep, up to the
+ * operation time-out. Returns 0 or a negative errno: the connection has broken.
  */
 int lite_conn_flush(struct lite_conn *conn)
 {

@@ -104,6 +104,14 @@ static bool lite_map_reply_ok(const struct lite_payload *p)
 		if (r->share[i].reserved)
 			return false;
 	}
+	/* Handles never name chunks. */
+	if (!r->of && r->base)
+		return false;
+	if (r->of && p->call != LITE_CALL_LMR_MAP)
+		return false;
+	/* An unpinned LMR: its home stores it, and it is no chunk. */
+	if (!extents && (n > 1 || r->of))
+		return false;
 	return told <= extents && length &&
 	       extents <= (length + LITE_PAGE_SIZE - 1) / LITE_PAGE_SIZE;
 }

@@ -22,6 +22,25 @@ void use_name(const char (&name)[LITE_NAME_SIZE]) {
     require(strnlen(name, sizeof(name)) < sizeof(name), "a name without an end");
 }
 
+template <typename Head, typename Entry>
+void walk(const std::uint8_t* payload, std::size_t size, std::uint32_t count) {
+    require(size == sizeof(Head) + count * sizeof(Entry),
+            "a count that is not that of the entries");
+    for (std::uint32_t i = 0; i < count; ++i) {
+        Entry entry{};
+        std::memcpy(&entry, payload + sizeof(Head) + i * sizeof(Entry), sizeof(entry));
+        if constexpr (requires { entry.name; })
+            use_name(entry.name);
+    }
+}
+
+template <typename Head>
+Head head_of(const std::uint8_t* payload) {
+    Head head{};
+    std::memcpy(&head, payload, sizeof(head));
+    return head;
+}
+
 void use_request(std::uint16_t call, const std::uint8_t* payload, std::size_t size) {
     switch (call) {
         case LITE_CALL_LMR_CREATE: {
@@ -111,6 +130,18 @@ void use_request(std::uint16_t call, const std::uint8_t* payload, std::size_t si
             require(in <= LITE_PACK_IN_MAX, "PACK reads more than fits");
             break;
         }
+        case LITE_CALL_LMR_ENDS: {
+            const auto count = le32_to_cpu(head_of<lite_wire_ends>(payload).count);
+            require(count >= 1 && count <= LITE_ENDS_PER_CALL, "a number of chunks");
+            walk<lite_wire_ends, std::uint64_t>(payload, size, count);
+            break;
+        }
+        case LITE_CALL_LMR_UNMAPS: {
+            const auto count = le32_to_cpu(head_of<lite_wire_unmaps>(payload).count);
+            require(count >= 1 && count <= LITE_UNMAPS_PER_CALL, "a number of MAPs");
+            walk<lite_wire_unmaps, lite_wire_unmap>(payload, size, count);
+            break;
+        }
         case LITE_CALL_MEM_FENCE: {
             lite_wire_mem_fence fence{};
             std::memcpy(&fence, payload, sizeof(fence));
@@ -130,25 +161,6 @@ void use_request(std::uint16_t call, const std::uint8_t* payload, std::size_t si
         default:
             break;
     }
-}
-
-template <typename Head, typename Entry>
-void walk(const std::uint8_t* payload, std::size_t size, std::uint32_t count) {
-    require(size == sizeof(Head) + count * sizeof(Entry),
-            "a count that is not that of the entries");
-    for (std::uint32_t i = 0; i < count; ++i) {
-        Entry entry{};
-        std::memcpy(&entry, payload + sizeof(Head) + i * sizeof(Entry), sizeof(entry));
-        if constexpr (requires { entry.name; })
-            use_name(entry.name);
-    }
-}
-
-template <typename Head>
-Head head_of(const std::uint8_t* payload) {
-    Head head{};
-    std::memcpy(&head, payload, sizeof(head));
-    return head;
 }
 
 void use_reply(std::uint16_t call, const std::uint8_t* payload, std::size_t size) {
@@ -185,6 +197,15 @@ void use_reply(std::uint16_t call, const std::uint8_t* payload, std::size_t size
             const std::uint64_t pages =
                 (le64_to_cpu(reply.length) + LITE_PAGE_SIZE - 1) / LITE_PAGE_SIZE;
             require(le32_to_cpu(reply.n_extents) <= pages, "more extents than pages");
+            require(reply.n_extents || (shares <= 1 && !reply.of), "unpinned, and not at home");
+            require(!reply.of || call == LITE_CALL_LMR_MAP, "a handle of a chunk");
+            require(reply.of || !reply.base, "a place in no LMR");
+            break;
+        }
+        case LITE_CALL_LMR_CHUNK: {
+            const std::uint32_t count = le32_to_cpu(head_of<lite_wire_chunk_reply>(payload).count);
+            require(count >= 1 && count <= LITE_CHUNK_PAGES, "a number of extents");
+            walk<lite_wire_chunk_reply, lite_wire_extent>(payload, size, count);
             break;
         }
         default:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * LITE_OP_FENCE: make completed operations visible to the processors of the nodes that store the
- * bytes. Documentation/ordering.rst says what is guaranteed without a fence.
+ * bytes. Documentation/interfaces/ordering.rst says what is guaranteed without a fence.
  *
  * A store is flushed through the present session. The queue pairs of earlier sessions were
  * destroyed there before this one was used, which ended all accesses on their behalf.

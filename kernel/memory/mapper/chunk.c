@@ -111,7 +111,8 @@ static bool lite_chunk_fits(const struct lite_mapping *m, u64 at,
 	u64 base = le64_to_cpu(c->base), length = le64_to_cpu(c->length);
 	u64 block = at & ~(LITE_CHUNK_BYTES - 1);
 
-	return PAGE_ALIGNED(base) && PAGE_ALIGNED(length) && base >= block &&
+	return le64_to_cpu(c->id) != m->id && PAGE_ALIGNED(base) && PAGE_ALIGNED(length) &&
+	       base >= block &&
 	       at - base < length && length <= LITE_CHUNK_BYTES - (base - block) &&
 	       base + length <= m->length;
 }

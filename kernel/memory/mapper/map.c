@@ -316,6 +316,12 @@ struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_co
 	if (IS_ERR(m))
 		goto err_give_back;
 	lite_made_use(m, &made);
+	/* A home that calls an LMR a chunk, or a chunk another, lies. */
+	if (known && (m->of != le64_to_cpu(r->of) || m->base != le64_to_cpu(r->base) ||
+		      (m->of && m->length != le64_to_cpu(r->length)))) {
+		lite_mapping_put(m);
+		return ERR_PTR(-EPROTO);
+	}
 	if (known)
 		return m;
 	err = lite_mapping_shares(m, r, begun->sessions, &newer);
@@ -542,6 +548,11 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 i
 		m = lite_mapping_ask(mem, &q);
 	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES &&
 		 !fatal_signal_pending(current));
+	/* Chunks are mapped for memory operations only: offsets in handles are not theirs. */
+	if (!IS_ERR(m) && m->of && cred) {
+		lite_mapping_put(m);
+		m = ERR_PTR(-EPROTO);
+	}
 	if (granted)
 		*granted = q.granted;
 	return m == ERR_PTR(-EAGAIN) ? ERR_PTR(-EBUSY) : m;

@@ -16,8 +16,9 @@
 #define LITE_WORD_TRIES 100
 
 /*
- * Look up the word that a handle and an offset name. The handle's mapping may be unusable. 0 or
- * -EBADF. Any context.
+ * Look up the word that a handle and an offset name. The handle's mapping may be unusable. 0;
+ * -EBADF; -EOPNOTSUPP: it is unpinned, so this node could not have the word at any time. Any
+ * context.
  */
 int lite_word_of(struct lite_ctx *ctx, u64 lh, u64 offset, struct lite_word *word)
 {
@@ -37,7 +38,7 @@ int lite_word_of(struct lite_ctx *ctx, u64 lh, u64 offset, struct lite_word *wor
 			.id = m->id,
 			.offset = offset,
 		};
-		err = 0;
+		err = m->chunked ? -EOPNOTSUPP : 0;
 	}
 	rcu_read_unlock();
 	return err;

@@ -20,6 +20,7 @@
 #include <linux/sched/mm.h>
 #include <linux/userfaultfd_k.h>
 
+#include "compat.h"
 #include "memory/memory.h"
 
 /* May this memory be unpinned? 0 or -EOPNOTSUPP. */
@@ -27,8 +28,11 @@ static int lite_vma_check(const struct vm_area_struct *vma)
 {
 	struct inode *inode;
 
-	/* Drivers' memory, LITE's own above all: their owners decide what may be done with it. */
-	if (vma->vm_flags & (VM_IO | VM_PFNMAP | VM_MIXEDMAP) ||
+	/*
+	 * Drivers' memory, LITE's own above all: their owners decide what may be done with it. A
+	 * shadow stack cannot be written by its process, either.
+	 */
+	if (vma->vm_flags & (VM_IO | VM_PFNMAP | VM_MIXEDMAP | VM_SHADOW_STACK) ||
 	    is_vm_hugetlb_page((struct vm_area_struct *)vma))
 		return -EOPNOTSUPP;
 	if (vma_is_anonymous((struct vm_area_struct *)vma))
@@ -95,14 +99,14 @@ static int lite_bring_locked(struct lite_unpinned *u, struct lite_bring *b)
 	if (err)
 		return err;
 	if (vma->vm_start > u->addr)
-		b->first = max(b->first, (vma->vm_start - u->addr) >> PAGE_SHIFT);
-	b->end = min(b->end, (vma->vm_end - u->addr) >> PAGE_SHIFT);
+		WRITE_ONCE(b->first, max(b->first, (vma->vm_start - u->addr) >> PAGE_SHIFT));
+	WRITE_ONCE(b->end, min(b->end, (vma->vm_end - u->addr) >> PAGE_SHIFT));
 	err = lite_bring_range(u, b, vma);
 	if (!err || err == -EAGAIN || b->end - b->first == 1)
 		return err;
 	/* A neighbour has none: beyond the end of a file, say. */
-	b->first = b->page;
-	b->end = b->page + 1;
+	WRITE_ONCE(b->first, b->page);
+	WRITE_ONCE(b->end, b->page + 1);
 	return lite_bring_range(u, b, vma);
 }
 

@@ -75,12 +75,13 @@ static int lite_chunk_new(struct lite_unpinned *u, struct lite_bring *b)
 	c->first = b->first;
 	c->n = b->end - b->first;
 	c->writable = b->writable;
+	atomic_inc(&u->mem->n_chunks);
 	err = lite_chunk_lmr(c, b);
 	if (err) {
 		kfree(c);
+		lite_chunk_uncount(u->mem);
 		return err;
 	}
-	atomic_inc(&u->mem->n_chunks);
 	c->parent = u->owner;
 	kref_get(&c->parent->ref);
 	err = lite_chunk_add(c, b);
@@ -181,7 +182,9 @@ static int lite_chunk_serve(struct lite_unpinned *u, struct lite_conn *conn, uns
 		} else {
 			/* If neighbours go as fast as they come, do without them. */
 			err = lite_chunk_make(u, page, write, tries >= LITE_CHUNK_TRIES / 2);
-			if (err && err != -EAGAIN)
+			if (err == -EBUSY && !tries)
+				lite_unpinned_await(u);
+			else if (err && err != -EAGAIN)
 				return err;
 		}
 	}

@@ -50,6 +50,12 @@ static void lite_chunk_work(struct work_struct *work)
 	lite_store_free(mem, c->alloc);
 	lite_lmr_put(c->parent);
 	kref_put(&c->ref, lite_chunk_release);
+	lite_chunk_uncount(mem);
+}
+
+/* Nothing is left of a chunk. */
+void lite_chunk_uncount(struct lite_memory *mem)
+{
 	if (atomic_dec_and_test(&mem->n_chunks))
 		wake_up_var(&mem->n_chunks);
 }
@@ -172,8 +178,9 @@ int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b)
 	else if (b->still.invalidate_seq ||
 		 lite_chunk_next(u, &i, c->first, c->first + c->n - 1))
 		err = -EAGAIN;
-	else
-		err = xa_err(xa_store(&u->chunks, c->first, c, GFP_NOWAIT));
+	else if (xa_is_err(xa_store(&u->chunks, c->first, c, GFP_NOWAIT)))
+		/* It replaced one that ended just now, which has taken the reserve along. */
+		err = -EAGAIN;
 	if (!err) {
 		c->alloc->pinned->lent = true;
 		mutex_lock(&c->lmr->lock);
@@ -311,7 +318,8 @@ static void lite_unpinned_note(struct lite_unpinned *u, unsigned long first, uns
 	}
 	*upset = (struct lite_upset){ .number = ++u->upsets, .first = first, .last = last };
 	list_for_each_entry(b, &u->brings, list) {
-		if (b->first <= last && first < b->end)
+		/* They may be reduced meanwhile. */
+		if (READ_ONCE(b->first) <= last && first < READ_ONCE(b->end))
 			WRITE_ONCE(b->still.invalidate_seq, 1);
 	}
 }
@@ -333,7 +341,23 @@ static void lite_unpinned_quiet(struct work_struct *work)
 			u->upset[n++] = u->upset[i];
 	}
 	u->n_upsets = n;
+	WRITE_ONCE(u->quieted, begun);
 	mutex_unlock(&u->lock);
+	wake_up_var(&u->quieted);
+}
+
+/*
+ * Wait until invalidations that have begun are over, for a jiffy: mostly they are, and only a work
+ * item has to find that out. May sleep.
+ */
+void lite_unpinned_await(struct lite_unpinned *u)
+{
+	u64 begun;
+
+	mutex_lock(&u->lock);
+	begun = u->upsets;
+	mutex_unlock(&u->lock);
+	wait_var_event_timeout(&u->quieted, READ_ONCE(u->quieted) >= begun, 1);
 }
 
 static bool lite_unpinned_invalidate(struct mmu_interval_notifier *notifier,

@@ -52,6 +52,7 @@ struct lite_unpinned {
 	struct lite_upset upset[LITE_UPSETS]; /* oldest first */
 	u32 n_upsets;
 	u64 upsets;                 /* number of the last invalidation */
+	u64 quieted;                /* of the last one known to be over, with those before it */
 	struct work_struct quiet;   /* waits for the ends of invalidations */
 	bool dying;                 /* takes no new chunks */
 };
@@ -99,11 +100,13 @@ void lite_unpinned_drop(struct lite_unpinned *u);
 void lite_unpinned_begin(struct lite_unpinned *u, struct lite_lmr *owner, u64 id);
 void lite_unpinned_end(struct lite_unpinned *u);
 void lite_unpinned_free(struct lite_unpinned *u);
+void lite_unpinned_await(struct lite_unpinned *u);
 struct lite_chunk *lite_chunk_at(struct lite_unpinned *u, unsigned long page);
 int lite_bring_begin(struct lite_unpinned *u, struct lite_bring *b, bool alone);
 void lite_bring_end(struct lite_unpinned *u, struct lite_bring *b);
 int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b);
 void lite_chunk_drop(struct lite_chunk *c);
+void lite_chunk_uncount(struct lite_memory *mem);
 void lite_chunk_unused(struct lite_lmr *lmr);
 void lite_chunks_end(struct lite_unpinned *u, unsigned long first, unsigned long last);
 

@@ -5,7 +5,7 @@
 #include "copy/lmr_range.hpp"
 #include "lite_machine.hpp"
 
-#include "../../vm/programs/common/crc32c.hpp"
+#include "../../vm/programs/common/data/crc32c.hpp"
 #include "common/crc32c.hpp"
 #include "common/error.hpp"
 #include "common/signals.hpp"

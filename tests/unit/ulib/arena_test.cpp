@@ -2,8 +2,8 @@
 //
 // Arenas of the library: the allocator, keys, and what is asked of the kernel.
 
+#include "arena/ranges.hpp"
 #include "fake_node.hpp"
-#include "ranges.hpp"
 
 #include <lite/arena.hpp>
 

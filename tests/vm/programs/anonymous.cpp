@@ -7,7 +7,7 @@
 //
 // Then reads back its last writes, prints how often operations succeeded and how often the node
 // could not be reached, and closes the LMR. It fails if the LMR is lost, or has wrong contents.
-#include "common/pattern.hpp"
+#include "common/data/pattern.hpp"
 #include "common/process.hpp"
 #include "common/raw.hpp"
 

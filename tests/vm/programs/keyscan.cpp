@@ -8,9 +8,9 @@
 //
 // A number can be anywhere by chance. The calling test repeats the scan with other keys, and
 // believes a place only if it has the right number every time.
+#include "common/data/pattern.hpp"
 #include "common/env.hpp"
 #include "common/genl.hpp"
-#include "common/pattern.hpp"
 #include "common/raw.hpp"
 
 #include <fcntl.h>

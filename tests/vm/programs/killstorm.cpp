@@ -6,9 +6,9 @@
 // fresh memory from the kernel, again and again: a transfer that outlived the pages of its process
 // would show up there sooner or later. In the end the LMRs that all of them used must still work;
 // the calling test checks for leaks.
+#include "common/data/pattern.hpp"
 #include "common/env.hpp"
 #include "common/memory.hpp"
-#include "common/pattern.hpp"
 #include "common/process.hpp"
 #include "common/raw.hpp"
 

@@ -16,9 +16,9 @@
 //                                     the lowest and the highest number of checksums of a thread
 //   each PREFIX --count N             set all of PREFIX0 .. PREFIX<N-1>, each once; say so, and
 //                                     stay until standard input ends
-#include "common/crc32c.hpp"
-#include "common/pattern.hpp"
-#include "common/shadow.hpp"
+#include "common/data/crc32c.hpp"
+#include "common/data/pattern.hpp"
+#include "common/data/shadow.hpp"
 
 #include <lite/lite.hpp>
 

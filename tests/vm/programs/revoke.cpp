@@ -19,8 +19,8 @@
 //
 // The test is only worth something if memory is reused at once: with --trace the home reads from a
 // kernel probe on lite_dma_unmap_page() which addresses each of the two LMRs had.
+#include "common/data/pattern.hpp"
 #include "common/env.hpp"
-#include "common/pattern.hpp"
 #include "common/process.hpp"
 #include "common/raw.hpp"
 

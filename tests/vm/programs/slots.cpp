@@ -2,7 +2,7 @@
 // One of several users of an LMR, on any machine (see common/slots.hpp): uses the LMR until a line
 // comes on standard input, then verifies its part and prints how often it has counted. If an
 // operation fails, prints its errno as the last word, and ends.
-#include "common/slots.hpp"
+#include "common/data/slots.hpp"
 #include "common/process.hpp"
 
 #include <CLI/CLI.hpp>

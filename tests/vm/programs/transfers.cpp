@@ -12,10 +12,10 @@
 //                                   as read must have been read; print the errno
 //   hold NAME                       open it; after a line on standard input try the handle: read,
 //                                   write, fetch-add, stat, free; print each errno
-#include "common/transfers.hpp"
+#include "common/data/transfers.hpp"
+#include "common/data/pattern.hpp"
 #include "common/env.hpp"
 #include "common/memory.hpp"
-#include "common/pattern.hpp"
 #include "common/process.hpp"
 #include "common/raw.hpp"
 

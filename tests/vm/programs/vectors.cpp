@@ -16,9 +16,9 @@
 //                           until standard input ends; data of a successful write stays, even if
 //                           writes before it have failed; print how many rounds succeeded, and how
 //                           many did not
-#include "common/crc32c.hpp"
-#include "common/pattern.hpp"
-#include "common/shadow.hpp"
+#include "common/data/crc32c.hpp"
+#include "common/data/pattern.hpp"
+#include "common/data/shadow.hpp"
 
 #include <lite/vector.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Operations with bad user buffers. Small transfers are copied, large ones are pinned: both paths
 // are taken, at sizes on either side of any plausible threshold.
-#include "../common/pattern.hpp"
+#include "../common/data/pattern.hpp"
 #include "fixture.hpp"
 
 #include <sys/mman.h>

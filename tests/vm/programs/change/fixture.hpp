@@ -3,12 +3,12 @@
 #pragma once
 
 #include "../common/catch.hpp"
+#include "../common/data/pattern.hpp"
+#include "../common/data/slots.hpp"
 #include "../common/env.hpp"
 #include "../common/memory.hpp"
-#include "../common/pattern.hpp"
 #include "../common/process.hpp"
 #include "../common/raw.hpp"
-#include "../common/slots.hpp"
 
 #include <algorithm>
 #include <array>

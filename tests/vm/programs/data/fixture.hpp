@@ -4,12 +4,12 @@
 #pragma once
 
 #include "../common/catch.hpp"
+#include "../common/data/pattern.hpp"
+#include "../common/data/transfers.hpp"
 #include "../common/env.hpp"
 #include "../common/memory.hpp"
-#include "../common/pattern.hpp"
 #include "../common/process.hpp"
 #include "../common/raw.hpp"
-#include "../common/transfers.hpp"
 
 #include <lite/lite.hpp>
 

@@ -6,9 +6,9 @@
 #pragma once
 
 #include "../common/catch.hpp"
+#include "../common/data/pattern.hpp"
 #include "../common/env.hpp"
 #include "../common/memory.hpp"
-#include "../common/pattern.hpp"
 #include "../common/process.hpp"
 #include "../common/raw.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Memory operations on LMRs in the memory of a process: registered, or mapped into it.
-#include "../common/crc32c.hpp"
+#include "../common/data/crc32c.hpp"
 #include "../data/fixture.hpp"
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Set, copy, compare and checksum against a model in this process, for all places of source and
 // destination.
-#include "../common/crc32c.hpp"
+#include "../common/data/crc32c.hpp"
 #include "../data/fixture.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "fixture.hpp"
 
-#include "../common/pattern.hpp"
+#include "../common/data/pattern.hpp"
 
 #include <ostream>
 #include <stdexcept>

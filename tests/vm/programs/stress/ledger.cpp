@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ledger.hpp"
 
-#include "../common/pattern.hpp"
+#include "../common/data/pattern.hpp"
 
 #include "uapi/lite.h"
 

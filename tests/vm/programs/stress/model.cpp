@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model.hpp"
 
-#include "../common/crc32c.hpp"
+#include "../common/data/crc32c.hpp"
 
 #include "uapi/lite.h"
 

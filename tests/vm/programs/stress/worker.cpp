@@ -4,7 +4,7 @@
 // an operation, is replaced.
 #include "protocol.hpp"
 
-#include "../common/pattern.hpp"
+#include "../common/data/pattern.hpp"
 #include "../common/process.hpp"
 #include "../common/raw.hpp"
 

@@ -9,8 +9,13 @@
 //   unpinned fill NODE NAME MB     writes all of it, reads it back and compares
 //   unpinned limits NODE           what is refused
 //   unpinned churn NODE            registers and frees until that fails; says "churning" before
-//   unpinned costs OWNER USER MB   what it costs to register memory, and to write to it
+//   unpinned costs OWNER USER MB   what it costs to register memory, and to write to it, also for
+//   the
+//                                  other kinds of memory
 #include "memory.hpp"
+
+#include <lite/arena.h>
+#include <lite/sync.h>
 
 #include <infiniband/verbs.h>
 
@@ -146,6 +151,9 @@ int limits(int argc, char** argv) {
     expect(huge, kPage, 0, &lh);
     check(!lite_free(node.get(), lh) && !lite_free(node.get(), lhs[3]), "free");
     expect(kPage, kPage, 0, &lhs[3]);
+    // Releasing a lock needs its word at any time, with a handle or without.
+    check(lite_lock(node.get(), lhs[0], 0, 1, 0, 0) == -EOPNOTSUPP, "a lock");
+    check(lite_barrier(node.get(), lhs[0], 0, 1, 0) == -EOPNOTSUPP, "a barrier");
     for (const auto each : lhs)
         check(!lite_free(node.get(), each), "free");
     // Too long.
@@ -269,12 +277,98 @@ void writing(const Node& owner, const Node& user) {
         median(took[0]), median(took[1]), median(faults), median(calls));
 }
 
+// Of the machine.
+long long free_kb() {
+    std::ifstream info("/proc/meminfo");
+    std::string word;
+    while (info >> word) {
+        if (word == "MemFree:") {
+            long long kb = 0;
+            info >> kb;
+            return kb;
+        }
+    }
+    return -1;
+}
+
+// Memory of a kind, as an LMR: what it takes to make it, the machine's memory that has gone into it
+// before anyone has touched it, the first write of a user at another node, later ones, and its end.
+template <typename Make, typename End>
+void kind(const char* name, const Node& user, Make make, End end) {
+    constexpr int kRounds = 5;
+    constexpr int kWrites = 500;
+    std::vector<double> made, held, first, later, ended;
+    for (int round = 0; round < kRounds; ++round) {
+        const auto before = free_kb();
+        made.push_back(us_of(make));
+        held.push_back(static_cast<double>(before - free_kb()));
+        const lite_lh_t lh = user.open("kind");
+        std::uint64_t words[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+        const auto write = [&] { check(!lite_write(user.get(), lh, 0, words, 64), "write"); };
+        first.push_back(us_of(write));
+        for (int i = 0; i < kWrites; ++i)
+            later.push_back(us_of(write));
+        lite_unmap(user.get(), lh);
+        ended.push_back(us_of(end));
+    }
+    std::printf(
+        "%-10s make %.0f us, held %.0f KB, first write %.1f us, write %.1f us, end %.0f us\n", name,
+        median(made), median(held), median(first), median(later), median(ended));
+}
+
+void kinds(const Node& owner, const Node& user, std::size_t mb) {
+    const std::size_t size = mb << 20;
+    const Range memory(size);
+    void* arena = nullptr;
+    lite_lh_t lh = 0;
+    const auto free_it = [&] { check(!lite_free(owner.get(), lh), "free"); };
+    const auto registered = [&](void* at, std::uint32_t flags) {
+        const int err = owner.try_register("kind", at, size, flags, &lh);
+        check(!err, std::string("register: ") + lite_strerror(err));
+    };
+    kind(
+        "allocated", user,
+        [&] {
+            lite_alloc_params params = {};
+            params.size = sizeof(params);
+            params.name = "kind";
+            params.mode = 0666;
+            params.length = size;
+            check(!lite_alloc(owner.get(), &params, &lh), "alloc");
+        },
+        free_it);
+    kind(
+        "registered", user, [&] { registered(memory.data(), 0); },
+        [&] {
+            free_it();
+            memory.renew(0, size);
+        });
+    kind(
+        "unpinned", user, [&] { registered(memory.data(), LITE_REGISTER_UNPINNED); }, free_it);
+    // With and without the mapping.
+    kind(
+        "new arena", user,
+        [&] {
+            check(!lite_arena_mmap(owner.get(), size, LITE_ARENA_EAGER, &arena), "arena");
+            registered(arena, 0);
+        },
+        [&] {
+            free_it();
+            ::munmap(arena, size);
+        });
+    check(!lite_arena_mmap(owner.get(), size, LITE_ARENA_EAGER, &arena), "arena");
+    kind(
+        "in arena", user, [&] { registered(arena, 0); }, free_it);
+    ::munmap(arena, size);
+}
+
 int costs(int argc, char** argv) {
     if (argc < 5)
         return 2;
     const Node owner(std::stoi(argv[2]));
     const Node user(std::stoi(argv[3]));
     const auto mb = std::stoull(argv[4]);
+    kinds(owner, user, 64);
     registering(owner, mb, true);
     registering(owner, mb * 16, false);
     writing(owner, user);

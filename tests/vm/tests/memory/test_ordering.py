@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fences: Documentation/ordering.rst. Soft-RoCE writes to memory in order, so data cannot show the effect of a fence. The
+"""Fences: Documentation/interfaces/ordering.rst. Soft-RoCE writes to memory in order, so data cannot show the effect of a fence. The
 tests count what a fence posts instead: a read on each queue pair to each node."""
 
 from litelab import in_one_machine, nodes_in, prepare_all, run_catch, stop_all

@@ -6,7 +6,7 @@
 // is allocated with it, so freeing cannot fail for want of memory. A key has the number of a slot
 // and the slot's generation, which each use of the slot increases.
 
-#include "context.hpp"
+#include "../context.hpp"
 #include "ranges.hpp"
 
 #include <lite/arena.h>

@@ -163,7 +163,42 @@ TEST_CASE(
          LITE_CALL_NAME_OPEN,
          to_bytes(elsewhere),
          {FIELD(lite_wire_map_reply, length, 1), FIELD(lite_wire_map_reply, n_extents, 1),
-          FIELD(lite_wire_map_reply, rights, 1), FIELD(lite_wire_map_reply, n_told, 1)}});
+          FIELD(lite_wire_map_reply, rights, 1), FIELD(lite_wire_map_reply, n_told, 1),
+          FIELD(lite_wire_map_reply, of, 8), FIELD(lite_wire_map_reply, base, LITE_PAGE_SIZE)}});
+}
+
+TEST_CASE("wire: only its home stores an unpinned LMR, which has no extents") {
+    for (const std::uint16_t call :
+         {LITE_CALL_LMR_MAP, LITE_CALL_LMR_CREATE, LITE_CALL_NAME_OPEN}) {
+        for (const std::uint32_t shares : {1U, 2U}) {
+            for (const std::uint32_t told : {0U, 1U}) {
+                Bytes reply = map_reply(shares, told);
+                poke(reply, offsetof(lite_wire_map_reply, n_extents), 4, 0);
+                CAPTURE(call, shares, told);
+                CHECK(run(lite_wire_reply_check, call, reply) ==
+                      (shares == 1 && !told ? 0 : -EPROTO));
+            }
+        }
+    }
+}
+
+TEST_CASE("wire: only by its id a chunk is mapped, with its place in its LMR") {
+    for (const std::uint16_t call :
+         {LITE_CALL_LMR_MAP, LITE_CALL_LMR_CREATE, LITE_CALL_NAME_OPEN}) {
+        for (const std::uint64_t base : {std::uint64_t{0}, std::uint64_t{LITE_PAGE_SIZE}}) {
+            Bytes reply = map_reply(1, 2);
+            poke(reply, offsetof(lite_wire_map_reply, of), 8, 8);
+            poke(reply, offsetof(lite_wire_map_reply, base), 8, base);
+            CAPTURE(call, base);
+            CHECK(run(lite_wire_reply_check, call, reply) ==
+                  (call == LITE_CALL_LMR_MAP ? 0 : -EPROTO));
+            // A chunk has extents.
+            reply = map_reply(1, 0);
+            poke(reply, offsetof(lite_wire_map_reply, of), 8, 8);
+            poke(reply, offsetof(lite_wire_map_reply, n_extents), 4, 0);
+            CHECK(run(lite_wire_reply_check, call, reply) == -EPROTO);
+        }
+    }
 }
 
 TEST_CASE("wire: the most extents that an answer to a MAP can have fit") {
@@ -412,6 +447,11 @@ TEST_CASE("wire: a handler makes calls only in later lanes than its own") {
         // the right.
         {LITE_CALL_LMR_REVOKE, {LITE_CALL_OP_COPY}},
         {LITE_CALL_LMR_RECALL,
+         {LITE_CALL_OP_SET, LITE_CALL_OP_COPY, LITE_CALL_OP_COMPARE, LITE_CALL_OP_CHECKSUM,
+          LITE_CALL_OP_ATOMIC, LITE_CALL_OP_PACK}},
+        // Bringing in pages may need memory, and that the end of other chunks.
+        {LITE_CALL_LMR_CHUNK, {LITE_CALL_LMR_ENDS}},
+        {LITE_CALL_LMR_ENDS,
          {LITE_CALL_OP_SET, LITE_CALL_OP_COPY, LITE_CALL_OP_COMPARE, LITE_CALL_OP_CHECKSUM,
           LITE_CALL_OP_ATOMIC, LITE_CALL_OP_PACK}},
         {LITE_CALL_MEM_FREE, {LITE_CALL_OP_COPY}},

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "slots.hpp"
 
-#include "memory.hpp"
+#include "../memory.hpp"
+#include "../process.hpp"
 #include "pattern.hpp"
-#include "process.hpp"
 #include "shadow.hpp"
 
 #include <cstring>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The scheduler's policy, case by case. sched_link_test.cpp tests its guarantees on a link,
 // sched_property_test.cpp the invariants of any sequence of calls.
+#include "../support.hpp"
 #include "sched_link.hpp"
-#include "support.hpp"
 
 #include <algorithm>
 #include <map>

@@ -2,7 +2,7 @@
 // The scheduler's guarantees for shares, delays and the window, on a simulated link; and wake-ups
 // between threads.
 #include "sched_link.hpp"
-#include "support.hpp"
+#include "../support.hpp"
 
 #include <algorithm>
 #include <atomic>

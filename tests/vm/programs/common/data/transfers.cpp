@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "transfers.hpp"
 
+#include "../process.hpp"
 #include "pattern.hpp"
-#include "process.hpp"
 
 #include <algorithm>
 #include <sstream>

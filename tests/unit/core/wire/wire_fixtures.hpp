@@ -2,7 +2,7 @@
 // A well-formed message of every kind, and the ways to spoil it.
 #pragma once
 
-#include "support.hpp"
+#include "../support.hpp"
 
 // By offset, as members of packed structures cannot be bound to references.
 #define FIELD(type, member, ...)                                               \
@@ -56,6 +56,12 @@ std::vector<Message> replies();
 // OP_PACK, many operations in one call: in a file of its own.
 Message pack();
 Message pack_reply(std::uint32_t status, std::uint32_t error);
+
+// Chunks of unpinned LMRs: in a file of their own.
+Message chunk();
+Message chunk_reply();
+Message ends();
+Message unmaps();
 
 // The answer to a MAP: of an LMR of four extents, with as many shares and extents behind its head.
 Bytes map_reply(std::uint32_t shares, std::uint32_t told);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The small encodings: immediate data, handles, shares.
-#include "support.hpp"
+#include "../support.hpp"
 
 using namespace lite_test;
 

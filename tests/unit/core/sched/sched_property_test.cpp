@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Invariants of the scheduler: a million random steps, compared with a model of the rules that has
 // no slots and strata. Documentation/scheduling.rst has the bounds.
+#include "../support.hpp"
 #include "sched_link.hpp"
-#include "support.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -7,7 +7,7 @@
 // all users count in one word.
 #pragma once
 
-#include "raw.hpp"
+#include "../raw.hpp"
 
 #include <cstddef>
 #include <cstdint>

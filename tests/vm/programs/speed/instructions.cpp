@@ -9,7 +9,7 @@
 // verbs" is at SERVER, and kperf.ko is loaded. Prints lines "ARM OPERATION INSTRUCTIONS": medians,
 // less the cost of reading the clock. Or, for a trace, repeats one of liblite's operations, and
 // prints the address of a function that it calls before each of them.
-#include "../../../apps/kperf/kperf.h"
+#include "../../../../apps/kperf/kperf.h"
 
 #include "lite/lite.h"
 
