@@ -97,7 +97,9 @@ void Client::add_operation(std::vector<ibv_send_wr>& list, bool is_signaled) {
     ibv_send_wr wr = {};
     wr.wr_id = id;
     // What follows a read without a fence may come before it, if it has to be sent again.
-    wr.send_flags = IBV_SEND_FENCE | (is_signaled ? IBV_SEND_SIGNALED : 0U);
+    wr.send_flags = IBV_SEND_FENCE;
+    if (is_signaled)
+        wr.send_flags |= IBV_SEND_SIGNALED;
     wr.sg_list = sges_[number];
 
     const std::uint64_t kind = pick(8);
@@ -243,7 +245,8 @@ void Client::messages(int rounds) {
             message.wr_id = 2 * m + 1;
             message.sg_list = sges_[2 * k + 1];
             message.num_sge = 1;
-            message.send_flags = m % 5 == 0 || k + 1 == n ? IBV_SEND_SIGNALED : 0;
+            if (m % 5 == 0 || k + 1 == n)
+                message.send_flags = IBV_SEND_SIGNALED;
             message.imm_data = htonl(static_cast<std::uint32_t>(m));
             message.opcode = m % 3 == 0   ? IBV_WR_SEND
                              : m % 3 == 1 ? IBV_WR_SEND_WITH_IMM
