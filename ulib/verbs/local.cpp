@@ -151,9 +151,7 @@ ibv_mr* registrations::add_real(ibv_pd* pd, void* addr, size_t length, uint64_t 
     std::vector<ibv_mr*> others;
     ibv_mr* mr = nullptr;
     while (others.size() < 16) {
-        mr = access & IBV_ACCESS_ZERO_BASED || iova != address_of(addr) || access >> 20
-                 ? real().reg_mr_iova2(pd, addr, length, iova, access)
-                 : real().reg_mr(pd, addr, length, static_cast<int>(access));
+        mr = real().reg_mr_iova2(pd, addr, length, iova, access);
         if (!mr || !is_own_key(mr->lkey | mr->rkey))
             break;
         others.push_back(mr);
