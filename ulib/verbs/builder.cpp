@@ -88,7 +88,9 @@ void builder::take_over(ibv_qp_ex* qp) {
         return err;
     };
     qp->wr_send = [](ibv_qp_ex* q) { start(q, IBV_WR_SEND); };
-    qp->wr_send_imm = [](ibv_qp_ex* q, __be32 imm) { start(q, IBV_WR_SEND_WITH_IMM).imm_data = imm; };
+    qp->wr_send_imm = [](ibv_qp_ex* q, __be32 imm) {
+        start(q, IBV_WR_SEND_WITH_IMM).imm_data = imm;
+    };
     qp->wr_rdma_write = [](ibv_qp_ex* q, uint32_t rkey, uint64_t addr) {
         add_rdma(q, IBV_WR_RDMA_WRITE, rkey, addr, 0);
     };
