@@ -38,7 +38,8 @@ int bounce::make(uint64_t size) {
         return errno;
     // A child's copy would move the pages that the device does not use.
     ::madvise(memory, size, MADV_DONTFORK);
-    m_mr = real().reg_mr(m_pd, memory, size, IBV_ACCESS_LOCAL_WRITE);
+    m_mr = real().reg_mr_iova2(m_pd, memory, size, reinterpret_cast<uintptr_t>(memory),
+                               IBV_ACCESS_LOCAL_WRITE);
     if (!m_mr) {
         const int err = errno;
         ::munmap(memory, size);

@@ -14,7 +14,7 @@ namespace {
 
 builder& builder_of(ibv_qp_ex* qp) { return queue_pair::find(&qp->qp_base)->building(); }
 
-ibv_send_wr& add(ibv_qp_ex* qp, ibv_wr_opcode opcode) {
+ibv_send_wr& start(ibv_qp_ex* qp, ibv_wr_opcode opcode) {
     ibv_send_wr& wr = builder_of(qp).add();
     wr.wr_id = qp->wr_id;
     wr.send_flags = qp->wr_flags;
@@ -23,7 +23,7 @@ ibv_send_wr& add(ibv_qp_ex* qp, ibv_wr_opcode opcode) {
 }
 
 void add_rdma(ibv_qp_ex* qp, ibv_wr_opcode opcode, uint32_t rkey, uint64_t addr, __be32 imm) {
-    ibv_send_wr& wr = add(qp, opcode);
+    ibv_send_wr& wr = start(qp, opcode);
     wr.imm_data = imm;
     wr.wr.rdma.remote_addr = addr;
     wr.wr.rdma.rkey = rkey;
@@ -31,7 +31,7 @@ void add_rdma(ibv_qp_ex* qp, ibv_wr_opcode opcode, uint32_t rkey, uint64_t addr,
 
 void add_atomic(ibv_qp_ex* qp, ibv_wr_opcode opcode, uint32_t rkey, uint64_t addr, uint64_t first,
                 uint64_t second) {
-    ibv_send_wr& wr = add(qp, opcode);
+    ibv_send_wr& wr = start(qp, opcode);
     wr.wr.atomic.remote_addr = addr;
     wr.wr.atomic.rkey = rkey;
     wr.wr.atomic.compare_add = first;
@@ -87,8 +87,10 @@ void builder::take_over(ibv_qp_ex* qp) {
         pair->building().end();
         return err;
     };
-    qp->wr_send = [](ibv_qp_ex* q) { add(q, IBV_WR_SEND); };
-    qp->wr_send_imm = [](ibv_qp_ex* q, __be32 imm) { add(q, IBV_WR_SEND_WITH_IMM).imm_data = imm; };
+    qp->wr_send = [](ibv_qp_ex* q) { start(q, IBV_WR_SEND); };
+    qp->wr_send_imm = [](ibv_qp_ex* q, __be32 imm) {
+        start(q, IBV_WR_SEND_WITH_IMM).imm_data = imm;
+    };
     qp->wr_rdma_write = [](ibv_qp_ex* q, uint32_t rkey, uint64_t addr) {
         add_rdma(q, IBV_WR_RDMA_WRITE, rkey, addr, 0);
     };

@@ -75,11 +75,12 @@ void completion_queue::watch() {
     }
 }
 
+// Returns as much as there is: a program that was woken may poll only once.
 int completion_queue::poll(int n, ibv_wc* wc) {
+    int i = 0;
     for (bool harvested = false;; harvested = true) {
         {
             const std::lock_guard lock(m_ready_lock);
-            int i = 0;
             for (; i < n && !m_ready.empty(); i++) {
                 const ready& r = m_ready.front();
                 wc[i] = r.wc;
@@ -87,9 +88,9 @@ int completion_queue::poll(int n, ibv_wc* wc) {
                     r.queue->on_polled(r.number);
                 m_ready.pop_front();
             }
-            if (i || harvested)
-                return i;
         }
+        if (i == n || harvested)
+            return i;
         harvest();
     }
 }

@@ -43,10 +43,7 @@ int ibv_dealloc_pd(ibv_pd* pd) {
 }
 
 ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, size_t length, int access) {
-    if (!is_ours(pd->context))
-        return real().reg_mr(pd, addr, length, access);
-    return registrations::get().add(pd, addr, length, address_of(addr),
-                                    static_cast<unsigned>(access));
+    return ibv_reg_mr_iova2(pd, addr, length, address_of(addr), static_cast<unsigned>(access));
 }
 
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access) {

@@ -119,7 +119,7 @@ ibv_mr* registrations::add_own(ibv_pd* pd, void* addr, size_t length, uint64_t i
         return nullptr;
     record made = {nullptr, pd, static_cast<char*>(addr), iova, length, access, {}};
     table_entry entry = {};
-    const std::lock_guard change(m_change);
+    const std::lock_guard guard(m_change);
     if (!m_keys)
         m_keys.emplace(here->process());
     const std::optional<uint32_t> key = m_keys->take();
@@ -151,9 +151,7 @@ ibv_mr* registrations::add_real(ibv_pd* pd, void* addr, size_t length, uint64_t 
     std::vector<ibv_mr*> others;
     ibv_mr* mr = nullptr;
     while (others.size() < 16) {
-        mr = access & IBV_ACCESS_ZERO_BASED || iova != address_of(addr) || access >> 20
-                 ? real().reg_mr_iova2(pd, addr, length, iova, access)
-                 : real().reg_mr(pd, addr, length, static_cast<int>(access));
+        mr = real().reg_mr_iova2(pd, addr, length, iova, access);
         if (!mr || !is_own_key(mr->lkey | mr->rkey))
             break;
         others.push_back(mr);
@@ -207,7 +205,7 @@ int registrations::remove(ibv_mr* mr) {
         }
         return err;
     }
-    const std::lock_guard change(m_change);
+    const std::lock_guard guard(m_change);
     std::unique_lock lock(m_mutex);
     const auto found = m_records.find(key);
     if (found == m_records.end() || found->second.own.get() != mr)
@@ -273,7 +271,7 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
     if (!fresh)
         return IBV_REREG_MR_ERR_INPUT;
 
-    const std::lock_guard change(m_change);
+    const std::lock_guard guard(m_change);
     std::unique_lock lock(m_mutex);
     auto old = m_records.extract(mr->lkey);
     const uint32_t old_key = mr->lkey;

@@ -27,11 +27,14 @@ void progress::stop() {
 }
 
 void progress::start() {
+    if (m_is_started)
+        return;
     const std::lock_guard lock(m_mutex);
     if (m_thread.joinable())
         return;
     m_stop_fd = ::eventfd(0, EFD_CLOEXEC);
     m_thread = start_quiet([this] { run(); });
+    m_is_started = true;
 }
 
 void progress::run() {

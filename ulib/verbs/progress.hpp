@@ -6,6 +6,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <atomic>
 #include <mutex>
 #include <thread>
 
@@ -29,6 +30,7 @@ class progress {
 
     ibv_comp_channel* const m_channel;
     std::mutex m_mutex;
+    std::atomic<bool> m_is_started = false;  // it calls start() itself, which must not wait then
     int m_stop_fd = -1;
     std::thread m_thread;
 };

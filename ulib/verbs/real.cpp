@@ -27,7 +27,6 @@ real_functions find_all() {
     find(r.open_device, "ibv_open_device", "IBVERBS_1.1");
     find(r.close_device, "ibv_close_device", "IBVERBS_1.1");
     find(r.dealloc_pd, "ibv_dealloc_pd", "IBVERBS_1.1");
-    find(r.reg_mr, "ibv_reg_mr", "IBVERBS_1.1");
     find(r.reg_mr_iova2, "ibv_reg_mr_iova2", "IBVERBS_1.8");
     find(r.dereg_mr, "ibv_dereg_mr", "IBVERBS_1.1");
     find(r.rereg_mr, "ibv_rereg_mr", "IBVERBS_1.1");

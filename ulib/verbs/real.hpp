@@ -16,7 +16,7 @@ struct real_functions {
     decltype(&::ibv_open_device) open_device;
     decltype(&::ibv_close_device) close_device;
     decltype(&::ibv_dealloc_pd) dealloc_pd;
-    decltype(&::ibv_reg_mr) reg_mr;
+    // Not ibv_reg_mr(), which calls ibv_reg_mr_iova2(): ours.
     decltype(&::ibv_reg_mr_iova2) reg_mr_iova2;
     decltype(&::ibv_dereg_mr) dereg_mr;
     decltype(&::ibv_rereg_mr) rereg_mr;

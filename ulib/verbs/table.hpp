@@ -9,6 +9,7 @@
 
 #include "keys.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 

@@ -97,7 +97,9 @@ void Client::add_operation(std::vector<ibv_send_wr>& list, bool is_signaled) {
     ibv_send_wr wr = {};
     wr.wr_id = id;
     // What follows a read without a fence may come before it, if it has to be sent again.
-    wr.send_flags = IBV_SEND_FENCE | (is_signaled ? IBV_SEND_SIGNALED : 0U);
+    wr.send_flags = IBV_SEND_FENCE;
+    if (is_signaled)
+        wr.send_flags |= IBV_SEND_SIGNALED;
     wr.sg_list = sges_[number];
 
     const std::uint64_t kind = pick(8);
@@ -128,8 +130,8 @@ void Client::add_operation(std::vector<ibv_send_wr>& list, bool is_signaled) {
         wr.num_sge = 1;
     } else {
         const auto length = static_cast<std::uint32_t>(kind == 7   ? 1 + pick(kTransferMax)
-                                                       : kind == 6 ? pick(kInline + 1)
-                                                                   : pick(6000));
+                                                       : kind == 6 ? 1 + pick(kInline)
+                                                                   : 1 + pick(6000));
         const std::uint64_t offset = kDataBegin + pick(kRegion - kDataBegin - length);
         wr.wr.rdma.remote_addr = region_.addr + offset;
         wr.wr.rdma.rkey = region_.rkey;
@@ -243,7 +245,8 @@ void Client::messages(int rounds) {
             message.wr_id = 2 * m + 1;
             message.sg_list = sges_[2 * k + 1];
             message.num_sge = 1;
-            message.send_flags = m % 5 == 0 || k + 1 == n ? IBV_SEND_SIGNALED : 0;
+            if (m % 5 == 0 || k + 1 == n)
+                message.send_flags = IBV_SEND_SIGNALED;
             message.imm_data = htonl(static_cast<std::uint32_t>(m));
             message.opcode = m % 3 == 0   ? IBV_WR_SEND
                              : m % 3 == 1 ? IBV_WR_SEND_WITH_IMM
@@ -301,9 +304,9 @@ ibv_wc_status Client::outcome(ibv_send_wr wr) {
 
 // It fails; two behind it, and one posted later, are flushed. Then a new connection works.
 void Client::expect_failure(const char* what, ibv_send_wr wr, ibv_wc_status status) {
+    ibv_sge sge = *wr.sg_list;  // make() has one place for all
+    wr.sg_list = &sge;
     const ibv_send_wr good = make(IBV_WR_RDMA_WRITE, region_.addr + kDataBegin, region_.rkey, 8);
-    const ibv_sge saved = wr.sg_list == sges_[0] ? wr.sg_list[0] : sges_[0][0];
-    sges_[1][0] = saved;
     std::vector<ibv_send_wr> list = {wr, good, good};
     list[0].wr_id = 1;
     list[1].wr_id = 2;
