@@ -25,8 +25,10 @@ GUEST = pathlib.Path(__file__).parent / "guest"
 # shell and in all applets that start other programs: so these are the real programs, too.
 _TOOLS = ("dash", "env", "timeout", "nohup", "nice", "stdbuf", "find", "xargs", "setsid",
           "ip", "tc", "rdma", "ss", "bridge", "ethtool", "ibv_devices", "ibv_devinfo", "ibv_rc_pingpong",
-          "mke2fs", "ib_read_lat", "ib_write_lat", "ib_send_lat", "ib_atomic_lat", "ib_read_bw", "ib_write_bw", "ib_send_bw")
-_TOOLS_IF_PRESENT = ("mkfs.xfs", "mkfs.btrfs", "bash", "strace", "rping", "taskset", "setpriv", "prlimit")
+          "mke2fs", "ib_read_lat", "ib_write_lat", "ib_send_lat", "ib_atomic_lat", "ib_read_bw", "ib_write_bw", "ib_send_bw",
+          "ib_atomic_lat", "ib_atomic_bw", "ibv_srq_pingpong", "ibv_uc_pingpong", "ibv_ud_pingpong", "rping", "ucmatose", "udaddy",
+          "rdma_client", "rdma_server", "qperf")
+_TOOLS_IF_PRESENT = ("mkfs.xfs", "mkfs.btrfs", "bash", "strace", "taskset", "setpriv", "prlimit")
 
 # What C and C++ test programs are usually linked to; they live on the host and come through 9p.
 _LIBRARIES = ("libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libatomic.so.1", "libfmt.so.9",

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: MIT
+// The end that reads, writes and sends, and knows what must come of it.
+#include "fabric.hpp"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+#include <memory>
+#include <random>
+
+namespace verbs_check {
+namespace {
+
+constexpr unsigned kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+                          IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+constexpr std::uint64_t kWords = 4096;             // for atomics, at the beginning
+constexpr std::uint64_t kOrderWord = 8192;         // what was written before each message
+constexpr std::uint64_t kDataBegin = 16384 + 123;  // not aligned: for reads and writes
+constexpr std::uint64_t kRegion = std::uint64_t{4} << 20;
+constexpr std::uint32_t kTransferMax = 150000;
+
+class Client {
+  public:
+    Client(const Options& options, Wire& wire, std::uint64_t seed)
+        : fabric_(options),
+          wire_(wire),
+          random_(seed),
+          local_(std::size_t{kSends} * kTransferMax),
+          shadow_(kRegion) {
+        mine_ = std::make_unique<Memory>(fabric_.pd(), local_.data(), local_.size(),
+                                         IBV_ACCESS_LOCAL_WRITE);
+        reconnect();
+    }
+
+    void reconnect() {
+        wire_.put(Request{Ask::reconnect, 0, 0, 0, 0});
+        fabric_.connect(wire_);
+        wire_.get<Answer>();
+    }
+
+    Answer ask(Ask what, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0,
+               unsigned access = 0) {
+        wire_.put(Request{what, access, a, b, c});
+        return wire_.get<Answer>();
+    }
+
+    void data(int rounds);
+    void messages(int rounds);
+    void errors();
+    void overlaps();
+    void large(std::uint64_t bytes);
+    void finish() {
+        ask(Ask::done);
+        mine_.reset();
+    }
+
+  private:
+    // A work request in flight, and what it must bring.
+    struct Pending {
+        std::uint64_t id;
+        bool is_signaled;
+        ibv_wc_opcode opcode;
+        std::uint64_t slot;
+        std::vector<std::uint8_t> expected;  // of a read, in the slot
+    };
+
+    std::uint64_t pick(std::uint64_t n) { return random_() % n; }
+    std::uint8_t* slot(std::uint64_t n) { return local_.data() + n * kTransferMax; }
+    void add_operation(std::vector<ibv_send_wr>& list, bool is_signaled);
+    void settle(std::size_t left);
+    // The completion of a single work request with no other in flight.
+    ibv_wc_status outcome(ibv_send_wr wr);
+    ibv_send_wr make(ibv_wr_opcode opcode, std::uint64_t addr, std::uint32_t rkey,
+                     std::uint32_t length);
+    void expect_failure(const char* what, ibv_send_wr wr, ibv_wc_status status);
+
+    Fabric fabric_;
+    Wire& wire_;
+    std::mt19937_64 random_;
+    std::vector<std::uint8_t> local_;
+    std::unique_ptr<Memory> mine_;
+    std::vector<std::uint8_t> shadow_;  // what the server's memory must be
+    Answer region_ = {};
+    std::deque<Pending> pending_;
+    std::uint64_t next_id_ = 0;
+    std::uint64_t completed_ = 0, read_ = 0, written_ = 0;
+    ibv_sge sges_[kSends][4] = {};
+};
+
+void Client::add_operation(std::vector<ibv_send_wr>& list, bool is_signaled) {
+    const std::uint64_t id = next_id_++;
+    const std::uint64_t number = id % kSends;
+    std::uint8_t* at = slot(number);
+    Pending p = {id, is_signaled, IBV_WC_RDMA_WRITE, number, {}};
+    ibv_send_wr wr = {};
+    wr.wr_id = id;
+    // What follows a read without a fence may come before it, if it has to be sent again.
+    wr.send_flags = IBV_SEND_FENCE;
+    if (is_signaled)
+        wr.send_flags |= IBV_SEND_SIGNALED;
+    wr.sg_list = sges_[number];
+
+    const std::uint64_t kind = pick(8);
+    if (kind < 2) {  // atomics
+        const std::uint64_t word = pick(kWords / 8) * 8;
+        std::uint64_t old = 0;
+        std::memcpy(&old, &shadow_[word], 8);
+        wr.wr.atomic.remote_addr = region_.addr + word;
+        wr.wr.atomic.rkey = region_.rkey;
+        std::uint64_t fresh = old;
+        if (kind == 0) {
+            wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+            p.opcode = IBV_WC_FETCH_ADD;
+            wr.wr.atomic.compare_add = random_();
+            fresh = old + wr.wr.atomic.compare_add;
+        } else {
+            wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
+            p.opcode = IBV_WC_COMP_SWAP;
+            wr.wr.atomic.compare_add = pick(2) ? old : old + 1;
+            wr.wr.atomic.swap = random_();
+            if (wr.wr.atomic.compare_add == old)
+                fresh = wr.wr.atomic.swap;
+        }
+        std::memcpy(&shadow_[word], &fresh, 8);
+        p.expected.resize(8);
+        std::memcpy(p.expected.data(), &old, 8);
+        sges_[number][0] = mine_->sge(number * kTransferMax, 8);
+        wr.num_sge = 1;
+    } else {
+        const auto length = static_cast<std::uint32_t>(kind == 7   ? 1 + pick(kTransferMax)
+                                                       : kind == 6 ? 1 + pick(kInline)
+                                                                   : 1 + pick(6000));
+        const std::uint64_t offset = kDataBegin + pick(kRegion - kDataBegin - length);
+        wr.wr.rdma.remote_addr = region_.addr + offset;
+        wr.wr.rdma.rkey = region_.rkey;
+        const bool is_read = kind < 5 && pick(2);
+        const int parts = length > 4 ? 1 + static_cast<int>(pick(4)) : 1;
+        std::uint32_t done = 0;
+        for (int i = 0; i < parts; i++) {
+            const std::uint32_t n = i + 1 == parts ? length - done : length / 5;
+            sges_[number][i] = mine_->sge(number * kTransferMax + done, n);
+            done += n;
+        }
+        wr.num_sge = parts;
+        if (is_read) {
+            wr.opcode = IBV_WR_RDMA_READ;
+            p.opcode = IBV_WC_RDMA_READ;
+            p.expected.assign(&shadow_[offset], &shadow_[offset] + length);
+            std::memset(at, 0x5a, length);
+            read_ += length;
+        } else {
+            wr.opcode = IBV_WR_RDMA_WRITE;
+            for (std::uint32_t i = 0; i < length; i++)
+                at[i] = pattern(id, i);
+            std::memcpy(&shadow_[offset], at, length);
+            if (kind == 6)
+                wr.send_flags |= IBV_SEND_INLINE;
+            written_ += length;
+        }
+    }
+    list.push_back(wr);
+    pending_.push_back(std::move(p));
+}
+
+// Takes completions until not more than so many work requests are in flight.
+void Client::settle(std::size_t left) {
+    while (pending_.size() > left) {
+        const ibv_wc wc = fabric_.wait();
+        check(wc.status == IBV_WC_SUCCESS,
+              std::string("completion: ") + ibv_wc_status_str(wc.status));
+        // Those before it that were not signaled are complete too.
+        for (;;) {
+            check(!pending_.empty(), "a completion too much");
+            const Pending p = std::move(pending_.front());
+            pending_.pop_front();
+            check(std::equal(p.expected.begin(), p.expected.end(), slot(p.slot)),
+                  "what was read, by " + std::to_string(p.id));
+            if (!p.is_signaled)
+                continue;
+            check(wc.wr_id == p.id, "completion of " + std::to_string(wc.wr_id) + " instead of " +
+                                        std::to_string(p.id));
+            check(wc.opcode == p.opcode, "opcode");
+            check(wc.qp_num == fabric_.qp()->qp_num, "QP");
+            completed_++;
+            break;
+        }
+    }
+}
+
+// Random operations in lists; all bytes, and the order of completions, are checked.
+void Client::data(int rounds) {
+    region_ = ask(Ask::region, 0, kRegion, 0, kAll);
+    for (int i = 0; i < rounds; i++) {
+        const std::size_t n = 1 + pick(12);
+        settle(kSends - n);
+        std::vector<ibv_send_wr> list;
+        for (std::size_t k = 0; k < n; k++)
+            add_operation(list, k + 1 == n || pick(3));
+        check(!fabric_.post(list), "post");
+    }
+    settle(0);
+    check(fabric_.is_quiet(), "completions that nobody asked for");
+    const Answer answer = ask(Ask::digest, 0, kRegion);
+    std::uint64_t hash = 14695981039346656037U;
+    for (const std::uint8_t byte : shadow_)
+        hash = (hash ^ byte) * 1099511628211U;
+    check(answer.value == hash, "the server's memory is not what it must be");
+    ask(Ask::free_region, region_.id);
+    std::printf("data: %llu operations, %llu completions, read %llu, written %llu bytes\n",
+                static_cast<unsigned long long>(next_id_),
+                static_cast<unsigned long long>(completed_), static_cast<unsigned long long>(read_),
+                static_cast<unsigned long long>(written_));
+}
+
+// Messages with and without immediate, and writes with immediate, each after a write of its number.
+void Client::messages(int rounds) {
+    region_ = ask(Ask::region, 0, kRegion, 0, kAll);
+    ask(Ask::receive, kReceives / 2);
+    std::uint64_t number = 0;
+    for (int i = 0; i < rounds; i++) {
+        // More than there are receives at times: the rest waits for the server.
+        const std::uint64_t n = 1 + pick(kSends / 2);
+        std::vector<ibv_send_wr> list;
+        for (std::uint64_t k = 0; k < n; k++) {
+            const std::uint64_t m = number + k;
+            ibv_send_wr word = {};
+            word.wr_id = 2 * m;
+            word.opcode = IBV_WR_RDMA_WRITE;
+            word.send_flags = IBV_SEND_INLINE;
+            std::memcpy(slot(2 * k), &m, 8);
+            sges_[2 * k][0] = mine_->sge(2 * k * kTransferMax, 8);
+            word.sg_list = sges_[2 * k];
+            word.num_sge = 1;
+            word.wr.rdma.remote_addr = region_.addr + kOrderWord;
+            word.wr.rdma.rkey = region_.rkey;
+
+            ibv_send_wr message = {};
+            const auto length = static_cast<std::uint32_t>(1 + m * 37 % kMessageMax);
+            std::uint8_t* at = slot(2 * k + 1);
+            for (std::uint32_t b = 0; b < length; b++)
+                at[b] = pattern(m, b);
+            sges_[2 * k + 1][0] = mine_->sge((2 * k + 1) * kTransferMax, length);
+            message.wr_id = 2 * m + 1;
+            message.sg_list = sges_[2 * k + 1];
+            message.num_sge = 1;
+            if (m % 5 == 0 || k + 1 == n)
+                message.send_flags = IBV_SEND_SIGNALED;
+            message.imm_data = htonl(static_cast<std::uint32_t>(m));
+            message.opcode = m % 3 == 0   ? IBV_WR_SEND
+                             : m % 3 == 1 ? IBV_WR_SEND_WITH_IMM
+                                          : IBV_WR_RDMA_WRITE_WITH_IMM;
+            if (m % 3 == 2) {
+                message.wr.rdma.remote_addr = region_.addr + kDataBegin;
+                message.wr.rdma.rkey = region_.rkey;
+            }
+            list.push_back(word);
+            list.push_back(message);
+        }
+        check(!fabric_.post(list), "post");
+        ask(Ask::expect, n, number, kOrderWord);
+        for (std::uint64_t k = 0; k < n; k++) {
+            const std::uint64_t m = number + k;
+            if (!(m % 5 == 0 || k + 1 == n))
+                continue;
+            const ibv_wc wc = fabric_.wait();
+            check(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
+            check(wc.wr_id == 2 * m + 1, "completions of messages out of order");
+            check(wc.opcode == (m % 3 == 2 ? IBV_WC_RDMA_WRITE : IBV_WC_SEND), "opcode");
+        }
+        number += n;
+    }
+    check(fabric_.is_quiet(), "completions that nobody asked for");
+    ask(Ask::free_region, region_.id);
+    std::printf("messages: %llu\n", static_cast<unsigned long long>(number));
+}
+
+ibv_send_wr Client::make(ibv_wr_opcode opcode, std::uint64_t addr, std::uint32_t rkey,
+                         std::uint32_t length) {
+    ibv_send_wr wr = {};
+    wr.wr_id = 1000;
+    wr.opcode = opcode;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.sg_list = sges_[0];
+    wr.num_sge = 1;
+    sges_[0][0] = mine_->sge(0, length);
+    if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+        wr.wr.atomic.remote_addr = addr;
+        wr.wr.atomic.rkey = rkey;
+        wr.wr.atomic.compare_add = 1;
+    } else {
+        wr.wr.rdma.remote_addr = addr;
+        wr.wr.rdma.rkey = rkey;
+    }
+    return wr;
+}
+
+ibv_wc_status Client::outcome(ibv_send_wr wr) {
+    std::vector<ibv_send_wr> list = {wr};
+    check(!fabric_.post(list), "post");
+    return fabric_.wait().status;
+}
+
+// It fails; two behind it, and one posted later, are flushed. Then a new connection works.
+void Client::expect_failure(const char* what, ibv_send_wr wr, ibv_wc_status status) {
+    ibv_sge sge = *wr.sg_list;  // make() has one place for all
+    wr.sg_list = &sge;
+    const ibv_send_wr good = make(IBV_WR_RDMA_WRITE, region_.addr + kDataBegin, region_.rkey, 8);
+    std::vector<ibv_send_wr> list = {wr, good, good};
+    list[0].wr_id = 1;
+    list[1].wr_id = 2;
+    list[2].wr_id = 3;
+    list[2].send_flags = 0;  // flushed with a completion all the same
+    check(!fabric_.post(list), what);
+    for (std::uint64_t id = 1; id <= 3; id++) {
+        const ibv_wc wc = fabric_.wait();
+        check(wc.wr_id == id, std::string(what) + ": order");
+        check(wc.status == (id == 1 ? status : IBV_WC_WR_FLUSH_ERR),
+              std::string(what) + ": " + ibv_wc_status_str(wc.status));
+    }
+    check(outcome(good) == IBV_WC_WR_FLUSH_ERR, std::string(what) + ": posted later");
+    ibv_qp_attr attr = {};
+    ibv_qp_init_attr init = {};
+    check(!ibv_query_qp(fabric_.qp(), &attr, IBV_QP_STATE, &init) && attr.qp_state == IBV_QPS_ERR,
+          std::string(what) + ": the QP's state");
+    check(fabric_.is_quiet(), std::string(what) + ": completions that nobody asked for");
+    reconnect();
+    check(outcome(make(IBV_WR_RDMA_WRITE, region_.addr + kDataBegin, region_.rkey, 8)) ==
+              IBV_WC_SUCCESS,
+          std::string(what) + ": connected again");
+    std::printf("%s: %s\n", what, ibv_wc_status_str(status));
+}
+
+void Client::errors() {
+    region_ = ask(Ask::region, 0, kRegion, 0, kAll);
+    const Answer readable =
+        ask(Ask::region, kRegion, 65536, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+    const Answer writable = ask(Ask::region, kRegion + 65536, 65536, 0,
+                                IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    const Answer odd = ask(Ask::region, kRegion + 131072 + 100, 1000, 0, kAll);
+    const Answer gone = ask(Ask::region, kRegion + 262144, 65536, 0, kAll);
+    check(outcome(make(IBV_WR_RDMA_WRITE, gone.addr, gone.rkey, 64)) == IBV_WC_SUCCESS, "before");
+    ask(Ask::free_region, gone.id);
+
+    const ibv_wc_status no = IBV_WC_REM_ACCESS_ERR;
+    expect_failure("write with a wrong key",
+                   make(IBV_WR_RDMA_WRITE, region_.addr, region_.rkey ^ 0x1500, 64), no);
+    expect_failure("read with a wrong key",
+                   make(IBV_WR_RDMA_READ, region_.addr, region_.rkey ^ 0x1500, 64), no);
+    expect_failure("write beyond the end",
+                   make(IBV_WR_RDMA_WRITE, region_.addr + kRegion - 8, region_.rkey, 9), no);
+    expect_failure("write before the beginning", make(IBV_WR_RDMA_WRITE, odd.addr - 1, odd.rkey, 9),
+                   no);
+    expect_failure("read beyond the end, in the same page",
+                   make(IBV_WR_RDMA_READ, odd.addr + 999, odd.rkey, 2), no);
+    expect_failure("write where only reading is allowed",
+                   make(IBV_WR_RDMA_WRITE, readable.addr, readable.rkey, 8), no);
+    expect_failure("read where only writing is allowed",
+                   make(IBV_WR_RDMA_READ, writable.addr, writable.rkey, 8), no);
+    expect_failure("atomic where only writing is allowed",
+                   make(IBV_WR_ATOMIC_FETCH_AND_ADD, writable.addr, writable.rkey, 8), no);
+    expect_failure("write to what was deregistered",
+                   make(IBV_WR_RDMA_WRITE, gone.addr, gone.rkey, 8), no);
+    ibv_send_wr wr = make(IBV_WR_RDMA_WRITE, region_.addr, region_.rkey, 64);
+    ibv_sge wrong = mine_->sge(0, 64);
+    wrong.lkey ^= 0x1500;
+    wr.sg_list = &wrong;
+    expect_failure("write with a wrong local key", wr, IBV_WC_LOC_PROT_ERR);
+    wrong = mine_->sge(local_.size() - 8, 9);
+    expect_failure("write from beyond the local end", wr, IBV_WC_LOC_PROT_ERR);
+    for (const Answer& a : {region_, readable, writable, odd})
+        ask(Ask::free_region, a.id);
+}
+
+// The same memory in several registrations; any may go first.
+void Client::overlaps() {
+    const Answer whole = ask(Ask::region, 0, kRegion, 0, kAll);
+    const Answer again = ask(Ask::region, 0, kRegion, 0, kAll);
+    const Answer part = ask(Ask::region, 5000, 3000, 0, kAll);
+    const Answer beyond = ask(Ask::region, kRegion - 10000, 300000, 0, kAll);
+    region_ = whole;
+    std::memset(slot(0), 1, 200000);
+    check(outcome(make(IBV_WR_RDMA_WRITE, beyond.addr, beyond.rkey, 150000)) == IBV_WC_SUCCESS,
+          "beyond");
+    ask(Ask::free_region, whole.id);
+    std::memset(slot(0), 2, 3000);
+    check(outcome(make(IBV_WR_RDMA_WRITE, part.addr, part.rkey, 3000)) == IBV_WC_SUCCESS, "part");
+    check(outcome(make(IBV_WR_RDMA_READ, again.addr + 4999, again.rkey, 3002)) == IBV_WC_SUCCESS,
+          "again");
+    check(slot(0)[0] != 2 && slot(0)[1] == 2 && slot(0)[3000] == 2 && slot(0)[3001] != 2,
+          "what was read");
+    ask(Ask::free_region, again.id);
+    check(outcome(make(IBV_WR_RDMA_READ, beyond.addr + 9999, beyond.rkey, 100)) == IBV_WC_SUCCESS,
+          "beyond, still");
+    check(std::all_of(slot(0), slot(0) + 100, [](std::uint8_t b) { return b == 1; }), "its bytes");
+    ask(Ask::free_region, part.id);
+    ask(Ask::free_region, beyond.id);
+    std::printf("overlaps\n");
+}
+
+// A region of many bytes, of which some are used.
+void Client::large(std::uint64_t bytes) {
+    region_ = ask(Ask::region, 0, bytes, 0, kAll);
+    std::vector<std::uint64_t> places;
+    for (std::uint64_t i = 0; i < 200; i++) {
+        places.push_back(pick(bytes / 8) * 8);
+        std::memcpy(slot(0), &places.back(), 8);
+        check(outcome(make(IBV_WR_RDMA_WRITE, region_.addr + places.back(), region_.rkey, 8)) ==
+                  IBV_WC_SUCCESS,
+              "write");
+    }
+    for (const std::uint64_t place : places) {
+        check(outcome(make(IBV_WR_RDMA_READ, region_.addr + place, region_.rkey, 8)) ==
+                  IBV_WC_SUCCESS,
+              "read");
+        check(!std::memcmp(slot(0), &place, 8), "what was read");
+    }
+    ask(Ask::free_region, region_.id);
+    std::printf("large: %llu bytes\n", static_cast<unsigned long long>(bytes));
+}
+
+}  // namespace
+
+int use(const Options& options, const char* address, int port, std::uint64_t seed, int rounds,
+        const std::string& what) {
+    Wire wire = Wire::connect(address, port);
+    wire.get<char>();
+    Client client(options, wire, seed);
+    if (what == "all" || what == "data")
+        client.data(rounds);
+    if (what == "all" || what == "messages")
+        client.messages(rounds / 4);
+    if (what == "all" || what == "errors")
+        client.errors();
+    if (what == "all" || what == "overlaps")
+        client.overlaps();
+    if (what == "large")
+        client.large(static_cast<std::uint64_t>(rounds) << 20);
+    client.finish();
+    std::printf("good\n");
+    return 0;
+}
+
+}  // namespace verbs_check

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// Bounce buffers: pinned memory of the library through which messages go that the device sends and
+// receives. One for each send queue and receive queue, made when first used.
+#pragma once
+
+#include "ring.hpp"
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace lite::verbs {
+
+// Not thread-safe: its queue's lock protects it.
+class bounce {
+  public:
+    // What a queue takes, unless a single message needs more.
+    static constexpr uint64_t limit = uint64_t{4} << 20;
+
+    explicit bounce(ibv_pd* pd) : m_pd(pd) {}
+    bounce(const bounce&) = delete;
+    bounce& operator=(const bounce&) = delete;
+    ~bounce() { drop(); }
+
+    // @length bytes, nothing if too few are free. Makes the buffer large enough for @count of
+    // these, within the limit unless @all, or for this one, if nothing else is in it. @failed: set
+    // to an errno if that is not possible.
+    std::optional<uint64_t> take(uint64_t length, uint64_t count, bool all, int& failed);
+    void give(uint64_t offset) { m_ring.give(offset); }
+    void clear() { m_ring.clear(); }
+    // Gives the memory back; what is in it is lost.
+    void drop();
+
+    char* at(uint64_t offset) { return m_memory + offset; }
+    ibv_sge sge(uint64_t offset, uint32_t length) const;
+
+  private:
+    int make(uint64_t size);
+
+    ibv_pd* const m_pd;
+    ring m_ring;
+    char* m_memory = nullptr;
+    ibv_mr* m_mr = nullptr;
+};
+
+}  // namespace lite::verbs

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+
+#include "cq.hpp"
+
+#include "log.hpp"
+#include "progress.hpp"
+#include "real.hpp"
+#include "registry.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <pthread.h>
+
+namespace lite::verbs {
+namespace {
+
+registry<uint32_t, work_queue>& queues() {
+    static auto& all = *new registry<uint32_t, work_queue>;
+    return all;
+}
+
+registry<ibv_cq*, completion_queue>& all_cqs() {
+    static auto& all = *new registry<ibv_cq*, completion_queue>;
+    return all;
+}
+
+}  // namespace
+
+void work_queue::add(const std::shared_ptr<work_queue>& queue) {
+    static std::atomic<uint32_t> last = 0;
+    queue->m_id = ++last;
+    queues().add(queue->m_id, queue);
+}
+
+void work_queue::remove_id() { queues().remove(m_id); }
+
+completion_queue::completion_queue(ibv_cq* real, progress& progress,
+                                   std::shared_ptr<event_channel> channel)
+    : m_real(real),
+      m_ops(real_ops(real->context)),
+      m_progress(progress),
+      m_channel(std::move(channel)) {}
+
+// True: there may be more.
+bool completion_queue::harvest_once() {
+    ibv_wc found[16];
+    const int n = m_ops.poll_cq(m_real, 16, found);
+    if (n < 0)
+        debug("polling the device fails");
+    for (int i = 0; i < n; i++) {
+        // Those of queues that are gone are dropped.
+        if (const auto queue = queues().find(static_cast<uint32_t>(found[i].wr_id >> 32)))
+            queue->on_completion(static_cast<uint32_t>(found[i].wr_id), found[i], *this);
+    }
+    return n == 16;
+}
+
+void completion_queue::harvest() {
+    const std::lock_guard lock(m_harvest);
+    if (m_is_closed)
+        return;
+    while (harvest_once()) {
+    }
+}
+
+void completion_queue::watch() {
+    m_progress.start();
+    const std::lock_guard lock(m_harvest);
+    if (m_is_closed)
+        return;
+    m_ops.req_notify_cq(m_real, 0);
+    // What came before that is not reported.
+    while (harvest_once()) {
+    }
+}
+
+// Returns as much as there is: a program that was woken may poll only once.
+int completion_queue::poll(int n, ibv_wc* wc) {
+    int i = 0;
+    for (bool harvested = false;; harvested = true) {
+        {
+            const std::lock_guard lock(m_ready_lock);
+            for (; i < n && !m_ready.empty(); i++) {
+                const ready& r = m_ready.front();
+                wc[i] = r.wc;
+                if (r.queue)
+                    r.queue->on_polled(r.number);
+                m_ready.pop_front();
+            }
+        }
+        if (i == n || harvested)
+            return i;
+        harvest();
+    }
+}
+
+// With m_ready_lock.
+void completion_queue::notify_locked() {
+    m_armed = not_armed;
+    m_channel->push(m_real);
+}
+
+void completion_queue::push(const ibv_wc& wc, work_queue* queue, uint64_t number) {
+    const std::lock_guard lock(m_ready_lock);
+    m_ready.push_back({wc, queue, number});
+    // Whether a receive was solicited only the device knows: it reports an event then.
+    if (m_armed == for_any || (m_armed == for_solicited && wc.status != IBV_WC_SUCCESS))
+        notify_locked();
+}
+
+void completion_queue::drop(const work_queue* queue) {
+    const std::lock_guard lock(m_ready_lock);
+    std::erase_if(m_ready, [queue](const ready& r) { return r.queue == queue; });
+}
+
+int completion_queue::request_notify(bool solicited_only) {
+    if (!m_channel)
+        return 0;
+    m_progress.start();
+    {
+        const std::lock_guard lock(m_ready_lock);
+        if (m_armed != for_any)
+            m_armed = solicited_only ? for_solicited : for_any;
+    }
+    // The program polls once more after this, and so finds what came before.
+    return m_ops.req_notify_cq(m_real, solicited_only);
+}
+
+void completion_queue::on_event() {
+    harvest();
+    bool again = m_wanted > 0;
+    {
+        const std::lock_guard lock(m_ready_lock);
+        if (m_armed != not_armed && !m_ready.empty())
+            notify_locked();
+        else if (m_armed != not_armed)
+            again = true;  // another thread has polled it already
+    }
+    if (!again)
+        return;
+    watch();
+    const std::lock_guard lock(m_ready_lock);
+    if (m_armed != not_armed && !m_ready.empty())
+        notify_locked();
+}
+
+// With m_harvest. The program sees the size that it has asked for.
+int completion_queue::resize_locked(int cqe, uint32_t reserved) {
+    ibv_device_attr attr = {};
+    if (::ibv_query_device(m_real->context, &attr))
+        return EIO;
+    // What a program harvests in time fits into less, too.
+    const int wanted = std::max(cqe, std::min(attr.max_cqe, cqe + static_cast<int>(reserved)));
+    const int err = real().resize_cq(m_real, wanted);
+    m_real->cqe = cqe;
+    return err;
+}
+
+int completion_queue::reserve(uint32_t n) {
+    const std::lock_guard lock(m_harvest);
+    const int err = resize_locked(m_real->cqe, m_reserved + n);
+    if (!err)
+        m_reserved += n;
+    return err;
+}
+
+void completion_queue::release(uint32_t n) {
+    const std::lock_guard lock(m_harvest);
+    m_reserved -= n;
+}
+
+int completion_queue::resize(int cqe) {
+    const std::lock_guard lock(m_harvest);
+    const int before = m_real->cqe;
+    const int err = resize_locked(cqe, m_reserved);
+    if (err)
+        m_real->cqe = before;
+    return err;
+}
+
+void completion_queue::close() {
+    const std::lock_guard lock(m_harvest);
+    m_is_closed = true;
+    if (m_channel)
+        m_channel->forget(m_real);
+}
+
+std::shared_ptr<completion_queue> completion_queue::find(ibv_cq* cq) { return all_cqs().find(cq); }
+
+void completion_queue::add(const std::shared_ptr<completion_queue>& cq) {
+    all_cqs().add(cq->m_real, cq);
+}
+
+void completion_queue::remove() { all_cqs().remove(m_real); }
+
+void completion_queue::swap_channel(ibv_cq* cq, ibv_comp_channel* channel) {
+    // As libibverbs does it.
+    const auto count = [](ibv_comp_channel* c, int n) {
+        ::pthread_mutex_lock(&c->context->mutex);
+        c->refcnt += n;
+        ::pthread_mutex_unlock(&c->context->mutex);
+    };
+    if (cq->channel)
+        count(cq->channel, -1);
+    cq->channel = channel;
+    if (channel)
+        count(channel, 1);
+}
+
+void completion_queue::acknowledge(unsigned n) {
+    if (m_channel)
+        m_channel->acknowledge(m_real, n);
+}
+
+}  // namespace lite::verbs

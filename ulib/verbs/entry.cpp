@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+//
+// The functions of libibverbs that programs find here first. Without a LITE node, and for objects
+// of devices that were not taken over, they are those of libibverbs.
+
+#include "context.hpp"
+#include "cq.hpp"
+#include "local.hpp"
+#include "log.hpp"
+#include "node.hpp"
+#include "queue.hpp"
+#include "real.hpp"
+
+#include <cerrno>
+#include <new>
+
+using namespace lite::verbs;
+
+namespace {
+
+uint64_t address_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
+
+bool is_ours(const ibv_context* context) { return device_context::find(context) != nullptr; }
+
+}  // namespace
+
+extern "C" {
+
+ibv_context* ibv_open_device(ibv_device* device) {
+    ibv_context* context = real().open_device(device);
+    if (context && node::get())
+        device_context::take_over(context);
+    return context;
+}
+
+int ibv_close_device(ibv_context* context) {
+    device_context::give_back(context);
+    return real().close_device(context);
+}
+
+int ibv_dealloc_pd(ibv_pd* pd) {
+    return registrations::get().has(pd) ? EBUSY : real().dealloc_pd(pd);
+}
+
+ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, size_t length, int access) {
+    return ibv_reg_mr_iova2(pd, addr, length, address_of(addr), static_cast<unsigned>(access));
+}
+
+ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access) {
+    if (!is_ours(pd->context))
+        return real().reg_mr_iova2(pd, addr, length, iova, access);
+    return registrations::get().add(pd, addr, length, iova, access);
+}
+
+ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access) {
+    return ibv_reg_mr_iova2(pd, addr, length, iova, static_cast<unsigned>(access));
+}
+
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
+    // Messages are copied, which a processor may not be able to do there.
+    errno = EOPNOTSUPP;
+    return nullptr;
+}
+
+int ibv_dereg_mr(ibv_mr* mr) {
+    return is_ours(mr->context) ? registrations::get().remove(mr) : real().dereg_mr(mr);
+}
+
+int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access) {
+    return is_ours(mr->context) ? registrations::get().change(mr, flags, pd, addr, length, access)
+                                : real().rereg_mr(mr, flags, pd, addr, length, access);
+}
+
+ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+    ibv_comp_channel* channel = real().create_comp_channel(context);
+    if (channel && is_ours(context) && !event_channel::make(channel)) {
+        const int err = errno;
+        real().destroy_comp_channel(channel);
+        errno = err;
+        return nullptr;
+    }
+    return channel;
+}
+
+int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+    const auto found = event_channel::find(channel);
+    if (found)
+        found->detach(channel);
+    const int err = real().destroy_comp_channel(channel);
+    if (err && found)
+        found->attach(found, channel);
+    return err;
+}
+
+int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
+    const auto found = event_channel::find(channel);
+    return found ? found->wait(cq, cq_context) : real().get_cq_event(channel, cq, cq_context);
+}
+
+void ibv_ack_cq_events(ibv_cq* cq, unsigned n) {
+    const auto found = completion_queue::find(cq);
+    if (found)
+        found->acknowledge(n);
+    else
+        real().ack_cq_events(cq, n);
+}
+
+ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel,
+                      int comp_vector) {
+    const auto device = device_context::find(context);
+    if (!device)
+        return real().create_cq(context, cqe, cq_context, channel, comp_vector);
+    ibv_cq* cq =
+        real().create_cq(context, cqe, cq_context, device->events().channel(), comp_vector);
+    if (!cq)
+        return nullptr;
+    completion_queue::add(std::make_shared<completion_queue>(
+        cq, device->events(), channel ? event_channel::find(channel) : nullptr));
+    completion_queue::swap_channel(cq, channel);
+    return cq;
+}
+
+int ibv_resize_cq(ibv_cq* cq, int cqe) {
+    const auto found = completion_queue::find(cq);
+    return found ? found->resize(cqe) : real().resize_cq(cq, cqe);
+}
+
+int ibv_destroy_cq(ibv_cq* cq) {
+    const auto found = completion_queue::find(cq);
+    if (!found)
+        return real().destroy_cq(cq);
+    if (found->is_used())
+        return EBUSY;
+    const auto device = device_context::find(cq->context);
+    ibv_comp_channel* channel = cq->channel;
+    found->close();
+    found->remove();
+    completion_queue::swap_channel(cq, device->events().channel());
+    const int err = real().destroy_cq(cq);
+    if (err) {
+        completion_queue::add(found);
+        completion_queue::swap_channel(cq, channel);
+        found->reopen();
+    }
+    return err;
+}
+
+ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
+    return is_ours(pd->context) ? queue_pair::create(pd, attr) : real().create_qp(pd, attr);
+}
+
+int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
+    const auto found = queue_pair::find(qp);
+    return found ? found->modify(attr, mask) : real().modify_qp(qp, attr, mask);
+}
+
+int ibv_destroy_qp(ibv_qp* qp) { return queue_pair::destroy(qp); }
+
+ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
+    ibv_srq* srq = real().create_srq(pd, attr);
+    if (srq && is_ours(pd->context)) {
+        auto made =
+            std::make_shared<receive_queue>(pd, attr->attr.max_wr, attr->attr.max_sge, false);
+        work_queue::add(made);
+        receive_queue::add(srq, made);
+    }
+    return srq;
+}
+
+int ibv_destroy_srq(ibv_srq* srq) {
+    const auto found = receive_queue::find(srq);
+    if (found)
+        receive_queue::remove(srq);
+    const int err = real().destroy_srq(srq);
+    if (found && err)
+        receive_queue::add(srq, found);
+    else if (found)
+        found->detach();
+    return err;
+}
+
+}  // extern "C"

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+//
+// Registers memory: a look-up entry for what only this process uses, unpinned LMRs besides for what
+// peers may reach, and the device's own registration, pinned, where that is not possible.
+
+#include "local.hpp"
+
+#include "log.hpp"
+#include "real.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <sys/mman.h>
+
+namespace lite::verbs {
+namespace {
+
+constexpr uint64_t page_size = 4096;
+constexpr unsigned remote_access =
+    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+
+uint64_t address_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
+
+// Is all of it mapped? msync() looks at the mappings, and does nothing else with MS_ASYNC.
+bool is_mapped(const void* addr, size_t length) {
+    const uint64_t begin = address_of(addr) / page_size * page_size;
+    return !::msync(reinterpret_cast<void*>(begin), address_of(addr) + length - begin, MS_ASYNC);
+}
+
+}  // namespace
+
+registrations& registrations::get() {
+    static auto& only = *new registrations;
+    return only;
+}
+
+uint32_t registrations::mode_for(unsigned access) const {
+    uint32_t mode = 0;
+    if (access & IBV_ACCESS_REMOTE_READ)
+        mode |= 0444;
+    if (access & IBV_ACCESS_REMOTE_WRITE)
+        mode |= 0222;
+    if (access & IBV_ACCESS_REMOTE_ATOMIC)
+        mode |= 0666;
+    return mode & node::get()->mode();
+}
+
+int registrations::make_lmr(const piece& part, uint32_t mode, uint32_t& id) {
+    node& here = *node::get();
+    lite_lh_t lh = 0;
+    id = ++m_last_lmr;
+    const int err = lite_register_with(here.ctx(), lmr_name(here.id(), here.process(), id).c_str(),
+                                       reinterpret_cast<void*>(part.begin), part.end - part.begin,
+                                       mode, LITE_REGISTER_UNPINNED, &lh);
+    if (err)
+        return err;
+    m_lmrs[id] = {lh, mode};
+    m_cover.add(id, part.begin, part.end);
+    return 0;
+}
+
+void registrations::forget_lmrs(const std::vector<uint32_t>& lmrs) {
+    for (const uint32_t id : lmrs) {
+        if (!m_cover.release(id))
+            continue;
+        const lite_lh_t lh = m_lmrs.at(id).lh;
+        m_lmrs.erase(id);
+        if (const int err = lite_free(node::get()->ctx(), lh))
+            debug("LMR %u is not freed: %s", id, lite_strerror(err));
+    }
+}
+
+// Peers reach whole pages by LITE; their libraries see to it that they keep to the bytes.
+int registrations::cover_with_lmrs(const record& made, table_entry& entry,
+                                   std::vector<uint32_t>& lmrs) {
+    const uint64_t first = address_of(made.addr);
+    const uint64_t last = first + made.length;
+    const uint64_t begin = first / page_size * page_size;
+    const uint64_t end = (last + page_size - 1) / page_size * page_size;
+    const uint32_t mode = mode_for(made.access);
+
+    const std::vector<piece> pieces = m_cover.pieces(begin, end);
+    if (pieces.size() > parts_max)
+        return -E2BIG;
+    int err = 0;
+    for (const piece& part : pieces) {
+        uint32_t id = part.id;
+        if (id) {
+            m_cover.use(id);
+            lmr& shared = m_lmrs.at(id);
+            lmrs.push_back(id);
+            if (mode & ~shared.mode) {
+                err = lite_chmod(node::get()->ctx(), shared.lh, mode | shared.mode);
+                if (!err)
+                    shared.mode |= mode;
+            }
+        } else {
+            err = make_lmr(part, mode, id);
+            if (!err)
+                lmrs.push_back(id);
+        }
+        if (err)
+            break;
+        const uint64_t from = std::max(part.begin, first);
+        entry.parts[entry.n_parts++] = {id, 0, from - part.lmr_begin,
+                                        std::min(part.end, last) - from};
+    }
+    if (err)
+        forget_lmrs(lmrs);
+    return err;
+}
+
+ibv_mr* registrations::add_own(ibv_pd* pd, void* addr, size_t length, uint64_t iova,
+                               unsigned access, int& err) {
+    node* here = node::get();
+    err = here->refusal();
+    if (err)
+        return nullptr;
+    record made = {nullptr, pd, static_cast<char*>(addr), iova, length, access, {}};
+    table_entry entry = {};
+    const std::lock_guard guard(m_change);
+    if (!m_keys)
+        m_keys.emplace(here->process());
+    const std::optional<uint32_t> key = m_keys->take();
+    err = key ? 0 : -EMFILE;
+    if (key && access & remote_access)
+        err = cover_with_lmrs(made, entry, made.lmrs);
+    if (err) {
+        if (key)
+            m_keys->give(*key);
+        return nullptr;
+    }
+    entry.key = *key;
+    entry.access = access & remote_access;
+    entry.iova = iova;
+    entry.length = length;
+    here->show(slot_of(*key), entry);
+
+    made.own = std::make_unique<ibv_mr>();
+    ibv_mr* mr = made.own.get();
+    *mr = {pd->context, pd, addr, length, 0, *key, *key};
+    const std::unique_lock lock(m_mutex);
+    m_records.emplace(*key, std::move(made));
+    return mr;
+}
+
+// The device's keys must not look like ours.
+ibv_mr* registrations::add_real(ibv_pd* pd, void* addr, size_t length, uint64_t iova,
+                                unsigned access) {
+    std::vector<ibv_mr*> others;
+    ibv_mr* mr = nullptr;
+    while (others.size() < 16) {
+        mr = real().reg_mr_iova2(pd, addr, length, iova, access);
+        if (!mr || !is_own_key(mr->lkey | mr->rkey))
+            break;
+        others.push_back(mr);
+        mr = nullptr;
+    }
+    const int saved = errno;
+    for (ibv_mr* other : others)
+        real().dereg_mr(other);
+    if (!mr) {
+        errno = others.empty() ? saved : ENOMEM;
+        return nullptr;
+    }
+    const std::unique_lock lock(m_mutex);
+    m_records[mr->lkey] = {nullptr, pd, static_cast<char*>(addr), iova, length, access, {}};
+    return mr;
+}
+
+ibv_mr* registrations::add(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access) {
+    constexpr unsigned write_needed = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    if (access & write_needed && !(access & IBV_ACCESS_LOCAL_WRITE)) {
+        errno = EINVAL;
+        return nullptr;
+    }
+    if (access & IBV_ACCESS_ZERO_BASED)
+        iova = 0;
+    int err = 0;
+    // Everything else fails, or not, as it does with the device.
+    ibv_mr* mr =
+        length && is_mapped(addr, length) ? add_own(pd, addr, length, iova, access, err) : nullptr;
+    if (mr) {
+        debug("unpinned: %zu bytes at %p, key %#x", length, addr, mr->lkey);
+        return mr;
+    }
+    mr = add_real(pd, addr, length, iova, access);
+    if (mr && err)
+        say_once("a registration is pinned", lite_strerror(err));
+    return mr;
+}
+
+int registrations::remove(ibv_mr* mr) {
+    const uint32_t key = mr->lkey;
+    if (!is_own_key(key)) {
+        // First: the device may give the key to another registration at once.
+        std::unique_lock lock(m_mutex);
+        auto taken = m_records.extract(key);
+        lock.unlock();
+        const int err = real().dereg_mr(mr);
+        if (err && !taken.empty()) {
+            lock.lock();
+            m_records.insert(std::move(taken));
+        }
+        return err;
+    }
+    const std::lock_guard guard(m_change);
+    std::unique_lock lock(m_mutex);
+    const auto found = m_records.find(key);
+    if (found == m_records.end() || found->second.own.get() != mr)
+        return EINVAL;
+    const auto taken = m_records.extract(found);
+    lock.unlock();
+    node::get()->show(slot_of(key), {});
+    forget_lmrs(taken.mapped().lmrs);
+    m_keys->give(key);
+    return 0;
+}
+
+int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length,
+                          int access) {
+    if (!is_own_key(mr->lkey)) {
+        const uint32_t old = mr->lkey;
+        const int err = real().rereg_mr(mr, flags, pd, addr, length, access);
+        const std::unique_lock lock(m_mutex);
+        auto taken = m_records.extract(old);
+        if (!taken.empty() && (!err || err == IBV_REREG_MR_ERR_INPUT)) {
+            record& r = taken.mapped();
+            taken.key() = mr->lkey;
+            r.pd = mr->pd;
+            if (!err && flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+                r.addr = static_cast<char*>(addr);
+                r.iova = address_of(addr);
+                r.length = length;
+            }
+            if (!err && flags & IBV_REREG_MR_CHANGE_ACCESS)
+                r.access = static_cast<unsigned>(access);
+            m_records.insert(std::move(taken));
+        }
+        return err;
+    }
+    if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags)
+        return IBV_REREG_MR_ERR_INPUT;
+
+    // A new one takes the place of the old one, in the program's structure.
+    uint64_t iova = 0;
+    unsigned rights = 0;
+    {
+        const std::shared_lock lock(m_mutex);
+        const auto found = m_records.find(mr->lkey);
+        if (found == m_records.end())
+            return IBV_REREG_MR_ERR_INPUT;
+        iova = found->second.iova;
+        rights = found->second.access;
+    }
+    if (!(flags & IBV_REREG_MR_CHANGE_TRANSLATION)) {
+        addr = mr->addr;
+        length = mr->length;
+    } else {
+        iova = address_of(addr);
+    }
+    if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+        rights = static_cast<unsigned>(access);
+    if (!(flags & IBV_REREG_MR_CHANGE_PD))
+        pd = mr->pd;
+    int err = 0;
+    if (!length || !is_mapped(addr, length))
+        return IBV_REREG_MR_ERR_INPUT;
+    ibv_mr* fresh = add_own(pd, addr, length, iova, rights, err);
+    if (!fresh)
+        return IBV_REREG_MR_ERR_INPUT;
+
+    const std::lock_guard guard(m_change);
+    std::unique_lock lock(m_mutex);
+    auto old = m_records.extract(mr->lkey);
+    const uint32_t old_key = mr->lkey;
+    *mr = *fresh;
+    m_records.at(mr->lkey).own = std::move(old.mapped().own);
+    lock.unlock();
+    node::get()->show(slot_of(old_key), {});
+    forget_lmrs(old.mapped().lmrs);
+    m_keys->give(old_key);
+    return 0;
+}
+
+bool registrations::has(const ibv_pd* pd) const {
+    const std::shared_lock lock(m_mutex);
+    return std::any_of(m_records.begin(), m_records.end(),
+                       [pd](const auto& item) { return item.second.own && item.second.pd == pd; });
+}
+
+bool registrations::resolve(const ibv_pd* pd, const ibv_sge* list, int n, bool write,
+                            std::vector<span>& spans) const {
+    spans.clear();
+    const std::shared_lock lock(m_mutex);
+    for (int i = 0; i < n; i++) {
+        const ibv_sge& sge = list[i];
+        if (!sge.length)
+            continue;
+        const auto found = m_records.find(sge.lkey);
+        if (found == m_records.end())
+            return false;
+        const record& r = found->second;
+        if (r.pd != pd || (write && !(r.access & IBV_ACCESS_LOCAL_WRITE)) || sge.addr < r.iova ||
+            sge.addr - r.iova > r.length || sge.length > r.length - (sge.addr - r.iova))
+            return false;
+        spans.push_back({r.addr + (sge.addr - r.iova), sge.length});
+    }
+    return true;
+}
+
+}  // namespace lite::verbs

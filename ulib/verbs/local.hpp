@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// Memory that the program has registered.
+#pragma once
+
+#include "cover.hpp"
+#include "keys.hpp"
+#include "node.hpp"
+
+#include <infiniband/verbs.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace lite::verbs {
+
+// A buffer of a work request, in memory of the process.
+struct span {
+    char* at;
+    uint64_t length;
+};
+
+class registrations {
+  public:
+    // The process's only one.
+    static registrations& get();
+
+    // As ibv_reg_mr_iova2(): unpinned, or else with the device. nullptr and errno.
+    ibv_mr* add(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access);
+    // As ibv_dereg_mr().
+    int remove(ibv_mr* mr);
+    // As ibv_rereg_mr().
+    int change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access);
+    // Has a protection domain unpinned registrations?
+    bool has(const ibv_pd* pd) const;
+
+    // Where the buffers of a work request are, and whether the keys allow that: false if not.
+    // @write: they will be written to.
+    bool resolve(const ibv_pd* pd, const ibv_sge* list, int n, bool write,
+                 std::vector<span>& spans) const;
+
+  private:
+    struct record {
+        std::unique_ptr<ibv_mr> own;  // what the program got, unless it is the device's
+        const ibv_pd* pd;
+        char* addr;
+        uint64_t iova;
+        uint64_t length;
+        unsigned access;
+        std::vector<uint32_t> lmrs;
+    };
+    struct lmr {
+        lite_lh_t lh;
+        uint32_t mode;
+    };
+
+    ibv_mr* add_own(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access,
+                    int& err);
+    ibv_mr* add_real(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access);
+    int cover_with_lmrs(const record& made, table_entry& entry, std::vector<uint32_t>& lmrs);
+    int make_lmr(const piece& part, uint32_t mode, uint32_t& id);
+    void forget_lmrs(const std::vector<uint32_t>& lmrs);
+    uint32_t mode_for(unsigned access) const;
+
+    mutable std::shared_mutex
+        m_mutex;  // for m_records; never held while LITE or the device is called
+    std::unordered_map<uint32_t, record> m_records;  // by lkey
+
+    std::mutex m_change;  // for all below; taken before m_mutex
+    std::optional<key_maker> m_keys;
+    // Of what peers may reach.
+    cover m_cover{uint64_t{4} << 30};
+    std::map<uint32_t, lmr> m_lmrs;
+    uint32_t m_last_lmr = 0;
+};
+
+}  // namespace lite::verbs

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+
+#include "node.hpp"
+
+#include "log.hpp"
+
+#include <lite/cluster.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+namespace lite::verbs {
+namespace {
+
+std::atomic<bool> is_child = false;
+
+uint32_t mode_from_environment() {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
+    const char* text = std::getenv("LITE_VERBS_MODE");
+    if (!text || !*text)
+        return 0600;
+    char* end = nullptr;
+    const unsigned long mode = std::strtoul(text, &end, 8);
+    if (*end || mode & ~0666UL) {
+        say_once("LITE_VERBS_MODE is ignored", text);
+        return 0600;
+    }
+    return static_cast<uint32_t>(mode);
+}
+
+}  // namespace
+
+node* node::get() {
+    static node* const only = open();
+    return is_child ? nullptr : only;
+}
+
+node* node::open() {
+    auto* made = new node;
+    int err = lite_open(-1, &made->m_ctx);
+    lite_ioc_query query = {};
+    if (!err)
+        err = lite_query(made->m_ctx, &query);
+    if (err) {
+        say_once("plain verbs: no LITE node", lite_strerror(err));
+        delete made;
+        return nullptr;
+    }
+    made->m_id = query.node_id;
+    made->m_index = static_cast<int>(query.index);
+    made->m_mode = mode_from_environment();
+    made->m_refusal = made->show_table();
+    if (made->m_refusal)
+        say_once("all registrations are pinned", lite_strerror(made->m_refusal));
+    // What a child has is its parent's, and threads are not copied.
+    ::pthread_atfork(nullptr, nullptr, [] { is_child = true; });
+    return made;
+}
+
+int node::show_table() {
+    // Shared memory, so that fork(2) does not make the owner's next write go to a copy.
+    void* memory =
+        ::mmap(nullptr, sizeof(table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return -errno;
+    ::madvise(memory, sizeof(table), MADV_DONTFORK);
+    m_table = static_cast<table*>(memory);
+    m_table->header.version = table_version;
+    m_table->header.node = m_id;
+    m_table->header.magic = table_magic;
+
+    uint32_t first = 0;
+    if (::getrandom(&first, sizeof(first), 0) != sizeof(first))
+        return -EIO;
+    for (uint32_t i = 0; i < processes_max; i++) {
+        m_process = (first + i) % processes_max;
+        lite_lh_t lh = 0;
+        const int err = lite_register_with(m_ctx, table_name(m_id, m_process).c_str(), memory,
+                                           sizeof(table), m_mode, LITE_REGISTER_UNPINNED, &lh);
+        if (err == -EEXIST)
+            continue;
+        if (!err)
+            debug("node %u, process %u", m_id, m_process);
+        return err;
+    }
+    return -EEXIST;
+}
+
+void node::add_gids(ibv_context* context) {
+    ibv_device_attr attr = {};
+    if (m_refusal || ::ibv_query_device(context, &attr))
+        return;
+    const std::lock_guard lock(m_mutex);
+    table_header& header = m_table->header;
+    for (uint8_t port = 1; port <= attr.phys_port_cnt; port++) {
+        ibv_port_attr port_attr = {};
+        if (::ibv_query_port(context, port, &port_attr))
+            continue;
+        for (int i = 0; i < port_attr.gid_tbl_len; i++) {
+            ::ibv_gid gid = {};
+            if (::ibv_query_gid(context, port, i, &gid) || !gid.global.interface_id)
+                continue;
+            bool known = header.n_gids == gids_max;
+            for (uint32_t k = 0; k < header.n_gids && !known; k++)
+                known = !std::memcmp(header.gids[k], gid.raw, sizeof(gid.raw));
+            if (known)
+                continue;
+            std::memcpy(header.gids[header.n_gids], gid.raw, sizeof(gid.raw));
+            header.n_gids++;
+        }
+    }
+}
+
+void node::show(uint32_t slot, table_entry entry) {
+    const std::lock_guard lock(m_mutex);
+    entry.check = check_of(entry);
+    m_table->entries[slot] = entry;
+    // A peer learns of the key by what the program does next.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+}  // namespace lite::verbs

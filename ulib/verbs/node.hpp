@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// The process's context on the LITE node of its machine, and the table that it shows to its peers.
+#pragma once
+
+#include "table.hpp"
+
+#include <lite/lite.h>
+
+#include <infiniband/verbs.h>
+
+#include <mutex>
+#include <vector>
+
+namespace lite::verbs {
+
+class node {
+  public:
+    // The process's only one, opened at the first call and never closed: the kernel cleans up at
+    // the end of the process. nullptr: there is no LITE node, or this is a child made by fork(2).
+    static node* get();
+
+    lite_ctx* ctx() const { return m_ctx; }
+    uint32_t id() const { return m_id; }
+    int index() const { return m_index; }
+    uint32_t process() const { return m_process; }
+    // Why nothing can be unpinned: a negative errno, or 0: it can.
+    int refusal() const { return m_refusal; }
+    // Permission bits of the LMRs of a process.
+    uint32_t mode() const { return m_mode; }
+
+    // Tells peers the addresses of a device.
+    void add_gids(ibv_context* context);
+    // Tells peers of a registration, or with @entry.key == 0 that it is gone.
+    void show(uint32_t slot, table_entry entry);
+
+  private:
+    node() = default;
+    static node* open();
+    int show_table();
+
+    lite_ctx* m_ctx = nullptr;
+    uint32_t m_id = 0;
+    int m_index = 0;
+    uint32_t m_process = 0;
+    int m_refusal = 0;
+    uint32_t m_mode = 0600;
+    std::mutex m_mutex;  // for writing to the table
+    table* m_table = nullptr;
+};
+
+}  // namespace lite::verbs

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+//
+// Makes, connects, resets and destroys queue pairs.
+
+#include "queue.hpp"
+
+#include "context.hpp"
+#include "log.hpp"
+#include "real.hpp"
+#include "registry.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace lite::verbs {
+namespace {
+
+registry<ibv_qp*, queue_pair>& pairs() {
+    static auto& all = *new registry<ibv_qp*, queue_pair>;
+    return all;
+}
+
+}  // namespace
+
+queue_pair::queue_pair(ibv_qp* qp, const ibv_qp_init_attr& attr)
+    : m_qp(qp),
+      m_pd(qp->pd),
+      m_cap(attr.cap),
+      m_signals_all(attr.sq_sig_all != 0),
+      m_send_cq(completion_queue::find(attr.send_cq)),
+      m_recv_cq(completion_queue::find(attr.recv_cq)),
+      m_order(std::max(attr.cap.max_send_wr, 1U)),
+      m_slots(std::max(attr.cap.max_send_wr, 1U)),
+      m_bounce(qp->pd) {
+    m_send_cq->use(true);
+    m_recv_cq->use(true);
+}
+
+std::shared_ptr<queue_pair> queue_pair::find(ibv_qp* qp) { return pairs().find(qp); }
+
+bool queue_pair::is_supported(ibv_qp_type type) {
+    if (type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD)
+        return true;
+    say_once("a QP is refused", "only RC, UC and UD are supported");
+    return false;
+}
+
+// Takes over a QP that the device has made, with these attributes.
+ibv_qp* queue_pair::adopt(ibv_qp* qp, const ibv_qp_init_attr& attr) {
+    const auto send_cq = completion_queue::find(attr.send_cq);
+    if (const int err = send_cq->reserve(attr.cap.max_send_wr)) {
+        real().destroy_qp(qp);
+        errno = err;
+        return nullptr;
+    }
+    auto made = std::make_shared<queue_pair>(qp, attr);
+    if (!attr.srq) {
+        made->m_receives =
+            std::make_shared<receive_queue>(qp->pd, std::max(attr.cap.max_recv_wr, 1U),
+                                            attr.cap.max_recv_sge, attr.qp_type == IBV_QPT_UD);
+        made->m_receives->attach(qp, made->m_recv_cq);
+        work_queue::add(made->m_receives);
+    }
+    work_queue::add(made);
+    pairs().add(qp, made);
+    debug("QP %u: %u sends, %u receives", qp->qp_num, attr.cap.max_send_wr, attr.cap.max_recv_wr);
+    return qp;
+}
+
+// The device sees our buffers, one at a time, and completes everything to us.
+ibv_qp* queue_pair::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
+    if (!is_supported(attr->qp_type)) {
+        errno = EOPNOTSUPP;
+        return nullptr;
+    }
+    if (!completion_queue::find(attr->send_cq) || !completion_queue::find(attr->recv_cq)) {
+        errno = EINVAL;
+        return nullptr;
+    }
+    ibv_qp_init_attr ours = *attr;
+    ours.cap.max_send_sge = std::max(ours.cap.max_send_sge, 1U);
+    if (!attr->srq)
+        ours.cap.max_recv_sge = std::max(ours.cap.max_recv_sge, 1U);
+    ours.sq_sig_all = 0;
+    ibv_qp* qp = real().create_qp(pd, &ours);
+    if (!qp)
+        return nullptr;
+    attr->cap = ours.cap;
+    return adopt(qp, *attr);
+}
+
+ibv_qp* queue_pair::create_extended(ibv_context* context, ibv_qp_init_attr_ex* attr) {
+    constexpr uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    const auto device = device_context::find(context);
+    const bool builds = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    if (!is_supported(attr->qp_type) || attr->comp_mask & ~known || !device->real_create_qp_ex() ||
+        (builds && !builder::is_possible(attr->send_ops_flags))) {
+        errno = EOPNOTSUPP;
+        return nullptr;
+    }
+    if (!completion_queue::find(attr->send_cq) || !completion_queue::find(attr->recv_cq)) {
+        errno = EINVAL;
+        return nullptr;
+    }
+    ibv_qp_init_attr_ex ours = *attr;
+    ours.cap.max_send_sge = std::max(ours.cap.max_send_sge, 1U);
+    if (!attr->srq)
+        ours.cap.max_recv_sge = std::max(ours.cap.max_recv_sge, 1U);
+    ours.sq_sig_all = 0;
+    ibv_qp* qp = device->real_create_qp_ex()(context, &ours);
+    if (!qp)
+        return nullptr;
+    attr->cap = ours.cap;
+    const ibv_qp_init_attr plain = {attr->qp_context, attr->send_cq, attr->recv_cq,   attr->srq,
+                                    attr->cap,        attr->qp_type, attr->sq_sig_all};
+    if (builds)
+        builder::take_over(::ibv_qp_to_qp_ex(qp));
+    return adopt(qp, plain);
+}
+
+int queue_pair::destroy(ibv_qp* qp) {
+    // Another one may have the pointer once it is destroyed.
+    const auto found = pairs().remove(qp);
+    if (!found)
+        return real().destroy_qp(qp);
+    {
+        const std::lock_guard lock(found->m_mutex);
+        found->m_is_dead = true;
+    }
+    const int err = real().destroy_qp(qp);
+    if (err) {
+        {
+            const std::lock_guard lock(found->m_mutex);
+            found->m_is_dead = false;
+        }
+        pairs().add(qp, found);
+        return err;
+    }
+    found->stop_worker();
+    found->m_send_cq->use(false);
+    found->m_recv_cq->use(false);
+    found->remove_id();
+    found->m_send_cq->drop(found.get());
+    {
+        const std::lock_guard lock(found->m_mutex);
+        found->want(false);
+        found->m_bounce.drop();  // before its protection domain
+    }
+    found->m_send_cq->release(found->m_order.capacity());
+    if (found->m_receives)
+        found->m_receives->detach();
+    return 0;
+}
+
+void receive_queue::detach() {
+    remove_id();
+    const std::lock_guard lock(m_mutex);
+    m_is_dead = true;
+    if (m_cq) {
+        want(false);
+        m_cq->drop(this);
+    }
+    m_bounce.drop();
+}
+
+void queue_pair::reset() {
+    m_send_cq->harvest();
+    m_recv_cq->harvest();
+    m_send_cq->drop(this);
+    {
+        const std::lock_guard lock(m_mutex);
+        want(false);
+        m_order.reset();
+        m_polled = 0;
+        m_bounce.clear();
+        for (slot& s : m_slots)
+            s.has_offset = false;
+    }
+    if (m_receives) {
+        m_recv_cq->drop(m_receives.get());
+        m_receives->reset();
+    }
+}
+
+int queue_pair::modify(ibv_qp_attr* attr, int mask) {
+    const int err = real().modify_qp(m_qp, attr, mask);
+    if (err)
+        return err;
+    if (mask & IBV_QP_AV)
+        m_peer.connect(attr->ah_attr.is_global ? &attr->ah_attr.grh.dgid : nullptr);
+    if (!(mask & IBV_QP_STATE))
+        return 0;
+    m_state = attr->qp_state;
+    if (attr->qp_state == IBV_QPS_ERR) {
+        std::unique_lock lock(m_mutex);
+        m_order.fail();
+        if (m_receives)
+            m_receives->fail();
+        advance(lock, false, 0);
+    } else if (attr->qp_state == IBV_QPS_RESET) {
+        reset();
+    }
+    return 0;
+}
+
+int queue_pair::post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) {
+    if (m_receives && m_state != IBV_QPS_RESET)
+        return m_receives->post(wr, bad);
+    *bad = wr;
+    return EINVAL;
+}
+
+}  // namespace lite::verbs

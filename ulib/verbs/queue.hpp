@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+//
+// Receive queues, of a QP or shared (SRQ), and queue pairs.
+//
+// Receives are posted to the device with bounce buffers; what arrives is copied when the completion
+// is harvested. Those for which there is no room wait in software. Sends likewise (send.cpp).
+#pragma once
+
+#include "bounce.hpp"
+#include "builder.hpp"
+#include "cq.hpp"
+#include "local.hpp"
+#include "order.hpp"
+#include "remote.hpp"
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace lite::verbs {
+
+// What the device sends after a write with immediate: the receiver's library turns it into the
+// completion of such a write.
+struct imm_marker {
+    uint64_t magic;
+    uint32_t length;
+    uint32_t reserved;
+};
+inline constexpr uint64_t imm_magic = 0x6c7662696d6d3031;
+
+class receive_queue final : public work_queue {
+  public:
+    // @is_datagram: the device drops what finds no receive.
+    receive_queue(ibv_pd* pd, uint32_t capacity, uint32_t max_sge, bool is_datagram);
+    void attach(ibv_qp* qp, std::shared_ptr<completion_queue> cq);
+    static void add(ibv_srq* srq, const std::shared_ptr<receive_queue>& queue);
+    static std::shared_ptr<receive_queue> find(ibv_srq* srq);
+    static void remove(ibv_srq* srq);
+
+    int post(ibv_recv_wr* wr, ibv_recv_wr** bad);
+    void on_completion(uint32_t slot, ibv_wc& wc, completion_queue& cq) override;
+    void on_polled(uint64_t) override { m_used--; }
+    // The QP has failed: what the device does not have is flushed when that is.
+    void fail();
+    void reset();
+    // The QP or SRQ is destroyed.
+    void detach();
+
+  private:
+    struct slot {
+        uint64_t wr_id;
+        std::vector<ibv_sge> list;
+        uint64_t length;
+        uint64_t offset;  // in the bounce buffer
+    };
+
+    void pump();
+    void flush();
+    void want(bool wanted);
+    void complete(slot& s, ibv_wc& wc, completion_queue& cq);
+
+    ibv_pd* const m_pd;
+    ibv_qp* m_qp = nullptr;
+    ibv_srq* m_srq = nullptr;
+    std::shared_ptr<completion_queue> m_cq;
+    const uint32_t m_max_sge;
+    const bool m_is_datagram;
+    std::atomic<uint32_t> m_used = 0;  // posted, and not yet polled by the program
+
+    std::mutex m_mutex;
+    bounce m_bounce;
+    std::vector<slot> m_slots;
+    std::vector<uint32_t> m_free;
+    std::deque<uint32_t> m_waiting;  // in software
+    uint32_t m_at_device = 0;
+    bool m_has_failed = false;
+    bool m_is_wanting = false;
+    bool m_is_dead = false;
+    std::vector<span> m_spans;
+};
+
+class queue_pair final : public work_queue {
+  public:
+    // As ibv_create_qp(). nullptr and errno.
+    static ibv_qp* create(ibv_pd* pd, ibv_qp_init_attr* attr);
+    // As ibv_create_qp_ex().
+    static ibv_qp* create_extended(ibv_context* context, ibv_qp_init_attr_ex* attr);
+    static std::shared_ptr<queue_pair> find(ibv_qp* qp);
+    // As ibv_destroy_qp().
+    static int destroy(ibv_qp* qp);
+    // As ibv_modify_qp().
+    int modify(ibv_qp_attr* attr, int mask);
+
+    queue_pair(ibv_qp* qp, const ibv_qp_init_attr& attr);
+    ~queue_pair() override { stop_worker(); }
+
+    // As ibv_post_send(). @all: all of them or none.
+    int post_send(ibv_send_wr* wr, ibv_send_wr** bad, bool all = false);
+    builder& building() { return m_building; }
+    int post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad);
+    void on_completion(uint32_t slot, ibv_wc& wc, completion_queue& cq) override;
+    void on_polled(uint64_t number) override;
+
+  private:
+    static bool is_supported(ibv_qp_type type);
+    static ibv_qp* adopt(ibv_qp* qp, const ibv_qp_init_attr& attr);
+
+    struct slot {
+        ibv_send_wr wr;
+        std::vector<ibv_sge> list;
+        std::vector<char> data;  // inline
+        uint64_t offset;         // in the bounce buffer
+        bool has_offset;
+    };
+
+    bool is_one_sided(const ibv_send_wr& wr) const;
+    int check(const ibv_send_wr& wr) const;
+    void keep(slot& s, const ibv_send_wr& wr) const;
+    void advance(std::unique_lock<std::mutex>& lock, bool may_wait, uint64_t until);
+    ibv_wc_status run(slot& s);
+    enum class posting { posted, no_room, failed };
+    posting post_real(slot& s, uint64_t number, ibv_wc_status& status);
+    void finish(ibv_wc_status status, const ibv_wc* wc);
+    void fail();
+    void kick();
+    void reset();
+    void want(bool wanted);
+    void work();
+    void stop_worker();
+
+    ibv_qp* const m_qp;
+    ibv_pd* const m_pd;
+    const ibv_qp_cap m_cap;
+    const bool m_signals_all;
+    std::shared_ptr<completion_queue> m_send_cq, m_recv_cq;
+    std::shared_ptr<receive_queue> m_receives;  // nullptr: an SRQ's
+    std::atomic<ibv_qp_state> m_state = IBV_QPS_RESET;
+
+    std::mutex m_mutex;
+    send_order m_order;
+    std::atomic<uint64_t> m_polled = 0;  // what the program has polled, plus 1
+    std::vector<slot> m_slots;
+    bounce m_bounce;
+    bool m_is_running = false;  // a thread executes with LITE, without the lock
+    bool m_is_wanting = false;
+    bool m_is_dead = false;
+    remote_peer m_peer;         // of the running thread
+    std::vector<span> m_spans;  // of the thread that executes, or with the lock
+    std::vector<char> m_inline;
+
+    builder m_building;
+
+    std::thread m_worker;
+    std::condition_variable m_kick;
+    bool m_is_kicked = false;
+    bool m_is_stopping = false;
+};
+
+}  // namespace lite::verbs

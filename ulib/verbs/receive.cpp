@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+//
+// Receive queues.
+
+#include "queue.hpp"
+
+#include "log.hpp"
+#include "real.hpp"
+#include "registry.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace lite::verbs {
+namespace {
+
+registry<ibv_srq*, receive_queue>& srqs() {
+    static auto& all = *new registry<ibv_srq*, receive_queue>;
+    return all;
+}
+
+}  // namespace
+
+void receive_queue::add(ibv_srq* srq, const std::shared_ptr<receive_queue>& queue) {
+    queue->m_srq = srq;
+    srqs().add(srq, queue);
+}
+
+std::shared_ptr<receive_queue> receive_queue::find(ibv_srq* srq) { return srqs().find(srq); }
+
+void receive_queue::remove(ibv_srq* srq) { srqs().remove(srq); }
+
+receive_queue::receive_queue(ibv_pd* pd, uint32_t capacity, uint32_t max_sge, bool is_datagram)
+    : m_pd(pd), m_max_sge(max_sge), m_is_datagram(is_datagram), m_bounce(pd), m_slots(capacity) {
+    for (uint32_t i = capacity; i > 0; i--)
+        m_free.push_back(i - 1);
+}
+
+void receive_queue::attach(ibv_qp* qp, std::shared_ptr<completion_queue> cq) {
+    m_qp = qp;
+    m_cq = std::move(cq);
+}
+
+int receive_queue::post(ibv_recv_wr* wr, ibv_recv_wr** bad) {
+    std::unique_lock lock(m_mutex);
+    int err = 0;
+    for (; wr; wr = wr->next) {
+        // Slots are given back when a completion is harvested, places when it is polled.
+        if (m_used >= m_slots.size() || m_free.empty())
+            err = ENOMEM;
+        else if (wr->num_sge < 0 || static_cast<uint32_t>(wr->num_sge) > m_max_sge)
+            err = EINVAL;
+        if (err) {
+            *bad = wr;
+            break;
+        }
+        const uint32_t number = m_free.back();
+        m_free.pop_back();
+        m_used++;
+        slot& s = m_slots[number];
+        s.wr_id = wr->wr_id;
+        s.list.assign(wr->sg_list, wr->sg_list + wr->num_sge);
+        s.length = 0;
+        for (const ibv_sge& sge : s.list)
+            s.length += sge.length;
+        m_waiting.push_back(number);
+    }
+    pump();
+    const bool watch = m_cq && !m_waiting.empty() && !m_is_wanting && !m_has_failed;
+    if (watch)
+        want(true);
+    lock.unlock();
+    // They must reach the device even if the program polls for nothing meanwhile.
+    if (watch)
+        m_cq->watch();
+    return err;
+}
+
+void receive_queue::want(bool wanted) {
+    if (wanted != m_is_wanting)
+        m_cq->want(wanted);
+    m_is_wanting = wanted;
+}
+
+// Posts what there is room for to the device.
+void receive_queue::pump() {
+    while (!m_waiting.empty() && !m_has_failed) {
+        const uint32_t number = m_waiting.front();
+        slot& s = m_slots[number];
+        const uint64_t length = std::max<uint64_t>(s.length, sizeof(imm_marker));
+        int failed = 0;
+        const auto offset = m_bounce.take(length, m_slots.size(), m_is_datagram, failed);
+        if (failed) {
+            // Nothing is in flight that would end and make room.
+            say_once("a receive is not posted: no bounce buffer", std::strerror(failed));
+            return;
+        }
+        if (!offset)
+            return;
+        s.offset = *offset;
+        ibv_sge sge = m_bounce.sge(s.offset, static_cast<uint32_t>(length));
+        ibv_recv_wr wr = {wr_id(number), nullptr, &sge, 1};
+        ibv_recv_wr* bad = nullptr;
+        const int err = m_srq ? real_ops(m_srq->context).post_srq_recv(m_srq, &wr, &bad)
+                              : real_ops(m_qp->context).post_recv(m_qp, &wr, &bad);
+        if (err) {
+            m_bounce.give(s.offset);
+            debug("the device refuses a receive: %s", std::strerror(err));
+            return;
+        }
+        m_waiting.pop_front();
+        m_at_device++;
+    }
+    flush();
+}
+
+// After a failure, in order: the device flushes what it has first.
+void receive_queue::flush() {
+    while (m_has_failed && !m_at_device && !m_waiting.empty()) {
+        const uint32_t number = m_waiting.front();
+        m_waiting.pop_front();
+        ibv_wc wc = {};
+        wc.wr_id = m_slots[number].wr_id;
+        wc.status = IBV_WC_WR_FLUSH_ERR;
+        wc.opcode = IBV_WC_RECV;
+        wc.qp_num = m_qp->qp_num;
+        m_free.push_back(number);
+        m_cq->push(wc, this, 0);
+    }
+}
+
+void receive_queue::complete(slot& s, ibv_wc& wc, completion_queue& cq) {
+    const char* from = m_bounce.at(s.offset);
+    wc.wr_id = s.wr_id;
+    if (wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV) {
+        imm_marker marker;
+        std::memcpy(&marker, from, sizeof(marker));
+        if (wc.byte_len == sizeof(marker) && wc.wc_flags & IBV_WC_WITH_IMM &&
+            marker.magic == imm_magic) {
+            wc.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+            wc.byte_len = marker.length;
+        } else if (wc.byte_len > s.length) {
+            // The device's buffer is a little longer than the program's.
+            wc.status = IBV_WC_LOC_LEN_ERR;
+        } else if (!registrations::get().resolve(m_pd, s.list.data(),
+                                                 static_cast<int>(s.list.size()), true, m_spans)) {
+            wc.status = IBV_WC_LOC_PROT_ERR;
+        } else {
+            uint64_t rest = wc.byte_len;
+            for (const span& to : m_spans) {
+                const uint64_t n = std::min(rest, to.length);
+                std::memcpy(to.at, from, n);
+                from += n;
+                rest -= n;
+            }
+        }
+    }
+    if (m_qp && (wc.status == IBV_WC_LOC_LEN_ERR || wc.status == IBV_WC_LOC_PROT_ERR)) {
+        ibv_qp_attr attr = {};
+        attr.qp_state = IBV_QPS_ERR;
+        real().modify_qp(m_qp, &attr, IBV_QP_STATE);
+    }
+    cq.push(wc, this, 0);
+}
+
+void receive_queue::on_completion(uint32_t number, ibv_wc& wc, completion_queue& cq) {
+    const std::lock_guard lock(m_mutex);
+    if (m_is_dead)
+        return;
+    slot& s = m_slots[number];
+    complete(s, wc, cq);
+    m_bounce.give(s.offset);
+    m_free.push_back(number);
+    m_at_device--;
+    if (wc.status != IBV_WC_SUCCESS && m_qp)
+        m_has_failed = true;
+    pump();
+    if (m_cq && (m_waiting.empty() || m_has_failed))
+        want(false);
+}
+
+void receive_queue::fail() {
+    const std::lock_guard lock(m_mutex);
+    m_has_failed = true;
+    if (m_cq)
+        want(false);
+    flush();
+}
+
+void receive_queue::reset() {
+    const std::lock_guard lock(m_mutex);
+    m_has_failed = false;
+    m_at_device = 0;
+    m_used = 0;
+    m_waiting.clear();
+    m_bounce.clear();
+    m_free.clear();
+    for (uint32_t i = static_cast<uint32_t>(m_slots.size()); i > 0; i--)
+        m_free.push_back(i - 1);
+}
+
+}  // namespace lite::verbs

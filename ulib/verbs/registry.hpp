@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// From the objects that programs know (pointers, numbers) to ours. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace lite::verbs {
+
+template <typename K, typename T>
+class registry {
+  public:
+    void add(K key, std::shared_ptr<T> object) {
+        const std::unique_lock lock(m_mutex);
+        m_objects[key] = std::move(object);
+    }
+
+    // nullptr: there is none.
+    std::shared_ptr<T> find(K key) const {
+        const std::shared_lock lock(m_mutex);
+        const auto found = m_objects.find(key);
+        return found == m_objects.end() ? nullptr : found->second;
+    }
+
+    std::shared_ptr<T> remove(K key) {
+        const std::unique_lock lock(m_mutex);
+        const auto found = m_objects.find(key);
+        if (found == m_objects.end())
+            return nullptr;
+        std::shared_ptr<T> object = std::move(found->second);
+        m_objects.erase(found);
+        return object;
+    }
+
+  private:
+    mutable std::shared_mutex m_mutex;
+    std::unordered_map<K, std::shared_ptr<T>> m_objects;
+};
+
+}  // namespace lite::verbs

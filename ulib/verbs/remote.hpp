@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+//
+// Memory that peers have registered, reached by LITE.
+#pragma once
+
+#include "local.hpp"
+#include "node.hpp"
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace lite::verbs {
+
+// A process at another node, or at this one.
+class remote_process {
+  public:
+    // Looks for a process by the address of a device, nullptr if that is unknown. Queue pairs share
+    // what is found. @err: set to a negative errno if there is none.
+    static std::shared_ptr<remote_process> find(const ::ibv_gid* gid, uint32_t process, int& err);
+
+    remote_process(uint32_t node, uint32_t process, lite_lh_t table)
+        : m_node(node), m_process(process), m_table(table) {}
+    remote_process(const remote_process&) = delete;
+    remote_process& operator=(const remote_process&) = delete;
+    ~remote_process();
+
+    // Something failed: it is not to be found again.
+    void distrust() { m_is_trusted = false; }
+
+    // A registration that was looked up.
+    struct registration {
+        table_entry entry;
+        lite_lh_t handles[parts_max];
+    };
+    // nullptr: @err is set to a negative errno.
+    std::shared_ptr<const registration> look_up(uint32_t key, int& err);
+
+  private:
+    static std::shared_ptr<remote_process> search(const ::ibv_gid* gid, uint32_t process, int& err);
+    int open_lmr(uint32_t lmr, unsigned access, lite_lh_t& lh);
+
+    struct opened {
+        lite_lh_t lh;
+        uint32_t rights;
+    };
+
+    const uint32_t m_node;
+    const uint32_t m_process;
+    const lite_lh_t m_table;
+    std::atomic<bool> m_is_trusted = true;
+    std::mutex m_mutex;
+    std::map<uint32_t, std::shared_ptr<const registration>> m_registrations;  // by key
+    std::map<uint32_t, opened> m_lmrs;
+    std::vector<lite_lh_t> m_outgrown;  // handles with fewer rights than were needed later
+};
+
+// A one-sided operation.
+struct one_sided {
+    ibv_wr_opcode opcode;
+    uint64_t addr;  // as the peer calls it
+    uint32_t key;
+    uint64_t compare_add, swap;  // of atomics
+};
+
+// The processes that a queue pair is connected to: one, unless the program at the other end has
+// several registrations' keys from others. Used by one thread at a time.
+class remote_peer {
+  public:
+    void connect(const ::ibv_gid* gid);
+    // Executes it, and returns when it has taken effect: its outcome. @spans are the buffers.
+    ibv_wc_status run(const one_sided& op, const std::vector<span>& spans);
+
+  private:
+    int try_run(const one_sided& op, const std::vector<span>& spans);
+    void forget(uint32_t process);
+
+    std::optional<::ibv_gid> m_gid;
+    std::map<uint32_t, std::shared_ptr<remote_process>> m_processes;
+};
+
+}  // namespace lite::verbs

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: MIT
+//
+// Send queues: work requests take effect in order, some by the device's QP, some by LITE.
+//
+// The thread that posts a one-sided work request executes it if nothing is before it. Otherwise a
+// thread of the queue does, since what is before it may wait for a peer that posts no receive. Only
+// one thread at a time executes (m_is_running), without the lock; others leave theirs to it.
+
+#include "queue.hpp"
+
+#include "log.hpp"
+#include "quiet.hpp"
+#include "real.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace lite::verbs {
+namespace {
+
+bool is_atomic(ibv_wr_opcode opcode) {
+    return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+// Does it write to its buffers?
+bool fetches(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_READ || is_atomic(opcode); }
+
+uint32_t rkey_of(const ibv_send_wr& wr) {
+    return is_atomic(wr.opcode) ? wr.wr.atomic.rkey : wr.wr.rdma.rkey;
+}
+
+ibv_wc_opcode completed(ibv_wr_opcode opcode) {
+    switch (opcode) {
+        case IBV_WR_RDMA_WRITE:
+        case IBV_WR_RDMA_WRITE_WITH_IMM:
+            return IBV_WC_RDMA_WRITE;
+        case IBV_WR_RDMA_READ:
+            return IBV_WC_RDMA_READ;
+        case IBV_WR_ATOMIC_CMP_AND_SWP:
+            return IBV_WC_COMP_SWAP;
+        case IBV_WR_ATOMIC_FETCH_AND_ADD:
+            return IBV_WC_FETCH_ADD;
+        default:
+            return IBV_WC_SEND;
+    }
+}
+
+uint32_t length_of(const std::vector<ibv_sge>& list) {
+    uint32_t length = 0;
+    for (const ibv_sge& sge : list)
+        length += sge.length;
+    return length;
+}
+
+void copy_in(const std::vector<span>& spans, char* to) {
+    for (const span& s : spans) {
+        std::memcpy(to, s.at, s.length);
+        to += s.length;
+    }
+}
+
+}  // namespace
+
+// To be executed by LITE, at least in part.
+bool queue_pair::is_one_sided(const ibv_send_wr& wr) const {
+    return (wr.opcode == IBV_WR_RDMA_WRITE || wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
+            fetches(wr.opcode)) &&
+           is_own_key(rkey_of(wr));
+}
+
+// 0 or errno.
+int queue_pair::check(const ibv_send_wr& wr) const {
+    const bool is_datagram = m_qp->qp_type == IBV_QPT_UD;
+    switch (wr.opcode) {
+        case IBV_WR_SEND:
+        case IBV_WR_SEND_WITH_IMM:
+            break;
+        case IBV_WR_RDMA_WRITE:
+        case IBV_WR_RDMA_WRITE_WITH_IMM:
+        case IBV_WR_RDMA_READ:
+        case IBV_WR_ATOMIC_CMP_AND_SWP:
+        case IBV_WR_ATOMIC_FETCH_AND_ADD:
+            if (is_datagram)
+                return EINVAL;
+            break;
+        default:
+            return EOPNOTSUPP;  // memory windows, invalidation
+    }
+    if (wr.num_sge < 0 || static_cast<uint32_t>(wr.num_sge) > m_cap.max_send_sge)
+        return EINVAL;
+    if (wr.send_flags & IBV_SEND_INLINE) {
+        uint64_t length = 0;
+        for (int i = 0; i < wr.num_sge; i++)
+            length += wr.sg_list[i].length;
+        if (length > m_cap.max_inline_data || fetches(wr.opcode))
+            return EINVAL;
+    }
+    return 0;
+}
+
+void queue_pair::keep(slot& s, const ibv_send_wr& wr) const {
+    s.wr = wr;
+    s.wr.next = nullptr;
+    s.has_offset = false;
+    s.list.clear();
+    s.data.clear();
+    for (int i = 0; i < wr.num_sge; i++) {
+        const ibv_sge& sge = wr.sg_list[i];
+        if (wr.send_flags & IBV_SEND_INLINE) {
+            const char* from = reinterpret_cast<const char*>(sge.addr);
+            s.data.insert(s.data.end(), from, from + sge.length);
+        } else {
+            s.list.push_back(sge);
+        }
+    }
+}
+
+int queue_pair::post_send(ibv_send_wr* wr, ibv_send_wr** bad, bool all) {
+    const ibv_qp_state state = m_state;
+    std::unique_lock lock(m_mutex);
+    int err = state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR ? EINVAL : 0;
+    uint64_t last = 0;
+    bool any = false;
+    if (const uint64_t polled = m_polled)
+        m_order.free_up_to(polled - 1);
+    if (all && !err) {
+        uint64_t n = 0;
+        for (const ibv_send_wr* one = wr; one && !err; one = one->next) {
+            err = check(*one);
+            n++;
+        }
+        if (!err && n > m_order.room())
+            err = ENOMEM;
+    }
+    for (; wr; wr = wr->next) {
+        if (!err)
+            err = check(*wr);
+        if (!err && m_order.full())
+            err = ENOMEM;
+        if (err) {
+            *bad = wr;
+            break;
+        }
+        last = m_order.post(is_one_sided(*wr) ? wr_kind::lite : wr_kind::real);
+        keep(m_slots[m_order.index(last)], *wr);
+        any = true;
+    }
+    if (any)
+        advance(lock, true, last);
+    return err;
+}
+
+void queue_pair::on_polled(uint64_t number) { m_polled = number + 1; }
+
+// Executes with LITE, without the lock.
+ibv_wc_status queue_pair::run(slot& s) {
+    if (s.wr.send_flags & IBV_SEND_INLINE) {
+        m_spans.assign(1, {s.data.data(), s.data.size()});
+    } else if (!registrations::get().resolve(m_pd, s.list.data(), static_cast<int>(s.list.size()),
+                                             fetches(s.wr.opcode), m_spans)) {
+        return IBV_WC_LOC_PROT_ERR;
+    }
+    one_sided op = {s.wr.opcode, s.wr.wr.rdma.remote_addr, rkey_of(s.wr), 0, 0};
+    if (is_atomic(s.wr.opcode)) {
+        op.addr = s.wr.wr.atomic.remote_addr;
+        op.compare_add = s.wr.wr.atomic.compare_add;
+        op.swap = s.wr.wr.atomic.swap;
+    }
+    return m_peer.run(op, m_spans);
+}
+
+queue_pair::posting queue_pair::post_real(slot& s, uint64_t number, ibv_wc_status& status) {
+    status = IBV_WC_LOC_QP_OP_ERR;
+    ibv_send_wr wr = s.wr;
+    wr.wr_id = wr_id(static_cast<uint32_t>(m_order.index(number)));
+    wr.send_flags = (s.wr.send_flags & ~static_cast<unsigned>(IBV_SEND_INLINE)) | IBV_SEND_SIGNALED;
+
+    imm_marker marker = {imm_magic, 0, 0};
+    if (is_one_sided(s.wr)) {  // the write itself is done
+        marker.length = s.data.empty() ? length_of(s.list) : static_cast<uint32_t>(s.data.size());
+        wr.opcode = IBV_WR_SEND_WITH_IMM;
+        m_spans.assign(1, {reinterpret_cast<char*>(&marker), sizeof(marker)});
+    } else if (s.wr.send_flags & IBV_SEND_INLINE) {
+        m_spans.assign(1, {s.data.data(), s.data.size()});
+    } else if (!registrations::get().resolve(m_pd, s.list.data(), static_cast<int>(s.list.size()),
+                                             fetches(s.wr.opcode), m_spans)) {
+        status = IBV_WC_LOC_PROT_ERR;
+        return posting::failed;
+    }
+    uint64_t length = 0;
+    for (const span& part : m_spans)
+        length += part.length;
+
+    ibv_sge sge = {};
+    wr.sg_list = &sge;
+    wr.num_sge = length ? 1 : 0;
+    if (length && length <= m_cap.max_inline_data && !fetches(wr.opcode)) {
+        m_inline.resize(length);
+        copy_in(m_spans, m_inline.data());
+        sge = {reinterpret_cast<uintptr_t>(m_inline.data()), static_cast<uint32_t>(length), 0};
+        wr.send_flags |= IBV_SEND_INLINE;
+    } else if (length) {
+        int failed = 0;
+        const auto offset = m_bounce.take(length, m_order.capacity(), false, failed);
+        if (failed) {
+            say_once("a send fails: no bounce buffer", std::strerror(failed));
+            return posting::failed;
+        }
+        if (!offset)
+            return posting::no_room;
+        s.offset = *offset;
+        s.has_offset = true;
+        if (!fetches(wr.opcode))
+            copy_in(m_spans, m_bounce.at(s.offset));
+        sge = m_bounce.sge(s.offset, static_cast<uint32_t>(length));
+    }
+    ibv_send_wr* bad = nullptr;
+    const int err = real_ops(m_qp->context).post_send(m_qp, &wr, &bad);
+    if (!err)
+        return posting::posted;
+    debug("the device refuses a send: %s", std::strerror(err));
+    if (s.has_offset)
+        m_bounce.give(s.offset);
+    s.has_offset = false;
+    return posting::failed;
+}
+
+// Ends the oldest work request that is started. @wc: the device's completion, if that had it.
+void queue_pair::finish(ibv_wc_status status, const ibv_wc* wc) {
+    const uint64_t number = m_order.oldest_unfinished();
+    slot& s = m_slots[m_order.index(number)];
+    if (s.has_offset)
+        m_bounce.give(s.offset);
+    s.has_offset = false;
+    m_order.finish();
+    if (status == IBV_WC_SUCCESS && !m_signals_all && !(s.wr.send_flags & IBV_SEND_SIGNALED))
+        return;
+    ibv_wc made = {};
+    if (wc)
+        made = *wc;
+    made.wr_id = s.wr.wr_id;
+    made.status = status;
+    made.opcode = completed(s.wr.opcode);
+    made.qp_num = m_qp->qp_num;
+    if (is_atomic(s.wr.opcode))
+        made.byte_len = sizeof(uint64_t);
+    else
+        made.byte_len = s.data.empty() ? length_of(s.list) : static_cast<uint32_t>(s.data.size());
+    m_send_cq->push(made, this, number);
+}
+
+// Nothing more is executed. With the lock.
+void queue_pair::fail() {
+    if (m_order.failed())
+        return;
+    m_order.fail();
+    ibv_qp_attr attr = {};
+    attr.qp_state = IBV_QPS_ERR;
+    if (real().modify_qp(m_qp, &attr, IBV_QP_STATE))
+        debug("QP %u cannot be made to fail", m_qp->qp_num);
+    m_state = IBV_QPS_ERR;
+    if (m_receives)
+        m_receives->fail();
+}
+
+void queue_pair::want(bool wanted) {
+    if (wanted != m_is_wanting)
+        m_send_cq->want(wanted);
+    m_is_wanting = wanted;
+}
+
+// Goes on with the queue. With the lock, which is released meanwhile if @may_wait. Then this thread
+// executes what was posted up to @until.
+void queue_pair::advance(std::unique_lock<std::mutex>& lock, bool may_wait, uint64_t until) {
+    bool has_harvested = false;
+    while (!m_is_running && !m_is_dead) {
+        const send_step step = m_order.next();
+        const uint64_t number = m_order.upcoming();
+        slot& s = m_slots[m_order.index(number)];
+        ibv_wc_status status = IBV_WC_SUCCESS;
+
+        if (step == send_step::none) {
+            want(false);
+            return;
+        }
+        if (step == send_step::flush) {
+            m_order.start();
+            finish(IBV_WC_WR_FLUSH_ERR, nullptr);
+            continue;
+        }
+        if (step == send_step::post) {
+            const posting result = post_real(s, number, status);
+            if (result == posting::posted) {
+                m_order.start();
+                continue;
+            }
+            if (result == posting::failed && !m_order.in_flight()) {
+                m_order.start();
+                finish(status, nullptr);
+                fail();
+                continue;
+            }
+        }
+        if (step == send_step::run) {
+            if (!may_wait || number > until) {
+                kick();
+                return;
+            }
+            m_order.start();
+            m_is_running = true;
+            lock.unlock();
+            status = run(s);
+            lock.lock();
+            m_is_running = false;
+            if (m_is_dead)
+                return;
+            if (status == IBV_WC_SUCCESS && s.wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM &&
+                !m_order.failed() && post_real(s, number, status) == posting::posted)
+                continue;
+            if (status == IBV_WC_SUCCESS && m_order.failed() &&
+                s.wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+                status = IBV_WC_WR_FLUSH_ERR;
+            finish(status, nullptr);
+            if (status != IBV_WC_SUCCESS)
+                fail();
+            continue;
+        }
+
+        // The device has to complete something first. Maybe it has.
+        if (!may_wait || m_order.failed())
+            return;
+        if (has_harvested && m_is_wanting)
+            return;
+        if (has_harvested)
+            want(true);
+        lock.unlock();
+        if (has_harvested)
+            m_send_cq->watch();
+        else
+            m_send_cq->harvest();
+        lock.lock();
+        has_harvested = true;
+    }
+}
+
+void queue_pair::on_completion(uint32_t number, ibv_wc& wc, completion_queue&) {
+    std::unique_lock lock(m_mutex);
+    if (m_is_dead)
+        return;
+    const uint64_t oldest = m_order.oldest_unfinished();
+    if (!m_order.in_flight() || m_order.index(oldest) != number) {
+        debug("QP %u: a completion out of order", m_qp->qp_num);
+        return;
+    }
+    slot& s = m_slots[number];
+    if (wc.status == IBV_WC_SUCCESS && fetches(s.wr.opcode) && s.has_offset) {
+        std::vector<span> spans;
+        const char* from = m_bounce.at(s.offset);
+        if (registrations::get().resolve(m_pd, s.list.data(), static_cast<int>(s.list.size()), true,
+                                         spans)) {
+            for (const span& part : spans) {
+                std::memcpy(part.at, from, part.length);
+                from += part.length;
+            }
+        } else {
+            wc.status = IBV_WC_LOC_PROT_ERR;
+        }
+    }
+    finish(wc.status, &wc);
+    if (wc.status != IBV_WC_SUCCESS)
+        fail();
+    advance(lock, false, 0);
+}
+
+// Has the queue's thread go on, which may wait. With the lock.
+void queue_pair::kick() {
+    m_is_kicked = true;
+    if (!m_worker.joinable() && !m_is_stopping)
+        m_worker = start_quiet([this] { work(); });
+    m_kick.notify_one();
+}
+
+void queue_pair::work() {
+    std::unique_lock lock(m_mutex);
+    for (;;) {
+        m_kick.wait(lock, [this] { return m_is_kicked || m_is_stopping; });
+        if (m_is_stopping)
+            return;
+        m_is_kicked = false;
+        advance(lock, true, UINT64_MAX);
+    }
+}
+
+void queue_pair::stop_worker() {
+    {
+        const std::lock_guard lock(m_mutex);
+        m_is_stopping = true;
+        m_kick.notify_one();
+    }
+    if (m_worker.joinable())
+        m_worker.join();
+}
+
+}  // namespace lite::verbs
