@@ -4,10 +4,10 @@
 
 #include "context.hpp"
 
-#include "cq.hpp"
+#include "completions/cq.hpp"
 #include "log.hpp"
-#include "node.hpp"
-#include "queue.hpp"
+#include "memory/node.hpp"
+#include "queues/queue.hpp"
 #include "real.hpp"
 #include "registry.hpp"
 

@@ -3,7 +3,7 @@
 // Opened devices: contexts whose operations are ours.
 #pragma once
 
-#include "progress.hpp"
+#include "completions/progress.hpp"
 
 #include <infiniband/verbs.h>
 

@@ -3,12 +3,12 @@
 // The functions of libibverbs that programs find here first. Without a LITE node, and for objects
 // of devices that were not taken over, they are those of libibverbs.
 
+#include "completions/cq.hpp"
 #include "context.hpp"
-#include "cq.hpp"
-#include "local.hpp"
 #include "log.hpp"
-#include "node.hpp"
-#include "queue.hpp"
+#include "memory/local.hpp"
+#include "memory/node.hpp"
+#include "queues/queue.hpp"
 #include "real.hpp"
 
 #include <cerrno>

@@ -184,19 +184,21 @@ noinline struct lite_mapping *lite_tryenter_chunk(const struct lite_access *a,
 }
 
 /**
- * lite_tryenter_whole - lite_tryenter_at(), but without entering a chunk
+ * lite_tryenter_at - begin to operate on a range of an LMR
  * @a: handle and right
  * @offset: in the LMR, bytes
  * @length: bytes
+ * @at: in the LMR: the byte to begin with
  * @stale: for lite_range_renew()
  *
- * Bounds are checked at each entry: handle and LMR may have changed in between.
+ * If the LMR is unpinned, the mapping is that of the chunk that has the byte @at, and its extents
+ * end with it.
  *
  * Context: any process.
- * Return: see lite_access_tryenter(); -EINVAL, -ERANGE.
+ * Return: see lite_access_tryenter(); -EINVAL, -ERANGE. -EAGAIN: call lite_range_renew().
  */
-struct lite_mapping *lite_tryenter_whole(const struct lite_access *a, u64 offset, u64 length,
-					 const struct lite_mapping **stale)
+struct lite_mapping *lite_tryenter_at(const struct lite_access *a, u64 offset, u64 length, u64 at,
+				      const struct lite_mapping **stale)
 {
 	struct lite_mapping *m;
 	int err;
@@ -207,8 +209,8 @@ struct lite_mapping *lite_tryenter_whole(const struct lite_access *a, u64 offset
 	if (IS_ERR(m))
 		return m;
 	err = lite_bounds_check(offset, length, m->length);
-	if (!err)
-		return m;
+	if (likely(!err))
+		return likely(!m->chunked) ? m : lite_tryenter_chunk(a, m, at, stale);
 	lite_access_exit(m);
 	return ERR_PTR(err);
 }

@@ -195,38 +195,13 @@ int lite_access_renew(const struct lite_access *a, const struct lite_mapping *st
 struct lite_mapping *lite_access_enter(const struct lite_access *a);
 struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
 					  const struct lite_mapping **stale);
-struct lite_mapping *lite_tryenter_whole(const struct lite_access *a, u64 offset, u64 length,
-					 const struct lite_mapping **stale);
+struct lite_mapping *lite_tryenter_at(const struct lite_access *a, u64 offset, u64 length, u64 at,
+				      const struct lite_mapping **stale);
 struct lite_mapping *lite_tryenter_chunk(const struct lite_access *a, struct lite_mapping *m,
 					 u64 at, const struct lite_mapping **stale);
 int lite_range_renew(const struct lite_access *a, u64 at, const struct lite_mapping *stale,
 		     unsigned long *until);
 int lite_access_await(const struct lite_access *a);
-
-/**
- * lite_tryenter_at - begin to operate on a range of an LMR
- * @a: handle and right
- * @offset: in the LMR, bytes
- * @length: bytes
- * @at: in the LMR: the byte to begin with
- * @stale: for lite_range_renew()
- *
- * If the LMR is unpinned, the mapping is that of the chunk that has the byte @at, and its extents
- * end with it. Inline, so that other LMRs pay only for the question.
- *
- * Context: any process.
- * Return: see lite_access_tryenter(); -EINVAL, -ERANGE. -EAGAIN: call lite_range_renew().
- */
-static inline struct lite_mapping *lite_tryenter_at(const struct lite_access *a, u64 offset,
-						    u64 length, u64 at,
-						    const struct lite_mapping **stale)
-{
-	struct lite_mapping *m = lite_tryenter_whole(a, offset, length, stale);
-
-	if (!IS_ERR(m) && unlikely(m->chunked))
-		return lite_tryenter_chunk(a, m, at, stale);
-	return m;
-}
 
 /* lite_tryenter_at(), to begin with the first byte. */
 static inline struct lite_mapping *lite_tryenter_range(const struct lite_access *a, u64 offset,

@@ -121,7 +121,7 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 {
 	struct lite_conn *conn = lite_devop_conn(d);
 	struct ib_device *dev = d->m->mem->fab->dev;
-	bool posted = d->posted, confirm = false;
+	bool confirm = false;
 	struct lite_qp *qp;
 	u32 at = 0, n;
 	int err;
@@ -150,16 +150,16 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 	/* What was posted before the error is in flight. */
 	lite_io_wait(&io.io, qp);
 	ib_dma_sync_single_for_cpu(dev, d->dma, d->n, DMA_BIDIRECTIONAL);
-	/* Nothing has failed: it gave up waiting for its turn. An atomic is one work request. */
-	if (unlikely(err == -EAGAIN) && !io.io.status) {
-		d->posted = posted || at > n;
+	err = err ?: io.io.status;
+	if (likely(!err)) {
+		lite_conn_put_live(conn);
+		return 0;
+	}
+	/* Nothing has failed: it gave up waiting for its turn. */
+	if (err == -EAGAIN && !io.io.status) {
 		lite_conn_put_live(conn);
 		return err;
 	}
-	err = err ?: io.io.status;
-	if (likely(!err))
-		lite_conn_put_live(conn);
-	else
-		lite_devop_failed(d->m, conn);
+	lite_devop_failed(d->m, conn);
 	return lite_io_result(d->m, err);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#include "channel.hpp"
+#include "completions/channel.hpp"
 
 #include "registry.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-#include "progress.hpp"
+#include "completions/progress.hpp"
 
-#include "cq.hpp"
-#include "quiet.hpp"
+#include "completions/cq.hpp"
+#include "queues/quiet.hpp"
 #include "real.hpp"
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 // Locks: m_harvest, then a queue's own lock, then m_ready_lock, which is never held for long.
 #pragma once
 
-#include "channel.hpp"
+#include "completions/channel.hpp"
 
 #include <infiniband/verbs.h>
 

@@ -2,7 +2,7 @@
 //
 // Makes, connects, resets and destroys queue pairs.
 
-#include "queue.hpp"
+#include "queues/queue.hpp"
 
 #include "context.hpp"
 #include "log.hpp"

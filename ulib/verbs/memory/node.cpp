@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#include "node.hpp"
+#include "memory/node.hpp"
 
 #include "log.hpp"
 

@@ -6,10 +6,10 @@
 // thread of the queue does, since what is before it may wait for a peer that posts no receive. Only
 // one thread at a time executes (m_is_running), without the lock; others leave theirs to it.
 
-#include "queue.hpp"
+#include "queues/queue.hpp"
 
 #include "log.hpp"
-#include "quiet.hpp"
+#include "queues/quiet.hpp"
 #include "real.hpp"
 
 #include <algorithm>

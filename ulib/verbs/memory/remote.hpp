@@ -3,8 +3,8 @@
 // Memory that peers have registered, reached by LITE.
 #pragma once
 
-#include "local.hpp"
-#include "node.hpp"
+#include "memory/local.hpp"
+#include "memory/node.hpp"
 
 #include <infiniband/verbs.h>
 

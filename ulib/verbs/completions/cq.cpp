@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-#include "cq.hpp"
+#include "completions/cq.hpp"
 
+#include "completions/progress.hpp"
 #include "log.hpp"
-#include "progress.hpp"
 #include "real.hpp"
 #include "registry.hpp"
 

@@ -3,9 +3,9 @@
 // Memory that the program has registered.
 #pragma once
 
-#include "cover.hpp"
-#include "keys.hpp"
-#include "node.hpp"
+#include "memory/cover.hpp"
+#include "memory/keys.hpp"
+#include "memory/node.hpp"
 
 #include <infiniband/verbs.h>
 

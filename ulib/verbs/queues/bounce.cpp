@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#include "bounce.hpp"
+#include "queues/bounce.hpp"
 
 #include "log.hpp"
 #include "real.hpp"

@@ -4,7 +4,7 @@
 // receives. One for each send queue and receive queue, made when first used.
 #pragma once
 
-#include "ring.hpp"
+#include "queues/ring.hpp"
 
 #include <infiniband/verbs.h>
 

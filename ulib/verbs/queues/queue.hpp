@@ -6,12 +6,12 @@
 // is harvested. Those for which there is no room wait in software. Sends likewise (send.cpp).
 #pragma once
 
-#include "bounce.hpp"
-#include "builder.hpp"
-#include "cq.hpp"
-#include "local.hpp"
-#include "order.hpp"
-#include "remote.hpp"
+#include "completions/cq.hpp"
+#include "memory/local.hpp"
+#include "memory/remote.hpp"
+#include "queues/bounce.hpp"
+#include "queues/builder.hpp"
+#include "queues/order.hpp"
 
 #include <infiniband/verbs.h>
 

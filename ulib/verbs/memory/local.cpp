@@ -3,7 +3,7 @@
 // Registers memory: a look-up entry for what only this process uses, unpinned LMRs besides for what
 // peers may reach, and the device's own registration, pinned, where that is not possible.
 
-#include "local.hpp"
+#include "memory/local.hpp"
 
 #include "log.hpp"
 #include "real.hpp"

@@ -3,9 +3,9 @@
 // Extended QPs: work requests that a program builds with functions (ibv_wr_start() and the like),
 // to be posted together by ibv_wr_complete().
 
-#include "builder.hpp"
+#include "queues/builder.hpp"
 
-#include "queue.hpp"
+#include "queues/queue.hpp"
 
 #include <cerrno>
 

@@ -7,7 +7,7 @@
 // which a registration has up to four parts.
 #pragma once
 
-#include "keys.hpp"
+#include "memory/keys.hpp"
 
 #include <cstddef>
 #include <cstdint>

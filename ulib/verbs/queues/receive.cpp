@@ -2,7 +2,7 @@
 //
 // Receive queues.
 
-#include "queue.hpp"
+#include "queues/queue.hpp"
 
 #include "log.hpp"
 #include "real.hpp"

@@ -6,7 +6,7 @@
 // memory or ends, and then operations fail with EIDRM or ESTALE. If what was used had been looked
 // up earlier, it is looked up once more, as another process may have the number now.
 
-#include "remote.hpp"
+#include "memory/remote.hpp"
 
 #include "log.hpp"
 

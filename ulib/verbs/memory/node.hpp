@@ -3,7 +3,7 @@
 // The process's context on the LITE node of its machine, and the table that it shows to its peers.
 #pragma once
 
-#include "table.hpp"
+#include "memory/table.hpp"
 
 #include <lite/lite.h>
 
