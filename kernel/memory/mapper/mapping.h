@@ -90,7 +90,7 @@ static inline bool lite_mapping_is_careful(const struct lite_mapping *m)
 
 static inline const struct lite_extent *lite_extent_at(const struct lite_mapping *m, u64 offset)
 {
-	/* The first one mostly has it; that of a chunk only if the chunk is the first of its LMR. */
+	/* The first one mostly has it; of a chunk only if it is the first of its LMR. */
 	if (likely(offset < m->extents->length))
 		return m->extents;
 	return &m->extents[lite_extent_find(m->extents, m->n_extents, offset)];

@@ -34,4 +34,10 @@ std::vector<PrivateData> private_data() {
     };
 }
 
+void poke(Bytes& bytes, std::size_t offset, std::size_t size, std::uint64_t value) {
+    // Little-endian, like the wire.
+    for (std::size_t i = 0; i < size; ++i)
+        bytes.at(offset + i) = static_cast<std::byte>(value >> (8 * i));
+}
+
 }  // namespace lite_test

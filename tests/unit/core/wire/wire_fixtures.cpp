@@ -232,7 +232,6 @@ Message operation_reply(const char* label, std::uint16_t call, std::uint32_t sta
     return message;
 }
 
-// A list of two nodes to fence.
 template <typename T>
 Message fences(const char* name, std::uint16_t call) {
     T head{};
@@ -696,12 +695,6 @@ std::vector<Message> operation_replies() {
     all.push_back(pack_reply(LITE_WIRE_OP_OK, ESTALE));
     all.push_back(operation_reply("busy", LITE_CALL_OP_ATOMIC, LITE_WIRE_OP_BUSY));
     return all;
-}
-
-void poke(Bytes& bytes, std::size_t offset, std::size_t size, std::uint64_t value) {
-    // Little-endian, like the wire.
-    for (std::size_t i = 0; i < size; ++i)
-        bytes.at(offset + i) = static_cast<std::byte>(value >> (8 * i));
 }
 
 }  // namespace lite_test
