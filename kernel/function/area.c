@@ -139,8 +139,9 @@ err_free:
 }
 
 /*
- * As above, but with fewer chunks, LITE_RPC_RING_DEFAULT bytes, if rings would take more than half
- * of what they may, or there is no room for @n.
+ * As above, but with fewer chunks, LITE_RPC_RING_DEFAULT bytes, if rings would take more than a
+ * quarter of what they may, or there is no room for @n. A quarter: a user alone may have less than
+ * half, and needs the rest for many small ones.
  */
 struct lite_area *lite_ring_area_ample(struct lite_service *svc, bool mapped, u32 uid,
 				       u32 chunk_bytes, u32 n)
@@ -148,7 +149,7 @@ struct lite_area *lite_ring_area_ample(struct lite_service *svc, bool mapped, u3
 	struct lite_pool *pool = &svc->pools[LITE_POOL_RINGS];
 	struct lite_area *area = ERR_PTR(-ENOBUFS);
 
-	if (lite_pool_used(pool) + (u64)n * chunk_bytes <= pool->rule.limit / 2)
+	if (lite_pool_used(pool) + (u64)n * chunk_bytes <= pool->rule.limit / 4)
 		area = lite_ring_area_make(svc, mapped, uid, chunk_bytes, n);
 	if (!IS_ERR(area))
 		return area;

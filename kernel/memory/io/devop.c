@@ -113,7 +113,7 @@ static bool lite_entered_io_stale(const struct lite_io *io)
  * Context: may sleep, but waits for nothing but the device, and its turn. The caller holds no other
  * connection live.
  * Return: 0; -EAGAIN: renew the handle: there is a newer session, or the LMR is about to be
- * changed, or the caller is killed; -EUNATCH: call
+ * changed; -EINTR: the caller is killed; -EUNATCH: call
  * lite_cluster_self_conn() first; -ESTALE: the node has lost the memory; -EHOSTDOWN, -ETIMEDOUT,
  * -EIO.
  */
@@ -155,10 +155,13 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 		lite_conn_put_live(conn);
 		return 0;
 	}
-	/* Nothing has failed: it gave up waiting for its turn. */
+	/*
+	 * Nothing has failed: it gave up waiting for its turn. What is killed must not renew the
+	 * handle: that would retire a mapping that others use.
+	 */
 	if (err == -EAGAIN && !io.io.status) {
 		lite_conn_put_live(conn);
-		return err;
+		return lite_ops_closed(d->m) ? -EAGAIN : -EINTR;
 	}
 	lite_devop_failed(d->m, conn);
 	return lite_io_result(d->m, err);
