@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include <pthread.h>
 
@@ -65,7 +66,8 @@ void completion_queue::harvest() {
 }
 
 void completion_queue::watch() {
-    m_progress.start();
+    if (const int err = m_progress.start())
+        say_once("nothing goes on unless the program polls: no thread", std::strerror(err));
     const std::lock_guard lock(m_harvest);
     if (m_is_closed)
         return;
@@ -117,7 +119,8 @@ void completion_queue::drop(const work_queue* queue) {
 int completion_queue::request_notify(bool solicited_only) {
     if (!m_channel)
         return 0;
-    m_progress.start();
+    if (const int err = m_progress.start())
+        return err;
     {
         const std::lock_guard lock(m_ready_lock);
         if (m_armed != for_any)

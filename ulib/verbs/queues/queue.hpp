@@ -128,7 +128,7 @@ class queue_pair final : public work_queue {
     posting post_real(slot& s, uint64_t number, ibv_wc_status& status);
     void finish(ibv_wc_status status, const ibv_wc* wc);
     void fail();
-    void kick();
+    int kick();
     void reset();
     void want(bool wanted);
     void work();

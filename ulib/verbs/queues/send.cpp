@@ -304,8 +304,14 @@ void queue_pair::advance(std::unique_lock<std::mutex>& lock, bool may_wait, uint
         }
         if (step == send_step::run) {
             if (!may_wait || number > until) {
-                kick();
-                return;
+                const int err = kick();
+                if (!err)
+                    return;
+                say_once("a work request fails: no thread", std::strerror(err));
+                m_order.start();
+                finish(IBV_WC_LOC_QP_OP_ERR, nullptr);
+                fail();
+                continue;
             }
             m_order.start();
             m_is_running = true;
@@ -373,11 +379,14 @@ void queue_pair::on_completion(uint32_t number, ibv_wc& wc, completion_queue&) {
     advance(lock, false, 0);
 }
 
-// Has the queue's thread go on, which may wait. With the lock.
-void queue_pair::kick() {
+// Has the queue's thread go on, which may wait. With the lock. 0 or errno.
+int queue_pair::kick() {
+    if (!m_worker.joinable() && !m_is_stopping) {
+        if (const int err = start_quiet(m_worker, [this] { work(); }))
+            return err;
+    }
     m_is_kicked = true;
-    if (!m_worker.joinable() && !m_is_stopping)
-        m_worker = start_quiet([this] { work(); });
+    return 0;
     m_kick.notify_one();
 }
 
