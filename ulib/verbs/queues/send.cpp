@@ -247,7 +247,7 @@ void queue_pair::finish(ibv_wc_status status, const ibv_wc* wc) {
         made.byte_len = sizeof(uint64_t);
     else
         made.byte_len = s.data.empty() ? length_of(s.list) : static_cast<uint32_t>(s.data.size());
-    m_send_cq->push(made, this, number);
+    m_send_cq->push(made, shared_from_this(), number);
 }
 
 // Nothing more is executed. With the lock.
@@ -319,8 +319,7 @@ void queue_pair::advance(std::unique_lock<std::mutex>& lock, bool may_wait, uint
             status = run(s);
             lock.lock();
             m_is_running = false;
-            if (m_is_dead)
-                return;
+            m_idle.notify_all();
             if (status == IBV_WC_SUCCESS && s.wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM &&
                 !m_order.failed() && post_real(s, number, status) == posting::posted)
                 continue;
@@ -386,8 +385,8 @@ int queue_pair::kick() {
             return err;
     }
     m_is_kicked = true;
-    return 0;
     m_kick.notify_one();
+    return 0;
 }
 
 void queue_pair::work() {
