@@ -169,13 +169,17 @@ ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
 
 int ibv_destroy_srq(ibv_srq* srq) {
     const auto found = receive_queue::find(srq);
-    if (found)
-        receive_queue::remove(srq);
+    if (!found)
+        return real().destroy_srq(srq);
+    receive_queue::remove(srq);
+    found->kill();
     const int err = real().destroy_srq(srq);
-    if (found && err)
+    if (err) {
         receive_queue::add(srq, found);
-    else if (found)
+        found->revive();
+    } else {
         found->detach();
+    }
     return err;
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include <pthread.h>
 
@@ -65,7 +66,8 @@ void completion_queue::harvest() {
 }
 
 void completion_queue::watch() {
-    m_progress.start();
+    if (const int err = m_progress.start())
+        say_once("nothing goes on unless the program polls: no thread", std::strerror(err));
     const std::lock_guard lock(m_harvest);
     if (m_is_closed)
         return;
@@ -84,8 +86,7 @@ int completion_queue::poll(int n, ibv_wc* wc) {
             for (; i < n && !m_ready.empty(); i++) {
                 const ready& r = m_ready.front();
                 wc[i] = r.wc;
-                if (r.queue)
-                    r.queue->on_polled(r.number);
+                r.queue->on_polled(r.number);
                 m_ready.pop_front();
             }
         }
@@ -101,9 +102,9 @@ void completion_queue::notify_locked() {
     m_channel->push(m_real);
 }
 
-void completion_queue::push(const ibv_wc& wc, work_queue* queue, uint64_t number) {
+void completion_queue::push(const ibv_wc& wc, std::shared_ptr<work_queue> queue, uint64_t number) {
     const std::lock_guard lock(m_ready_lock);
-    m_ready.push_back({wc, queue, number});
+    m_ready.push_back({wc, std::move(queue), number});
     // Whether a receive was solicited only the device knows: it reports an event then.
     if (m_armed == for_any || (m_armed == for_solicited && wc.status != IBV_WC_SUCCESS))
         notify_locked();
@@ -111,13 +112,14 @@ void completion_queue::push(const ibv_wc& wc, work_queue* queue, uint64_t number
 
 void completion_queue::drop(const work_queue* queue) {
     const std::lock_guard lock(m_ready_lock);
-    std::erase_if(m_ready, [queue](const ready& r) { return r.queue == queue; });
+    std::erase_if(m_ready, [queue](const ready& r) { return r.queue.get() == queue; });
 }
 
 int completion_queue::request_notify(bool solicited_only) {
     if (!m_channel)
         return 0;
-    m_progress.start();
+    if (const int err = m_progress.start())
+        return err;
     {
         const std::lock_guard lock(m_ready_lock);
         if (m_armed != for_any)
@@ -180,10 +182,28 @@ int completion_queue::resize(int cqe) {
 }
 
 void completion_queue::close() {
-    const std::lock_guard lock(m_harvest);
-    m_is_closed = true;
+    {
+        const std::lock_guard lock(m_harvest);
+        // What is left is of SRQs, which live on and need it back.
+        while (harvest_once()) {
+        }
+        m_is_closed = true;
+    }
+    {
+        const std::lock_guard lock(m_ready_lock);
+        m_armed = not_armed;  // on_event() may be past its harvest
+        for (const ready& r : m_ready)
+            r.queue->on_polled(r.number);
+        m_ready.clear();
+    }
+    // Without a lock: the thread that acknowledges may poll first.
     if (m_channel)
         m_channel->forget(m_real);
+}
+
+void completion_queue::reopen() {
+    const std::lock_guard lock(m_harvest);
+    m_is_closed = false;
 }
 
 std::shared_ptr<completion_queue> completion_queue::find(ibv_cq* cq) { return all_cqs().find(cq); }

@@ -26,7 +26,7 @@ class completion_queue;
 class progress;
 
 // A queue of work requests, as completion queues know it.
-class work_queue {
+class work_queue : public std::enable_shared_from_this<work_queue> {
   public:
     work_queue() = default;
     work_queue(const work_queue&) = delete;
@@ -71,8 +71,9 @@ class completion_queue {
     void harvest();
     // The device has reported an event.
     void on_event();
-    // A completion that the program gets.
-    void push(const ibv_wc& wc, work_queue* queue, uint64_t number);
+    // A completion that the program gets. It holds a reference to its queue, which may be an SRQ
+    // that is destroyed before the program polls.
+    void push(const ibv_wc& wc, std::shared_ptr<work_queue> queue, uint64_t number);
     // Drops a queue's completions, which the program has not polled.
     void drop(const work_queue* queue);
 
@@ -86,10 +87,11 @@ class completion_queue {
     void release(uint32_t n);
     int resize(int cqe);
 
-    // It is being destroyed: waits until the program has acknowledged its events.
+    // It is being destroyed: drops what the program has not polled, and waits until the program has
+    // acknowledged its events.
     void close();
     // It is not, after all.
-    void reopen() { m_is_closed = false; }
+    void reopen();
     void acknowledge(unsigned n);
 
     const std::shared_ptr<event_channel>& channel() const { return m_channel; }
@@ -97,7 +99,7 @@ class completion_queue {
   private:
     struct ready {
         ibv_wc wc;
-        work_queue* queue;
+        std::shared_ptr<work_queue> queue;
         uint64_t number;
     };
 

@@ -6,6 +6,7 @@
 #include "queues/quiet.hpp"
 #include "real.hpp"
 
+#include <cerrno>
 #include <cstdint>
 
 #include <poll.h>
@@ -26,15 +27,19 @@ void progress::stop() {
     m_stop_fd = -1;
 }
 
-void progress::start() {
+int progress::start() {
     if (m_is_started)
-        return;
+        return 0;
     const std::lock_guard lock(m_mutex);
     if (m_thread.joinable())
-        return;
-    m_stop_fd = ::eventfd(0, EFD_CLOEXEC);
-    m_thread = start_quiet([this] { run(); });
-    m_is_started = true;
+        return 0;
+    if (m_stop_fd < 0)
+        m_stop_fd = ::eventfd(0, EFD_CLOEXEC);
+    if (m_stop_fd < 0)
+        return errno;
+    const int err = start_quiet(m_thread, [this] { run(); });
+    m_is_started = !err;
+    return err;
 }
 
 void progress::run() {

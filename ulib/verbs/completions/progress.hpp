@@ -21,7 +21,8 @@ class progress {
     ~progress() { stop(); }
 
     ibv_comp_channel* channel() const { return m_channel; }
-    void start();
+    // 0 or errno.
+    int start();
     // Before the channel is destroyed.
     void stop();
 

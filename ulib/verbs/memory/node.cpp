@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 namespace lite::verbs {
 namespace {
@@ -81,8 +82,10 @@ int node::show_table() {
     for (uint32_t i = 0; i < processes_max; i++) {
         m_process = (first + i) % processes_max;
         lite_lh_t lh = 0;
-        const int err = lite_register_with(m_ctx, table_name(m_id, m_process).c_str(), memory,
-                                           sizeof(table), m_mode, LITE_REGISTER_UNPINNED, &lh);
+        // Peers only read it, whatever they may do to the memory of registrations.
+        const int err =
+            lite_register_with(m_ctx, table_name(m_id, m_process).c_str(), memory, sizeof(table),
+                               m_mode & 0444, LITE_REGISTER_UNPINNED, &lh);
         if (err == -EEXIST)
             continue;
         if (!err)
@@ -90,6 +93,22 @@ int node::show_table() {
         return err;
     }
     return -EEXIST;
+}
+
+int node::map_of(uint32_t home, const std::string& name, uint32_t rights, lite_lh_t& lh) const {
+    int err = lite_map(m_ctx, name.c_str(), rights, &lh, nullptr);
+    if (err)
+        return err;
+    lite_lmr_info info = {};
+    err = lite_stat(m_ctx, lh, &info, nullptr, nullptr);
+    const bool trusts_others = m_mode & 0077;
+    if (!err && (info.home != home || (info.uid != ::geteuid() && !trusts_others))) {
+        say_once("an LMR is not used: it is not the peer's", name.c_str());
+        err = -EACCES;
+    }
+    if (err)
+        lite_unmap(m_ctx, lh);
+    return err;
 }
 
 void node::add_gids(ibv_context* context) {

@@ -10,6 +10,7 @@
 #include <infiniband/verbs.h>
 
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace lite::verbs {
@@ -28,6 +29,10 @@ class node {
     int refusal() const { return m_refusal; }
     // Permission bits of the LMRs of a process.
     uint32_t mode() const { return m_mode; }
+
+    // Maps an LMR of a process at node @home: 0 or a negative errno. Anybody may take a name, so
+    // one of another node, or of another user unless LITE_VERBS_MODE lets others in, is -EACCES.
+    int map_of(uint32_t home, const std::string& name, uint32_t rights, lite_lh_t& lh) const;
 
     // Tells peers the addresses of a device.
     void add_gids(ibv_context* context);

@@ -39,7 +39,7 @@ bool is_gid_of(const lite_member& member, const ::ibv_gid& gid) {
 }
 
 // The members that are up, those first that have the address.
-std::vector<lite_member> members_by(const ::ibv_gid* gid) {
+std::vector<lite_member> members_by(const ::ibv_gid& gid) {
     std::vector<lite_member> members(64);
     size_t count = 0;
     for (;;) {
@@ -51,9 +51,8 @@ std::vector<lite_member> members_by(const ::ibv_gid* gid) {
     }
     members.resize(count);
     std::erase_if(members, [](const lite_member& m) { return m.state != LITE_NODE_UP; });
-    if (gid)
-        std::stable_partition(members.begin(), members.end(),
-                              [gid](const lite_member& m) { return is_gid_of(m, *gid); });
+    std::stable_partition(members.begin(), members.end(),
+                          [&gid](const lite_member& m) { return is_gid_of(m, gid); });
     return members;
 }
 
@@ -74,6 +73,7 @@ ibv_wc_status status_of(int err, const std::vector<span>& spans) {
         case 0:
             return IBV_WC_SUCCESS;
         case -EHOSTDOWN:
+        case -EHOSTUNREACH:
         case -ETIMEDOUT:
         case -ENOTCONN:
         case -ENODEV:
@@ -171,13 +171,12 @@ int check(const table_entry& entry, const one_sided& op, uint64_t length) {
 
 }  // namespace
 
-std::shared_ptr<remote_process> remote_process::find(const ::ibv_gid* gid, uint32_t process,
+std::shared_ptr<remote_process> remote_process::find(const ::ibv_gid& gid, uint32_t process,
                                                      int& err) {
     static auto& mutex = *new std::mutex;
     static auto& known = *new std::map<std::string, std::weak_ptr<remote_process>>;
     std::string key(reinterpret_cast<const char*>(&process), sizeof(process));
-    if (gid)
-        key.append(reinterpret_cast<const char*>(gid->raw), sizeof(gid->raw));
+    key.append(reinterpret_cast<const char*>(gid.raw), sizeof(gid.raw));
     {
         const std::lock_guard lock(mutex);
         std::erase_if(known, [](const auto& item) { return item.second.expired(); });
@@ -196,29 +195,29 @@ std::shared_ptr<remote_process> remote_process::find(const ::ibv_gid* gid, uint3
     return found;
 }
 
-std::shared_ptr<remote_process> remote_process::search(const ::ibv_gid* gid, uint32_t process,
+std::shared_ptr<remote_process> remote_process::search(const ::ibv_gid& gid, uint32_t process,
                                                        int& err) {
-    lite_ctx* ctx = node::get()->ctx();
+    const node& here = *node::get();
     err = -ENOENT;
     for (const lite_member& member : members_by(gid)) {
         lite_lh_t lh = 0;
         const int failed =
-            lite_map(ctx, table_name(member.id, process).c_str(), LITE_RIGHT_READ, &lh, nullptr);
+            here.map_of(member.id, table_name(member.id, process), LITE_RIGHT_READ, lh);
         if (failed) {
             if (failed != -ENOENT)
                 err = failed;
             continue;
         }
         table_header header = {};
-        const int unread = lite_read(ctx, lh, 0, &header, sizeof(header));
+        const int unread = lite_read(here.ctx(), lh, 0, &header, sizeof(header));
         if (!unread && header.magic == table_magic && header.version == table_version &&
-            (!gid || has_gid(header, *gid))) {
+            has_gid(header, gid)) {
             debug("peer: node %u, process %u", member.id, process);
             return std::make_shared<remote_process>(member.id, process, lh);
         }
         if (unread)
             err = unread;
-        lite_unmap(ctx, lh);
+        lite_unmap(here.ctx(), lh);
     }
     return nullptr;
 }
@@ -249,8 +248,8 @@ int remote_process::open_lmr(uint32_t number, unsigned access, lite_lh_t& lh) {
             return 0;
         rights |= known->second.rights;
     }
-    if (const int err = lite_map(node::get()->ctx(), lmr_name(m_node, m_process, number).c_str(),
-                                 rights, &lh, nullptr))
+    if (const int err =
+            node::get()->map_of(m_node, lmr_name(m_node, m_process, number), rights, lh))
         return err;
     if (known != m_lmrs.end())
         m_outgrown.push_back(known->second.lh);
@@ -289,9 +288,12 @@ void remote_peer::connect(const ::ibv_gid* gid) {
 
 int remote_peer::try_run(const one_sided& op, const std::vector<span>& spans) {
     int err = 0;
+    // Any node may have a process of that number.
+    if (!m_gid)
+        return -EHOSTUNREACH;
     std::shared_ptr<remote_process>& process = m_processes[process_of(op.key)];
     if (!process)
-        process = remote_process::find(m_gid ? &*m_gid : nullptr, process_of(op.key), err);
+        process = remote_process::find(*m_gid, process_of(op.key), err);
     if (!process)
         return err;
     const auto to = process->look_up(op.key, err);

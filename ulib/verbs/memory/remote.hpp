@@ -20,9 +20,9 @@ namespace lite::verbs {
 // A process at another node, or at this one.
 class remote_process {
   public:
-    // Looks for a process by the address of a device, nullptr if that is unknown. Queue pairs share
-    // what is found. @err: set to a negative errno if there is none.
-    static std::shared_ptr<remote_process> find(const ::ibv_gid* gid, uint32_t process, int& err);
+    // Looks for a process by the address of a device. Queue pairs share what is found. @err: set to
+    // a negative errno if there is none.
+    static std::shared_ptr<remote_process> find(const ::ibv_gid& gid, uint32_t process, int& err);
 
     remote_process(uint32_t node, uint32_t process, lite_lh_t table)
         : m_node(node), m_process(process), m_table(table) {}
@@ -42,7 +42,7 @@ class remote_process {
     std::shared_ptr<const registration> look_up(uint32_t key, int& err);
 
   private:
-    static std::shared_ptr<remote_process> search(const ::ibv_gid* gid, uint32_t process, int& err);
+    static std::shared_ptr<remote_process> search(const ::ibv_gid& gid, uint32_t process, int& err);
     int open_lmr(uint32_t lmr, unsigned access, lite_lh_t& lh);
 
     struct opened {
@@ -72,6 +72,7 @@ struct one_sided {
 // several registrations' keys from others. Used by one thread at a time.
 class remote_peer {
   public:
+    // @gid: nullptr if it is unknown; then all operations are refused.
     void connect(const ::ibv_gid* gid);
     // Executes it, and returns when it has taken effect: its outcome. @spans are the buffers.
     ibv_wc_status run(const one_sided& op, const std::vector<span>& spans);

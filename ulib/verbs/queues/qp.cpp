@@ -123,17 +123,23 @@ int queue_pair::destroy(ibv_qp* qp) {
     const auto found = pairs().remove(qp);
     if (!found)
         return real().destroy_qp(qp);
+    // The device may drop its completions, and an SRQ needs them.
+    found->m_recv_cq->harvest();
     {
-        const std::lock_guard lock(found->m_mutex);
+        std::unique_lock lock(found->m_mutex);
         found->m_is_dead = true;
+        found->m_idle.wait(lock, [&] { return !found->m_is_running; });
     }
+    if (found->m_receives)
+        found->m_receives->kill();
     const int err = real().destroy_qp(qp);
     if (err) {
-        {
-            const std::lock_guard lock(found->m_mutex);
-            found->m_is_dead = false;
-        }
         pairs().add(qp, found);
+        if (found->m_receives)
+            found->m_receives->revive();
+        std::unique_lock lock(found->m_mutex);
+        found->m_is_dead = false;
+        found->advance(lock, false, 0);
         return err;
     }
     found->stop_worker();
@@ -152,23 +158,14 @@ int queue_pair::destroy(ibv_qp* qp) {
     return 0;
 }
 
-void receive_queue::detach() {
-    remove_id();
-    const std::lock_guard lock(m_mutex);
-    m_is_dead = true;
-    if (m_cq) {
-        want(false);
-        m_cq->drop(this);
-    }
-    m_bounce.drop();
-}
-
 void queue_pair::reset() {
     m_send_cq->harvest();
     m_recv_cq->harvest();
-    m_send_cq->drop(this);
     {
-        const std::lock_guard lock(m_mutex);
+        std::unique_lock lock(m_mutex);
+        m_order.fail();  // so that the running thread ends with what it executes now
+        m_idle.wait(lock, [this] { return !m_is_running; });
+        m_send_cq->drop(this);
         want(false);
         m_order.reset();
         m_polled = 0;
@@ -183,6 +180,9 @@ void queue_pair::reset() {
 }
 
 int queue_pair::modify(ibv_qp_attr* attr, int mask) {
+    // The device may drop its completions, and an SRQ needs them.
+    if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+        m_recv_cq->harvest();
     const int err = real().modify_qp(m_qp, attr, mask);
     if (err)
         return err;

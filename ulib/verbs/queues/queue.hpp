@@ -49,7 +49,11 @@ class receive_queue final : public work_queue {
     // The QP has failed: what the device does not have is flushed when that is.
     void fail();
     void reset();
-    // The QP or SRQ is destroyed.
+    // Before the QP or SRQ is destroyed: other threads no longer use it.
+    void kill();
+    // It is not, after all.
+    void revive();
+    // It was destroyed.
     void detach();
 
   private:
@@ -81,7 +85,8 @@ class receive_queue final : public work_queue {
     uint32_t m_at_device = 0;
     bool m_has_failed = false;
     bool m_is_wanting = false;
-    bool m_is_dead = false;
+    bool m_is_dead = false;      // the QP or SRQ may be gone
+    bool m_is_detached = false;  // it is, and the bounce buffer too
     std::vector<span> m_spans;
 };
 
@@ -128,7 +133,7 @@ class queue_pair final : public work_queue {
     posting post_real(slot& s, uint64_t number, ibv_wc_status& status);
     void finish(ibv_wc_status status, const ibv_wc* wc);
     void fail();
-    void kick();
+    int kick();
     void reset();
     void want(bool wanted);
     void work();
@@ -147,7 +152,8 @@ class queue_pair final : public work_queue {
     std::atomic<uint64_t> m_polled = 0;  // what the program has polled, plus 1
     std::vector<slot> m_slots;
     bounce m_bounce;
-    bool m_is_running = false;  // a thread executes with LITE, without the lock
+    bool m_is_running = false;       // a thread executes with LITE, without the lock
+    std::condition_variable m_idle;  // no longer
     bool m_is_wanting = false;
     bool m_is_dead = false;
     remote_peer m_peer;         // of the running thread

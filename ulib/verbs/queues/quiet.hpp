@@ -3,22 +3,31 @@
 // Threads of the library.
 #pragma once
 
+#include <cerrno>
+#include <csignal>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 
-#include <csignal>
-
 namespace lite::verbs {
 
-// Starts a thread that handles no signals: they are for the program's.
+// Starts a thread that handles no signals: they are for the program's. 0 or errno.
 template <typename F>
-std::thread start_quiet(F&& body) {
+int start_quiet(std::thread& started, F&& body) {
+    int err = 0;
     sigset_t all, before;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread started(std::forward<F>(body));
+    try {
+        started = std::thread(std::forward<F>(body));
+    } catch (const std::system_error& e) {
+        err = e.code().value();
+    } catch (const std::bad_alloc&) {
+        err = ENOMEM;
+    }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return started;
+    return err;
 }
 
 }  // namespace lite::verbs

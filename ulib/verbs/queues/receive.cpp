@@ -85,7 +85,7 @@ void receive_queue::want(bool wanted) {
 
 // Posts what there is room for to the device.
 void receive_queue::pump() {
-    while (!m_waiting.empty() && !m_has_failed) {
+    while (!m_waiting.empty() && !m_has_failed && !m_is_dead) {
         const uint32_t number = m_waiting.front();
         slot& s = m_slots[number];
         const uint64_t length = std::max<uint64_t>(s.length, sizeof(imm_marker));
@@ -117,7 +117,7 @@ void receive_queue::pump() {
 
 // After a failure, in order: the device flushes what it has first.
 void receive_queue::flush() {
-    while (m_has_failed && !m_at_device && !m_waiting.empty()) {
+    while (m_has_failed && !m_is_dead && !m_at_device && !m_waiting.empty()) {
         const uint32_t number = m_waiting.front();
         m_waiting.pop_front();
         ibv_wc wc = {};
@@ -126,7 +126,7 @@ void receive_queue::flush() {
         wc.opcode = IBV_WC_RECV;
         wc.qp_num = m_qp->qp_num;
         m_free.push_back(number);
-        m_cq->push(wc, this, 0);
+        m_cq->push(wc, shared_from_this(), 0);
     }
 }
 
@@ -156,17 +156,18 @@ void receive_queue::complete(slot& s, ibv_wc& wc, completion_queue& cq) {
             }
         }
     }
-    if (m_qp && (wc.status == IBV_WC_LOC_LEN_ERR || wc.status == IBV_WC_LOC_PROT_ERR)) {
+    if (m_qp && !m_is_dead &&
+        (wc.status == IBV_WC_LOC_LEN_ERR || wc.status == IBV_WC_LOC_PROT_ERR)) {
         ibv_qp_attr attr = {};
         attr.qp_state = IBV_QPS_ERR;
         real().modify_qp(m_qp, &attr, IBV_QP_STATE);
     }
-    cq.push(wc, this, 0);
+    cq.push(wc, shared_from_this(), 0);
 }
 
 void receive_queue::on_completion(uint32_t number, ibv_wc& wc, completion_queue& cq) {
     const std::lock_guard lock(m_mutex);
-    if (m_is_dead)
+    if (m_is_detached)
         return;
     slot& s = m_slots[number];
     complete(s, wc, cq);
@@ -186,6 +187,28 @@ void receive_queue::fail() {
     if (m_cq)
         want(false);
     flush();
+}
+
+void receive_queue::kill() {
+    const std::lock_guard lock(m_mutex);
+    m_is_dead = true;
+}
+
+void receive_queue::revive() {
+    const std::lock_guard lock(m_mutex);
+    m_is_dead = false;
+    pump();
+}
+
+void receive_queue::detach() {
+    remove_id();
+    const std::lock_guard lock(m_mutex);
+    m_is_detached = true;
+    if (m_cq) {
+        want(false);
+        m_cq->drop(this);
+    }
+    m_bounce.drop();
 }
 
 void receive_queue::reset() {

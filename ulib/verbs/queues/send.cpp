@@ -247,7 +247,7 @@ void queue_pair::finish(ibv_wc_status status, const ibv_wc* wc) {
         made.byte_len = sizeof(uint64_t);
     else
         made.byte_len = s.data.empty() ? length_of(s.list) : static_cast<uint32_t>(s.data.size());
-    m_send_cq->push(made, this, number);
+    m_send_cq->push(made, shared_from_this(), number);
 }
 
 // Nothing more is executed. With the lock.
@@ -304,8 +304,14 @@ void queue_pair::advance(std::unique_lock<std::mutex>& lock, bool may_wait, uint
         }
         if (step == send_step::run) {
             if (!may_wait || number > until) {
-                kick();
-                return;
+                const int err = kick();
+                if (!err)
+                    return;
+                say_once("a work request fails: no thread", std::strerror(err));
+                m_order.start();
+                finish(IBV_WC_LOC_QP_OP_ERR, nullptr);
+                fail();
+                continue;
             }
             m_order.start();
             m_is_running = true;
@@ -313,8 +319,7 @@ void queue_pair::advance(std::unique_lock<std::mutex>& lock, bool may_wait, uint
             status = run(s);
             lock.lock();
             m_is_running = false;
-            if (m_is_dead)
-                return;
+            m_idle.notify_all();
             if (status == IBV_WC_SUCCESS && s.wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM &&
                 !m_order.failed() && post_real(s, number, status) == posting::posted)
                 continue;
@@ -373,12 +378,15 @@ void queue_pair::on_completion(uint32_t number, ibv_wc& wc, completion_queue&) {
     advance(lock, false, 0);
 }
 
-// Has the queue's thread go on, which may wait. With the lock.
-void queue_pair::kick() {
+// Has the queue's thread go on, which may wait. With the lock. 0 or errno.
+int queue_pair::kick() {
+    if (!m_worker.joinable() && !m_is_stopping) {
+        if (const int err = start_quiet(m_worker, [this] { work(); }))
+            return err;
+    }
     m_is_kicked = true;
-    if (!m_worker.joinable() && !m_is_stopping)
-        m_worker = start_quiet([this] { work(); });
     m_kick.notify_one();
+    return 0;
 }
 
 void queue_pair::work() {

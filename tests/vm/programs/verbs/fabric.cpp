@@ -65,15 +65,57 @@ Memory::~Memory() {
         ibv_dereg_mr(mr);
 }
 
-Fabric::Fabric(const Options& options) : options_(options) {
+ibv_context* open_device(const std::string& name) {
     int n = 0;
+    ibv_context* context = nullptr;
     ibv_device** list = ibv_get_device_list(&n);
-    for (int i = 0; i < n && !context_; i++) {
-        if (options.device == ibv_get_device_name(list[i]))
-            context_ = ibv_open_device(list[i]);
+    for (int i = 0; i < n && !context; i++) {
+        if (name == ibv_get_device_name(list[i]))
+            context = ibv_open_device(list[i]);
     }
     ibv_free_device_list(list);
-    check(context_ != nullptr, "no device");
+    check(context != nullptr, "no device");
+    return context;
+}
+
+void make_ready(ibv_qp* qp, const ibv_gid& gid, std::uint32_t qpn, int gid_index) {
+    ibv_qp_attr attr = {};
+    attr.qp_state = IBV_QPS_INIT;
+    attr.port_num = 1;
+    attr.qp_access_flags =
+        IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    check(!ibv_modify_qp(qp, &attr,
+                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+          "INIT");
+    attr = {};
+    attr.qp_state = IBV_QPS_RTR;
+    attr.path_mtu = IBV_MTU_1024;
+    attr.dest_qp_num = qpn;
+    attr.max_dest_rd_atomic = 4;
+    attr.min_rnr_timer = 12;
+    attr.ah_attr.is_global = 1;
+    attr.ah_attr.port_num = 1;
+    attr.ah_attr.grh.dgid = gid;
+    attr.ah_attr.grh.hop_limit = 1;
+    attr.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(gid_index);
+    check(!ibv_modify_qp(qp, &attr,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+          "RTR");
+    attr = {};
+    attr.qp_state = IBV_QPS_RTS;
+    attr.timeout = 14;
+    attr.retry_cnt = 7;
+    attr.rnr_retry = 7;
+    attr.max_rd_atomic = 4;
+    check(!ibv_modify_qp(qp, &attr,
+                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                             IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
+          "RTS");
+}
+
+Fabric::Fabric(const Options& options) : options_(options) {
+    context_ = open_device(options.device);
     pd_ = ibv_alloc_pd(context_);
     check(pd_ != nullptr, "pd");
     if (options.events) {
@@ -125,42 +167,9 @@ void Fabric::connect(Wire& wire) {
     } mine = {}, theirs;
     check(!ibv_query_gid(context_, 1, options_.gid_index, &mine.gid), "gid");
     mine.qpn = qp_->qp_num;
-
-    ibv_qp_attr attr = {};
-    attr.qp_state = IBV_QPS_INIT;
-    attr.port_num = 1;
-    attr.qp_access_flags =
-        IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-    check(!ibv_modify_qp(qp_, &attr,
-                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
-          "INIT");
     wire.put(mine);
     theirs = wire.get<Place>();
-    attr = {};
-    attr.qp_state = IBV_QPS_RTR;
-    attr.path_mtu = IBV_MTU_1024;
-    attr.dest_qp_num = theirs.qpn;
-    attr.max_dest_rd_atomic = 4;
-    attr.min_rnr_timer = 12;
-    attr.ah_attr.is_global = 1;
-    attr.ah_attr.port_num = 1;
-    attr.ah_attr.grh.dgid = theirs.gid;
-    attr.ah_attr.grh.hop_limit = 1;
-    attr.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(options_.gid_index);
-    check(!ibv_modify_qp(qp_, &attr,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
-          "RTR");
-    attr = {};
-    attr.qp_state = IBV_QPS_RTS;
-    attr.timeout = 14;
-    attr.retry_cnt = 7;
-    attr.rnr_retry = 7;
-    attr.max_rd_atomic = 4;
-    check(!ibv_modify_qp(qp_, &attr,
-                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                             IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
-          "RTS");
+    make_ready(qp_, theirs.gid, theirs.qpn, options_.gid_index);
     wire.put('x');
     wire.get<char>();
 }

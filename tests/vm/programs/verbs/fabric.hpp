@@ -78,6 +78,10 @@ struct Options {
     bool srq = false;
 };
 
+ibv_context* open_device(const std::string& name);
+// A new or reset queue pair, connected with another.
+void make_ready(ibv_qp* qp, const ibv_gid& gid, std::uint32_t qpn, int gid_index);
+
 // A device with a queue pair that may be connected again and again.
 class Fabric {
   public:
@@ -129,5 +133,6 @@ struct Answer {
 int serve(const Options& options, int port, std::size_t bytes);
 int use(const Options& options, const char* address, int port, std::uint64_t seed, int rounds,
         const std::string& what);
+int loop(const Options& options, int rounds);
 
 }  // namespace verbs_check

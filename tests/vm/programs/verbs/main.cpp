@@ -4,6 +4,7 @@
 //   verbs_check serve [-e] [-s] [-d DEVICE] [-x GID_INDEX] PORT MB     has MB of memory
 //   verbs_check use [...] ADDRESS PORT SEED ROUNDS data|messages|errors|overlaps|all
 //   verbs_check use [...] ADDRESS PORT SEED MB large
+//   verbs_check loop [-d DEVICE] [-x GID_INDEX] ROUNDS    destroys and resets what is in use
 //
 // -e: sleeps for completions; -s: receives from an SRQ. It knows nothing of LITE, and must say the
 // same with liblite-verbs.so and without.
@@ -42,6 +43,8 @@ int main(int argc, char** argv) {
         if (role == "use" && left == 5)
             return use(options, words[0], std::atoi(words[1]), std::strtoull(words[2], nullptr, 0),
                        std::atoi(words[3]), words[4]);
+        if (role == "loop" && left == 1)
+            return loop(options, std::atoi(words[0]));
     } catch (const std::exception& e) {
         std::printf("%s: %s\n", role.c_str(), e.what());
         return 1;

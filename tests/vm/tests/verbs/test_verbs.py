@@ -98,6 +98,30 @@ def test_checker_shared_receives(lab):
     _check(lab, "messages", lab.scale(60), "-s -e")
 
 
+@vmtest(timeout=300)
+def test_checker_loop(lab):
+    """Queues that are destroyed and reset while they are in use, by one process with itself."""
+    _unpinned(lab)
+    # What is freed is overwritten, so that its use shows.
+    env = {**_PRELOAD, "MALLOC_PERTURB_": "165", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+    out = lab.n1.run(f"{program_path('verbs_check')} loop {lab.scale(60)}", env=env, timeout=120).out
+    assert out.endswith("good\n"), out
+
+
+@vmtest(timeout=300)
+def test_checker_other_users(lab):
+    """Memory of another user is used only if LITE_VERBS_MODE lets others in at both ends."""
+    _unpinned(lab)
+    opened = {**_PRELOAD, "LITE_VERBS_MODE": "0666"}
+    checker = program_path("verbs_check")
+    for mine, theirs, good in ((opened, opened, True), (opened, _PRELOAD, False), (_PRELOAD, opened, False)):
+        server = lab.n1.spawn(f"{checker} serve 7000 8", env=mine, user="alice")
+        server.wait_output("ready")
+        client = lab.n2.run(f"{checker} use {lab.n1.ip} 7000 1 20 data", env=theirs, user="bob", check=False)
+        server.wait()
+        assert client.out.endswith("good\n" if good else "remote access error\n"), client.out + client.err + server.out
+
+
 # --- programs of Debian ------------------------------------------------------------------------------------------------
 
 def _perftest(lab, program, options="", env=None, iterations=100):

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+// Queues that are destroyed and reset while completions are not polled, work requests are being
+// executed, and other threads poll: two queue pairs of one process.
+#include "fabric.hpp"
+
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace verbs_check {
+namespace {
+
+constexpr std::uint32_t kPosted = 8;
+constexpr std::uint32_t kWrite = 1U << 20;
+constexpr std::uint32_t kWrites = 4;
+
+class Loop {
+  public:
+    explicit Loop(const Options& options)
+        : options_(options), context_(open_device(options.device)), pd_(ibv_alloc_pd(context_)) {
+        check(pd_ && !ibv_query_gid(context_, 1, options.gid_index, &gid_), "pd, gid");
+        memory_.resize(std::size_t{2} * kWrite);
+        buffer_ = std::make_unique<Memory>(pd_, memory_.data(), memory_.size(),
+                                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    }
+    Loop(const Loop&) = delete;
+    Loop& operator=(const Loop&) = delete;
+    ~Loop() {
+        buffer_.reset();
+        ibv_dealloc_pd(pd_);
+        ibv_close_device(context_);
+    }
+
+    // The receives of an SRQ come back from completions that are never polled.
+    void shared_receives(int rounds) {
+        ibv_srq_init_attr attr = {nullptr, {kPosted, 1, 0}};
+        ibv_srq* srq = ibv_create_srq(pd_, &attr);
+        check(srq != nullptr, "SRQ");
+        const std::uint32_t capacity = attr.attr.max_wr;
+        for (int round = 0; round <= rounds; round++) {
+            ibv_cq* send_cq = make_cq(capacity);
+            ibv_cq* recv_cq = make_cq(capacity);
+            ibv_qp* from = make_qp(send_cq, nullptr);
+            ibv_qp* to = make_qp(recv_cq, srq);
+            connect(from, to);
+            for (std::uint32_t i = 0; i < capacity; i++) {
+                ibv_sge sge = buffer_->sge(0, 64);
+                ibv_recv_wr wr = {i, nullptr, &sge, 1};
+                ibv_recv_wr* bad = nullptr;
+                check(!ibv_post_srq_recv(srq, &wr, &bad),
+                      "the SRQ is full in round " + std::to_string(round));
+            }
+            for (std::uint32_t i = 0; i < capacity; i++) {
+                send(from);
+                wait(send_cq, IBV_WC_SEND);
+            }
+            // One is polled, and the rest is seen by the library. In other rounds it is not.
+            const bool polls = round % 2 == 0;
+            if (polls)
+                wait(recv_cq, IBV_WC_RECV);
+            check(!ibv_destroy_qp(from) && !ibv_destroy_qp(to), "destroy QPs");
+            if (round == rounds) {
+                check(!ibv_destroy_srq(srq), "destroy SRQ");
+                for (std::uint32_t i = polls ? 1 : 0; i < capacity; i++)
+                    wait(recv_cq, IBV_WC_RECV);
+            }
+            check(!ibv_destroy_cq(send_cq) && !ibv_destroy_cq(recv_cq), "destroy CQs");
+        }
+        std::printf("shared receives: %u in each of %d rounds\n", capacity, rounds + 1);
+    }
+
+    // A reset while a thread of the library may be writing.
+    void resets(int rounds) {
+        ibv_cq* cq = make_cq(64);
+        ibv_qp* from = make_qp(cq, nullptr);
+        ibv_qp* to = make_qp(cq, nullptr);
+        for (int round = 0; round < rounds; round++) {
+            connect(from, to);
+            receive(to);
+            send(from);
+            for (std::uint32_t i = 0; i < kWrites; i++)
+                write(from, kWrite);
+            // The writes begin when the device has completed the send.
+            wait(cq, IBV_WC_SEND);
+            reset(from);
+            reset(to);
+            drain(cq);
+            connect(from, to);
+            write(from, 64);
+            wait(cq, IBV_WC_RDMA_WRITE);
+            ibv_wc wc = {};
+            check(!ibv_poll_cq(cq, 1, &wc), "a completion of before the reset");
+            reset(from);
+            reset(to);
+        }
+        check(!ibv_destroy_qp(from) && !ibv_destroy_qp(to) && !ibv_destroy_cq(cq), "destroy");
+        std::printf("resets: %d\n", rounds);
+    }
+
+    // Queue pairs come and go while another thread polls their CQ.
+    void shared_cq(int rounds) {
+        ibv_cq* cq = make_cq(64);
+        std::atomic<bool> stop = false;
+        std::thread poller([&] {
+            ibv_wc wc[4];
+            while (!stop)
+                ibv_poll_cq(cq, 4, wc);
+        });
+        for (int round = 0; round < rounds; round++) {
+            ibv_qp* from = make_qp(cq, nullptr);
+            ibv_qp* to = make_qp(cq, nullptr);
+            connect(from, to);
+            // Of that length they do not all fit into the library's buffer.
+            for (std::uint32_t i = 0; i < kPosted; i++)
+                receive(to, kWrite);
+            for (std::uint32_t i = 0; i < kPosted; i++)
+                send(from);
+            if (round % 2) {
+                ibv_qp_attr attr = {};
+                attr.qp_state = IBV_QPS_ERR;
+                check(!ibv_modify_qp(to, &attr, IBV_QP_STATE), "ERR");
+            }
+            check(!ibv_destroy_qp(to) && !ibv_destroy_qp(from), "destroy QPs");
+        }
+        stop = true;
+        poller.join();
+        check(!ibv_destroy_cq(cq), "destroy CQ");
+        std::printf("shared CQ: %d\n", rounds);
+    }
+
+    // A CQ is destroyed while another thread polls it, and acknowledges its event only then.
+    void acknowledged_late(int rounds) {
+        ibv_comp_channel* channel = ibv_create_comp_channel(context_);
+        check(channel != nullptr, "channel");
+        for (int round = 0; round < rounds; round++) {
+            ibv_cq* cq = make_cq(64, channel);
+            ibv_qp* from = make_qp(cq, nullptr);
+            ibv_qp* to = make_qp(cq, nullptr);
+            connect(from, to);
+            check(!ibv_req_notify_cq(cq, 0), "arm");
+            receive(to);
+            send(from);
+            ibv_cq* found = nullptr;
+            void* context = nullptr;
+            check(!ibv_get_cq_event(channel, &found, &context) && found == cq, "event");
+            check(!ibv_destroy_qp(to) && !ibv_destroy_qp(from), "destroy QPs");
+            std::atomic<bool> is_destroying = false;
+            int err = 0;
+            std::thread destroyer([&] {
+                is_destroying = true;
+                is_destroying.notify_one();
+                err = ibv_destroy_cq(cq);
+            });
+            is_destroying.wait(false);
+            ibv_wc wc[4];
+            for (int i = 0; i < 2000; i++)
+                check(ibv_poll_cq(cq, 4, wc) >= 0, "poll");
+            ibv_ack_cq_events(cq, 1);
+            destroyer.join();
+            check(!err, "destroy CQ");
+        }
+        check(!ibv_destroy_comp_channel(channel), "destroy the channel");
+        std::printf("acknowledged late: %d\n", rounds);
+    }
+
+  private:
+    ibv_cq* make_cq(std::uint32_t n, ibv_comp_channel* channel = nullptr) {
+        ibv_cq* cq = ibv_create_cq(context_, static_cast<int>(n), nullptr, channel, 0);
+        check(cq != nullptr, "CQ");
+        return cq;
+    }
+
+    ibv_qp* make_qp(ibv_cq* cq, ibv_srq* srq) {
+        ibv_qp_init_attr init = {};
+        init.send_cq = init.recv_cq = cq;
+        init.srq = srq;
+        init.qp_type = IBV_QPT_RC;
+        init.sq_sig_all = 1;
+        init.cap = {16, srq ? 0 : kPosted, 1, 1, 0};
+        ibv_qp* qp = ibv_create_qp(pd_, &init);
+        check(qp != nullptr, "QP");
+        return qp;
+    }
+
+    void connect(ibv_qp* a, ibv_qp* b) {
+        make_ready(a, gid_, b->qp_num, options_.gid_index);
+        make_ready(b, gid_, a->qp_num, options_.gid_index);
+    }
+
+    void receive(ibv_qp* qp, std::uint32_t length = 64) {
+        ibv_sge sge = buffer_->sge(0, length);
+        ibv_recv_wr wr = {0, nullptr, &sge, 1};
+        ibv_recv_wr* bad = nullptr;
+        check(!ibv_post_recv(qp, &wr, &bad), "receive");
+    }
+
+    void send(ibv_qp* qp) {
+        ibv_sge sge = buffer_->sge(kWrite, 64);
+        ibv_send_wr wr = {};
+        wr.sg_list = &sge;
+        wr.num_sge = 1;
+        wr.opcode = IBV_WR_SEND;
+        ibv_send_wr* bad = nullptr;
+        check(!ibv_post_send(qp, &wr, &bad), "send");
+    }
+
+    void write(ibv_qp* qp, std::uint32_t length) {
+        ibv_sge sge = buffer_->sge(kWrite, length);
+        ibv_send_wr wr = {};
+        wr.sg_list = &sge;
+        wr.num_sge = 1;
+        wr.opcode = IBV_WR_RDMA_WRITE;
+        wr.wr.rdma.remote_addr = reinterpret_cast<std::uintptr_t>(memory_.data());
+        wr.wr.rdma.rkey = buffer_->mr->rkey;
+        ibv_send_wr* bad = nullptr;
+        check(!ibv_post_send(qp, &wr, &bad), "write");
+    }
+
+    // For a completion of a kind; others of a shared CQ may come before.
+    static void wait(ibv_cq* cq, ibv_wc_opcode opcode) {
+        ibv_wc wc = {};
+        do {
+            const int n = ibv_poll_cq(cq, 1, &wc);
+            check(n >= 0, "poll");
+            if (!n)
+                continue;
+            check(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
+            if (wc.opcode == opcode)
+                return;
+        } while (true);
+    }
+
+    static void reset(ibv_qp* qp) {
+        ibv_qp_attr attr = {};
+        attr.qp_state = IBV_QPS_RESET;
+        check(!ibv_modify_qp(qp, &attr, IBV_QP_STATE), "RESET");
+    }
+
+    static void drain(ibv_cq* cq) {
+        ibv_wc wc = {};
+        while (ibv_poll_cq(cq, 1, &wc) > 0) {
+        }
+    }
+
+    const Options options_;
+    ibv_context* const context_;
+    ibv_pd* const pd_;
+    ibv_gid gid_ = {};
+    std::vector<std::uint8_t> memory_;
+    std::unique_ptr<Memory> buffer_;
+};
+
+}  // namespace
+
+int loop(const Options& options, int rounds) {
+    Loop loop(options);
+    loop.shared_receives(rounds);
+    loop.resets(rounds);
+    loop.shared_cq(rounds);
+    loop.acknowledged_late(rounds);
+    std::printf("good\n");
+    return 0;
+}
+
+}  // namespace verbs_check
