@@ -82,7 +82,7 @@ def test_a_part_is_lost_with_a_life_of_its_store(lab):
         lite.check_idle()
 
 
-@vmtest(nodes=1, cpus=2, mem_mb=1024)
+@vmtest(nodes=1, fresh=True)
 def test_a_part_is_at_a_node_that_has_left(lab):
     """A node that joins after a store has left does not know the store. It opens an LMR with a part there by name, and uses
     the other parts."""
