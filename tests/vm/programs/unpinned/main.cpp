@@ -226,12 +226,19 @@ void registering(const Node& node, std::size_t mb, bool all) {
     const Range verbs(mb << 20);
     const auto before = resident_kb();
     lite_lh_t lh = 0;
-    auto took = us_of([&] { lh = node.make("", unpinned_.data(), unpinned_.size()); });
-    std::printf("register %zu MB: unpinned %.0f us, %lld KB", mb, took, resident_kb() - before);
-    took = us_of([&] { check(!lite_free(node.get(), lh), "free"); });
-    std::printf(", free %.0f us", took);
+    long long more = 0;
+    // The quickest of several: a busy host delays some.
+    std::vector<double> makes;
+    std::vector<double> frees;
+    for (int i = 0; i < 9; ++i) {
+        makes.push_back(us_of([&] { lh = node.make("", unpinned_.data(), unpinned_.size()); }));
+        more = resident_kb() - before;
+        frees.push_back(us_of([&] { check(!lite_free(node.get(), lh), "free"); }));
+    }
+    std::printf("register %zu MB: unpinned %.0f us, %lld KB, free %.0f us", mb,
+                std::ranges::min(makes), more, std::ranges::min(frees));
     if (all) {
-        took = us_of([&] {
+        const auto took = us_of([&] {
             check(!node.try_register("", pinned.data(), pinned.size(), 0, &lh), "register, pinned");
         });
         std::printf(", pinned %.0f us", took);
