@@ -20,6 +20,7 @@
  * meanwhile, and shutting its files waits for calls. While a collector waits for user memory the
  * call is back on the list: another thread may collect it, and the node may be stopped.
  */
+#include <linux/cred.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -42,6 +43,7 @@ static void lite_async_release(struct kref *ref)
 	lite_rcall_drop(&a->call);
 	lite_rpc_file_put(a->file);
 	mem_cgroup_put(a->memcg);
+	put_cred(a->as);
 	kvfree(a->reply);
 	kfree(a);
 }
@@ -232,6 +234,7 @@ static void lite_async_begin_queued(struct lite_async *a, bool dropped)
 	struct lite_rcall *call = &a->call;
 	unsigned long left = lite_jiffies_left(call->deadline);
 	struct mem_cgroup *memcg;
+	const struct cred *old;
 	int err;
 
 	if (dropped || !left) {
@@ -239,7 +242,9 @@ static void lite_async_begin_queued(struct lite_async *a, bool dropped)
 		lite_rcall_unqueue(call);
 	} else {
 		memcg = set_active_memcg(a->memcg);
+		old = override_creds(a->as);
 		err = lite_rcall_begin(call);
+		revert_creds(old);
 		set_active_memcg(memcg);
 	}
 	if (!err) {
@@ -368,6 +373,7 @@ static int lite_async_queue(struct lite_async *a)
 	if (err)
 		return err;
 	a->memcg = get_mem_cgroup_from_mm(current->mm);
+	a->as = get_current_cred();
 	a->cred = *a->call.cred;
 	a->call.cred = &a->cred;
 	a->call.in_turn = lite_async_in_turn;

@@ -247,6 +247,7 @@ static int lite_rcall_post(struct lite_rcall *call)
 {
 	struct lite_client_ring *ring = call->ring;
 	struct lite_client_ring_slot *s = &ring->slot[call->slot];
+	u32 how = call->prio | (call->flags & LITE_RCALL_TRY ? LITE_POST_NOWAIT : 0);
 	u32 list = lite_rcall_list_bytes(call);
 	u32 slot = call->slot, unit = s->unit, offset, chunk;
 	u64 seq = s->seq, raddr = 0;
@@ -263,8 +264,8 @@ static int lite_rcall_post(struct lite_rcall *call)
 	err = lite_rpc_peer_post(ring->rp, ring->area, unit,
 				 LITE_RPC_HEADER + list + (call->bulk ? 0 : call->length), raddr,
 				 lite_imm_ring_encode(LITE_IMM_RPC_REQUEST, ring->index, unit),
-				 call->flags & LITE_RCALL_TRY ? LITE_POST_UNSCHEDULED : call->prio);
-	/* The session is over; an unsent call may be sent in the next one. */
+				 how);
+	/* Its turn has not come, or the session is over: an unsent call may be sent later. */
 	return err ? lite_rcall_disarm(call, slot, seq) : 0;
 }
 

@@ -138,6 +138,7 @@ struct lite_async {
 	void *reply;			/* buffer for the reply */
 	struct delayed_work work;	/* begins it, ends it at the deadline, copies a reply */
 	struct lite_cred cred;		/* QUEUED: the caller's */
+	const struct cred *as;		/* QUEUED: the caller's, of which posts are scheduled */
 	struct mem_cgroup *memcg;	/* QUEUED: the caller's, charged for reply memory */
 };
 
@@ -158,7 +159,7 @@ struct lite_collector {
 #define LITE_RCALL_WATCH_AFTER (HZ / 50)
 /* Attempts per call to find a usable ring. */
 #define LITE_RCALL_TRIES 4
-/* Used with NOWAIT: do not wait for a ring to be bound or a node to return either. */
+/* Used with NOWAIT: do not wait for a ring to be bound, a node to return or a turn either. */
 #define LITE_RCALL_TRY BIT(31)
 
 int lite_client_ring_get(struct lite_rcall *call);

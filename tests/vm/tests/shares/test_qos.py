@@ -217,8 +217,9 @@ def test_classes_of_everything(lab):
     """The class of an operation is its own, its context's or its user's, for single operations, long ones, vectors,
     io_uring, calls and kernel clients. Beside a stream that fills the window each of them waits, and is counted in its class."""
     here, there = _link(lab, rate="40mbit")
-    server = there.vm.spawn(["lite", "-i", str(there.index), "serve", "--echo", "--mode", "0666", "5000"])
-    server.wait_output("5000")
+    servers = [node.vm.spawn(["lite", "-i", str(node.index), "serve", "--echo", "--mode", "0666", "5000"]) for node in (here, there)]
+    for server in servers:
+        server.wait_output("5000")
     _qos(here, "set", "--mode", "fair")
     _qos(here, "set", "--uid", 1001, "--default", 6)
     stream = _spawn(here, "alice", "stream", "target", 0, 1 << 20, 8, 0)
@@ -237,8 +238,15 @@ def test_classes_of_everything(lab):
         before = waited(number)
         wait_until(f"class {number} waits", lambda: lab.n1.run(words, user=user, timeout=60).ok and waited(number) > before,
                    60, lab.n1.time_scale)
+    # A call to several nodes does not wait when it begins; a thread of the kernel's does for it, as its user.
+    of_bob = lambda: sum(tenant["slices"] for tenant in json.loads(_qos(here, "show", "-j").out)["tenants"] if tenant["uid"] == 1001)
+    before = of_bob()
+    several = lite("--priority", 6, "call", f"{here.id},{there.id}", 5000, "hello")
+    wait_until("a call to several nodes waits", lambda: lab.n1.run(several, user="bob", timeout=60).ok and of_bob() > before, 60,
+               lab.n1.time_scale)
     _end(stream)
-    server.kill()
+    for server in servers:
+        server.kill()
     _qos(here, "reset", "--uid", 1001)
     _done(lab, here, there)
 
