@@ -268,26 +268,30 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 
 /*
  * Add a connection, complete so that it can be killed, to the fabric's list. If a peer has made it,
- * it is killed when it is still NEW, or a guest's, after some time. Returns 0, or -ENODEV if the
- * fabric shuts down; @conn has been freed then.
+ * it is killed when it is still NEW, or a guest's, after some time. May sleep. Returns 0; -ENODEV
+ * if the fabric shuts down, or -ENOMEM: @conn has been freed then.
  */
 int lite_conn_register(struct lite_conn *conn)
 {
 	struct lite_fabric *fab = conn->fab;
+	int err = lite_turns_make(conn);
 
 	spin_lock(&fab->conns_lock);
-	if (fab->closing) {
+	if (fab->closing)
+		err = -ENODEV;
+	if (err) {
 		spin_unlock(&fab->conns_lock);
+		lite_turns_exit(conn);
 		percpu_ref_exit(&conn->live);
 		kfree(conn);
-		return -ENODEV;
+		return err;
 	}
 	/* Before it can be found, and killed: lite_conn_kill_work() cancels it. */
 	if (conn->passive)
 		schedule_delayed_work(&conn->deadline, LITE_NEW_TIMEOUT);
 	list_add(&conn->list, &fab->conns);
 	spin_unlock(&fab->conns_lock);
-	/* It is listed: later changes of the rules find it. */
+	/* It is listed: later changes of the rules find it, and report errors. */
 	lite_turns_update(conn);
 	lite_stat_inc(fab->stats, LITE_STAT_CONNS);
 	return 0;

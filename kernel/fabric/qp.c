@@ -67,23 +67,30 @@ void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	lite_wr_complete(wr, status);
 }
 
+/* The device has not taken all, or if @none, not one. */
+static noinline void lite_qp_submit_failed(struct lite_wr *wr, int err, bool none)
+{
+	lite_conn_kill(wr->qp->conn, err);
+	/* What it has taken is completed by lite_qp_abort(). */
+	if (none)
+		lite_wr_complete(wr, err);
+}
+
 /*
  * Give @n work requests to the device: one for each slot in @before of @wr, and one for @wr, which
- * alone is signalled. These slots have been taken. Process context, preemptible or not. Returns 0
+ * alone is signalled. These slots have been taken. Process context, not preemptible. Returns 0
  * or a negative errno; if @n > 1, some may be in flight even then, until the slot is completed.
  *
- * Preemption is off: the kill work lets a grace period pass between DEAD and destroying the QP, so
- * here it exists. And no thread is kept from the processor with a slot that is the io's, but not
- * the device's: lite_io_sleep().
+ * The caller has turned preemption off by lite_quirks_post_begin(), before it took the slots: no
+ * thread is kept from the processor with slots, or a turn, that the device does not have. And the
+ * kill work lets a grace period pass between DEAD and destroying the QP, so here it exists.
  */
-static int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr, struct lite_io *io,
-			  const struct ib_send_wr *send, int n)
+static __always_inline int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
+					  struct lite_io *io, const struct ib_send_wr *send, int n)
 {
-	const struct lite_quirks *quirks = &qp->conn->fab->quirks;
 	const struct ib_send_wr *bad = send;
 	int err = -EHOSTDOWN;
 
-	lite_quirks_post_begin(quirks);
 	lite_io_expect(io, n);
 	/* From here on a stale completion may complete the slot. */
 	smp_store_release(&wr->io, io);
@@ -92,18 +99,13 @@ static int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr, struct lite_io
 		if (unlikely(err))
 			err = -EIO;
 	}
-	lite_quirks_post_end(quirks);
-	if (unlikely(err)) {
-		lite_conn_kill(qp->conn, err);
-		/* What the device has taken is completed by lite_qp_abort(). */
-		if (bad == send)
-			lite_wr_complete(wr, err);
-	}
+	if (unlikely(err))
+		lite_qp_submit_failed(wr, err, bad == send);
 	return err;
 }
 
-static inline int lite_qp_post_to(struct lite_qp *qp, struct lite_wr *wr, struct lite_io *io,
-				  struct ib_send_wr *send)
+static __always_inline int lite_qp_post_to(struct lite_qp *qp, struct lite_wr *wr,
+					   struct lite_io *io, struct ib_send_wr *send)
 {
 	send->wr_cqe = &wr->cqe;
 	send->send_flags |= IB_SEND_SIGNALED;
@@ -132,7 +134,8 @@ static u64 lite_slots_take(struct lite_qp *qp, u32 max)
 
 /*
  * Post as many work requests as there are slots for; @slot has been taken for the first. Updates
- * @send, @n, @posted and @err of @post. Any process context, preemptible or not.
+ * @send, @n, @posted and @err of @post. Process context, not preemptible since before @slot was
+ * taken.
  */
 void lite_post_with(struct lite_post *post, int slot)
 {
@@ -176,13 +179,16 @@ void lite_post_with(struct lite_post *post, int slot)
  */
 int lite_qp_post_list(struct lite_post *post)
 {
+	const struct lite_quirks *quirks = &post->qp->conn->fab->quirks;
 	int slot;
 
 	while (post->n && !post->err) {
+		lite_quirks_post_begin(quirks);
 		slot = lite_slot_take(post->qp, post->kind);
 		if (slot >= 0)
 			lite_post_with(post, slot);
-		else
+		lite_quirks_post_end(quirks);
+		if (slot < 0)
 			lite_slot_wait(post);
 	}
 	return post->err;
@@ -191,6 +197,7 @@ int lite_qp_post_list(struct lite_post *post)
 static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class kind,
 				       struct lite_io *io, struct ib_send_wr *send, u32 how)
 {
+	const struct lite_quirks *quirks = &qp->conn->fab->quirks;
 	struct lite_post post;
 	int slot;
 
@@ -206,13 +213,14 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 	post.item.flight.cost = 0;
 	if (how & LITE_POST_NOWAIT)
 		lite_cq_poll(qp->scq);
+	lite_quirks_post_begin(quirks);
 	slot = lite_slot_try(&post);
-	if (slot < 0 && (how & LITE_POST_NOWAIT))
-		return slot;
-	if (slot < 0)
-		return lite_qp_post_list(&post);
-	lite_post_with(&post, slot);
-	return post.err;
+	if (slot >= 0)
+		lite_post_with(&post, slot);
+	lite_quirks_post_end(quirks);
+	if (slot >= 0)
+		return post.err;
+	return how & LITE_POST_NOWAIT ? slot : lite_qp_post_list(&post);
 }
 
 static bool lite_wr_is_long(const struct ib_send_wr *send)
@@ -239,16 +247,24 @@ static bool lite_wr_is_long(const struct ib_send_wr *send)
  */
 int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send, u32 how)
 {
+	const struct lite_quirks *quirks = &qp->conn->fab->quirks;
 	enum lite_slot_class kind = LITE_SLOT_SMALL;
-	int slot;
+	int slot, err;
 
 	if (unlikely((send->num_sge != 1 || send->sg_list->length > LITE_BULK_BYTES) &&
 		     lite_wr_is_long(send)))
 		kind = LITE_SLOT_BULK;
-	slot = lite_slot_take(qp, kind);
-	if (likely(slot >= 0))
-		return lite_qp_post_to(qp, &qp->wr[slot], io, send);
-	return lite_qp_post_later(qp, kind, io, send, how);
+	if (unlikely(lite_slot_awaited(qp, kind)))
+		return lite_qp_post_later(qp, kind, io, send, how);
+	lite_quirks_post_begin(quirks);
+	slot = lite_slot_get(qp, kind);
+	if (unlikely(slot < 0)) {
+		lite_quirks_post_end(quirks);
+		return lite_qp_post_later(qp, kind, io, send, how);
+	}
+	err = lite_qp_post_to(qp, &qp->wr[slot], io, send);
+	lite_quirks_post_end(quirks);
+	return err;
 }
 
 /**
@@ -270,9 +286,13 @@ int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io, struct ib_
 	/* Always the first: it has the receives, and keeps messages in order. */
 	struct lite_qp *qp = &conn->qp[0];
 	struct ib_rdma_wr rdma;
+	int err;
 
 	lite_rdma_wr(&rdma, qp, IB_WR_RDMA_WRITE_WITH_IMM, sge, 1, raddr, imm);
-	return lite_qp_post_to(qp, &conn->message[n], io, &rdma.wr);
+	lite_quirks_post_begin(&conn->fab->quirks);
+	err = lite_qp_post_to(qp, &conn->message[n], io, &rdma.wr);
+	lite_quirks_post_end(&conn->fab->quirks);
+	return err;
 }
 
 /*

@@ -57,7 +57,7 @@ void lite_slots_grant(struct lite_qp *qp)
 
 	do {
 		/* A dequeued waiter depends on this thread. */
-		preempt_disable();
+		lite_quirks_post_begin(&qp->conn->fab->quirks);
 		dead = lite_conn_is_dead(qp->conn);
 		post = lite_slot_next(qp, dead, &slot);
 		if (post) {
@@ -67,7 +67,7 @@ void lite_slots_grant(struct lite_qp *qp)
 				lite_post_with(post, slot);
 			lite_io_end(&post->turn, 0, 1);
 		}
-		preempt_enable();
+		lite_quirks_post_end(&qp->conn->fab->quirks);
 	} while (post);
 }
 

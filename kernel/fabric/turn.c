@@ -181,7 +181,7 @@ void lite_turns_grant(struct lite_conn *conn)
 		return;
 	do {
 		/* A waiter that was taken out depends on this thread. */
-		preempt_disable();
+		lite_quirks_post_begin(&conn->fab->quirks);
 		dead = lite_conn_is_dead(conn);
 		post = lite_turn_next(turns, dead);
 		if (post && dead) {
@@ -192,7 +192,7 @@ void lite_turns_grant(struct lite_conn *conn)
 				lite_turn_trace(conn, &post->item);
 			lite_turn_give(post);
 		}
-		preempt_enable();
+		lite_quirks_post_end(&conn->fab->quirks);
 	} while (post);
 }
 
@@ -244,6 +244,11 @@ static u32 lite_turn_bytes(struct lite_post *post)
 	const struct ib_send_wr *send = post->send;
 	u32 n, bytes = 0, more;
 
+	/* Mostly. */
+	if (likely(post->n == 1)) {
+		post->turn_wrs = 1;
+		return lite_wr_bytes(send);
+	}
 	for (n = 0; n < min_t(u32, post->n, LITE_TURN_WRS); n++, send = send->next) {
 		more = lite_wr_bytes(send);
 		if (n && bytes + more + (n + 1) * LITE_TURN_OP_COST >
@@ -363,12 +368,15 @@ bool lite_turn_wait(struct lite_post *post)
 {
 	struct lite_conn *conn = post->qp->conn;
 	int n = READ_ONCE(conn->n_up);
-	int slot = lite_turn_take(post);
+	int slot;
 
-	if (slot >= 0) {
+	lite_quirks_post_begin(&conn->fab->quirks);
+	slot = lite_turn_take(post);
+	if (slot >= 0)
 		lite_post_with(post, slot);
+	lite_quirks_post_end(&conn->fab->quirks);
+	if (slot >= 0)
 		return true;
-	}
 	post->stale = post->io->waiter == current ? post->io->stale : NULL;
 	if (post->stale && post->stale(post->io)) {
 		post->err = -EAGAIN;
@@ -460,32 +468,36 @@ static void lite_turns_apply(struct lite_conn *conn, struct lite_turns *turns)
 	spin_unlock(&turns->lock);
 }
 
-/*
- * Apply the node's rules, which may have changed, to a connection. May sleep. Without memory it
- * stays as it is.
- */
-void lite_turns_update(struct lite_conn *conn)
+/* Give a connection a scheduler, if the mode needs one. May sleep. Returns 0 or -ENOMEM. */
+int lite_turns_make(struct lite_conn *conn)
 {
-	struct lite_turns *turns = lite_turns_of(conn), *new;
+	struct lite_turns *new;
+
+	if (lite_turns_of(conn) || !lite_turns_needed(lite_qos_mode(conn->fab->qos)))
+		return 0;
+	new = lite_turns_alloc();
+	if (!new)
+		return -ENOMEM;
+	/* Another thread may have been quicker. */
+	if (cmpxchg(&conn->turns, NULL, new))
+		lite_turns_free(new);
+	return 0;
+}
+
+/*
+ * Apply the node's rules, which may have changed, to a connection. May sleep. Returns 0, or
+ * -ENOMEM: the connection goes on without scheduling.
+ */
+int lite_turns_update(struct lite_conn *conn)
+{
+	int err = lite_turns_make(conn);
 
 	lite_conn_share_qps(conn);
-	if (!turns && !lite_turns_needed(lite_qos_mode(conn->fab->qos)))
-		return;
-	if (!turns) {
-		new = lite_turns_alloc();
-		if (!new) {
-			pr_warn_ratelimited("lite: no memory to schedule operations\n");
-			return;
-		}
-		/* Another thread may have been quicker. */
-		turns = cmpxchg(&conn->turns, NULL, new);
-		if (turns)
-			lite_turns_free(new);
-		else
-			turns = new;
-	}
-	lite_turns_apply(conn, turns);
+	if (!lite_turns_of(conn))
+		return err;
+	lite_turns_apply(conn, lite_turns_of(conn));
 	lite_turns_grant(conn);
+	return 0;
 }
 
 /* The connection that is next after @session, or NULL. */
@@ -523,14 +535,16 @@ static struct lite_conn *lite_conn_next(struct lite_fabric *fab, struct lite_con
 
 /*
  * Apply the node's rules, which have changed, to all connections: later ones find them by
- * themselves. Process context.
+ * themselves. May sleep. Returns 0, or -ENOMEM: at least one connection goes on without scheduling.
  */
-void lite_fabric_schedule(struct lite_fabric *fab)
+int lite_fabric_schedule(struct lite_fabric *fab)
 {
 	struct lite_conn *conn = NULL;
+	int err = 0;
 
 	while ((conn = lite_conn_next(fab, conn)))
-		lite_turns_update(conn);
+		err = lite_turns_update(conn) ?: err;
+	return err;
 }
 
 /* ---- counters ------------------------------------------------------------ */

@@ -47,6 +47,8 @@ static const char *lite_nl_qos_why(int err)
 		return "there are too many rules";
 	case -EOPNOTSUPP:
 		return "this kernel has no control groups";
+	case -ENOMEM:
+		return "without memory it may not hold for all connections";
 	default:
 		return NULL;
 	}
@@ -73,7 +75,7 @@ int lite_nl_qos_set(struct sk_buff *skb, struct genl_info *info)
 	err = lite_nl_qos_change(&node->qos, attrs);
 	mutex_unlock(&node->qos.lock);
 	if (!err)
-		lite_fabric_schedule(&node->fabric);
+		err = lite_fabric_schedule(&node->fabric);
 	lite_put_node_ref(node);
 	return lite_nl_say(info->extack, err, lite_nl_qos_why(err));
 }
