@@ -4,13 +4,10 @@
  * runs, which saves pinning and mapping.
  *
  * There is a pool per CPU, to which its pages return. If a CPU's pool is empty the caller takes a
- * page from another pool, and queues if all are empty. While there are waiters, pages are granted
- * to waiters only, FIFO.
- *
- * On a node that schedules operations (turn.c) a thread keeps its page while it waits for its turn,
- * which may take longer than the device. So that low classes do not keep the pages from high ones,
- * a page is then made for each caller that finds none, and freed after use. It is charged to the
- * caller's memory cgroup.
+ * page from another pool. If all are empty, a page is made for the caller, charged to its memory
+ * cgroup, and freed after use: a thread keeps its page until it gets a processor, and its turn
+ * (turn.c), so other threads must not depend on it. If there is no memory the caller queues. While
+ * there are waiters, pages are granted to waiters only, FIFO.
  */
 #include <linux/slab.h>
 
@@ -218,11 +215,7 @@ static void lite_bounce_free(struct lite_fabric *fab, struct lite_bounce *b)
 /* Take a bounce page, or wait for one; NULL on a fatal signal. May sleep. */
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 {
-	struct lite_bounce *b = lite_bounce_tryget(fab);
-
-	if (!b && lite_qos_mode(fab->qos) != LITE_SCHED_NONE)
-		b = lite_bounce_make(fab);
-	return b ?: lite_bounce_wait(fab);
+	return lite_bounce_tryget(fab) ?: lite_bounce_make(fab) ?: lite_bounce_wait(fab);
 }
 
 /* Give a bounce page back; nothing is in flight on it. Any process context. */

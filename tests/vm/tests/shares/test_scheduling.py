@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Threads that seldom or never get a processor do not stop the work of others."""
 
-from litelab import in_one_machine, on_machines, prepare_all, program_path, run_program, stop_all
+from litelab import in_one_machine, on_machines, prepare_all, program_path, run_program, stop_all, wait_until
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -76,6 +76,22 @@ def test_a_throttled_thread_among_writers(lab):
         assert here.stats()["fences"] == fences
     finally:
         vm.run(f"rmdir {box}; umount /tmp/cgroup", check=False)
+        _end(lab, here, there)
+
+
+@vmtest(nodes=2, timeout=300)
+def test_a_crowd_keeps_no_pages_from_others(lab):
+    """Small operations have a page each, until their threads get a processor: those of a crowd are not all there are."""
+    here, there = _slow_link(lab)
+    pages = 64  # for each processor; the machine has one
+    crowd = here.vm.spawn([program_path("queues"), "writes", "target", "0", "4096", str(2 * pages), "0"],
+                          env={"LITE_INDEX": str(here.index)})
+    try:
+        crowd.wait_output("ready", timeout=100)
+        wait_until("more operations than pages", lambda: here.stats()["slots_busy"] > pages, 60, lab.n1.time_scale)
+    finally:
+        crowd.kill(9)
+        crowd.wait()
         _end(lab, here, there)
 
 
