@@ -48,6 +48,21 @@ bool lite_poller_hand(wait_queue_head_t *wait, const atomic_t *sleepers)
 	return handed;
 }
 
+/*
+ * Let events wake the caller. The latest one first: it is the most likely to get a processor, and
+ * others that sleep for long, without one, hold up nothing.
+ */
+static void lite_poller_sleep(struct lite_poller *poller, struct wait_queue_entry *wait,
+			      unsigned int state)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&poller->asleep.lock, flags);
+	__add_wait_queue_exclusive(&poller->asleep, wait);
+	set_current_state(state);
+	spin_unlock_irqrestore(&poller->asleep.lock, flags);
+}
+
 /* Make sure that a thread looks at the ready list. */
 static void lite_poller_rouse(struct lite_poller *poller)
 {
@@ -201,7 +216,7 @@ long lite_poller_await(struct lite_poller *poller, struct completion *done, u64 
 	for (;;) {
 		/* Woken by complete(@done) or by an event. */
 		ret = prepare_to_swait_event(&done->wait, &ended, state);
-		prepare_to_wait_exclusive(&poller->asleep, &wait, state);
+		lite_poller_sleep(poller, &wait, state);
 		now = jiffies;
 		timeout = time_before(now, end) ? end - now : 0;
 		if (completion_done(done))
