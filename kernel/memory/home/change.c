@@ -57,6 +57,9 @@ int lite_change_close(struct lite_lmr *lmr)
 	err = lite_mappers_recall(lmr);
 	if (err)
 		return err;
+	/* Late requests, which other nodes still execute, name chunks without a generation. */
+	if (lmr->unpinned)
+		lite_chunks_end(lmr->unpinned, 0, lmr->unpinned->n_pages - 1);
 	mutex_lock(&lmr->lock);
 	lmr->generation++;
 	mutex_unlock(&lmr->lock);

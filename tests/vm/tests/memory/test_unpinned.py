@@ -30,6 +30,14 @@ def test_each_way_to_change_memory(lab):
     _check_idle(lites)
 
 
+@vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256)
+def test_memory_of_the_library(lab):
+    """lite_alloc() with LITE_ALLOC_UNPINNED: contents, refusals, a child, and the ends of handles, LMRs and contexts."""
+    lites = in_one_machine(lab.n1, unpinned=True)
+    print(_unpinned(lites[0], "alloc", 0, 1).out)
+    _check_idle(lites)
+
+
 @vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, timeout=400)
 def test_flood_of_events(lab):
     """No canary in a page that the process has let go is read or damaged."""
@@ -120,6 +128,23 @@ def test_registering_costs_nothing(lab):
     assert len(held) == 5 and held["unpinned"] < 4096 and min(held["allocated"], held["registered"]) > 32000, held
     # Beside verbs, which touch all of it. Of two times one may be that of a busy host.
     assert min(int(us) for us, _ in found) * 100 < int(re.search(r"ibv_reg_mr (\d+) us", out)[1]), out
+    _check_idle(lites)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768)
+def test_rights_taken_away(lab):
+    """No chunk is left when rights have been taken away: requests that other nodes execute late find none."""
+    lites = in_one_machine(lab.n1, unpinned=True)
+    owner = lab.n1.spawn([program_path("unpinned"), "hold", "0", "held", "2"])
+    owner.wait_output("ready")
+    lites[1].vm.run([program_path("unpinned"), "fill", "1", "held", "2"])
+    assert lites[0].stats()["chunks"]
+    lites[0].lite("chmod", "0644", "held")
+    assert not lites[0].stats()["chunks"]
+    assert not lites[1].vm.run(f"echo x | lite -i {lites[1].index} write held 0", user="alice", check=False).ok
+    lites[1].vm.run([program_path("unpinned"), "fill", "1", "held", "2"])
+    owner.close_stdin()
+    owner.wait(check=True)
     _check_idle(lites)
 
 
