@@ -331,14 +331,21 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 	locks->wq = alloc_workqueue("lite-locks", WQ_UNBOUND, 0);
 	if (!locks->wq)
 		return -ENOMEM;
+	locks->left_wq = alloc_workqueue("lite-left", WQ_UNBOUND, 0);
+	if (!locks->left_wq)
+		goto err_wq;
 	locks->tell_wq = alloc_workqueue("lite-grants", WQ_UNBOUND, 0);
-	if (!locks->tell_wq) {
-		destroy_workqueue(locks->wq);
-		return -ENOMEM;
-	}
+	if (!locks->tell_wq)
+		goto err_left;
 	lite_lock_take_handlers(locks, rpc);
 	lite_lock_home_init(locks, rpc);
 	return 0;
+
+err_left:
+	destroy_workqueue(locks->left_wq);
+err_wq:
+	destroy_workqueue(locks->wq);
+	return -ENOMEM;
 }
 
 /*
@@ -356,7 +363,7 @@ static void lite_holds_kick(struct lite_locks *locks)
 		if (h && h->state == LITE_HOLD_WAITING)
 			wake_up(&h->wait);
 		else if (h && h->state == LITE_HOLD_LEFT)
-			mod_delayed_work(locks->wq, &h->work, 0);
+			mod_delayed_work(locks->left_wq, &h->work, 0);
 		spin_unlock(&locks->lock);
 		cond_resched();
 	} while (h);
@@ -387,6 +394,7 @@ void lite_locks_shut(struct lite_locks *locks)
 	/* LEFT claims end now, released or not. */
 	lite_holds_kick(locks);
 	lite_lock_home_shut(locks);
+	flush_workqueue(locks->left_wq);
 	flush_workqueue(locks->wq);
 	/* A sweep may still be queued, with nothing left to sweep. */
 	flush_workqueue(locks->tell_wq);
@@ -402,6 +410,7 @@ void lite_locks_shut(struct lite_locks *locks)
 void lite_locks_exit(struct lite_locks *locks)
 {
 	/* Their items queue items on each other, but none are left. */
+	destroy_workqueue(locks->left_wq);
 	destroy_workqueue(locks->wq);
 	destroy_workqueue(locks->tell_wq);
 	xa_destroy(&locks->tickets);

@@ -48,8 +48,9 @@ struct lite_locks {
 	struct lite_memory *mem;
 	struct lite_cluster *cl;
 	struct lite_stats __percpu *stats;
-	/* Work on words, RELEASEs of LEFT claims: may wait long, only shutdown waits for it. */
+	/* Work on words: may wait long, only shutdown waits for it. */
 	struct workqueue_struct *wq;
+	struct workqueue_struct *left_wq; /* releases LEFT claims: of these a user can have many */
 	struct workqueue_struct *tell_wq; /* GRANTs and the sweep: must not queue behind @wq's */
 	atomic_t changes;                 /* of members and sessions, counted; waiters compare it */
 	bool closing;                     /* accept nothing new */

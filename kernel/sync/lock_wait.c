@@ -337,7 +337,7 @@ void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end)
 		h->ctx = NULL;
 		if (h->n)
 			lite_hold_add(&locks->left_barriers, h);
-		queue_delayed_work(locks->wq, &h->work, 0);
+		queue_delayed_work(locks->left_wq, &h->work, 0);
 	}
 	spin_unlock(&locks->lock);
 	/* This node has left its cluster: the homes have ended its claims. */
@@ -355,7 +355,7 @@ void lite_hold_left_work(struct work_struct *work)
 	if (pending && !locks->closing) {
 		/* While the home is down only a change, such as its return, queues the work. */
 		if (lite_cluster_is_live(locks->cl, h->word.home))
-			queue_delayed_work(locks->wq, &h->work, LITE_LEFT_PERIOD);
+			queue_delayed_work(locks->left_wq, &h->work, LITE_LEFT_PERIOD);
 		spin_unlock(&locks->lock);
 		return;
 	}
