@@ -51,9 +51,9 @@ int64_t lite_sendfile(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, int f
  * @fd: file open for writing that has positions
  * @file_offset, @length: as in lite_sendfile()
  *
- * Writes to the file as write(2) does: with O_APPEND all is appended, and @file_offset is only set,
- * to the new end; with O_DIRECT offset and length must be aligned. Nothing is written beyond the
- * count that is returned.
+ * Writes to the file as write(2) does: with O_APPEND all is appended, in pieces of 64 KB, between
+ * which other writers may append theirs, and @file_offset is only set, to the new end; with
+ * O_DIRECT offset and length must be aligned. Nothing is written beyond the count that is returned.
  *
  * Return: bytes moved, 0 at the end of the LMR; an errno as lite_sendfile() and lite_read(), with
  * the directions reversed; -EFBIG (RLIMIT_FSIZE, with SIGXFSZ; or the file system's limit), -EPERM

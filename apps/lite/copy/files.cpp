@@ -84,9 +84,10 @@ void discard(lite::region& region) {
     }
 }
 
-void refuse_resume(std::string_view verb, const std::string& name, bool resume) {
+void refuse_resume(std::string_view verb, const std::string& name, bool resume,
+                   std::string_view what = "offsets") {
     if (resume)
-        throw failure(fmt::format("{} {}: --resume needs a file that has offsets", verb, name));
+        throw failure(fmt::format("{} {}: --resume needs a file that has {}", verb, name, what));
 }
 
 void fill_from_stream(session& session, const source& from, const lmr_end& to,
@@ -112,7 +113,7 @@ void put(session& session, std::string_view verb, const std::string& file, const
         throw usage_error("the length is that of the file: give the LMR as NAME[:OFFSET]");
     const auto from = open_source(file, session.io());
     if (!from.size)
-        refuse_resume(verb, from.name, options.resume);
+        refuse_resume(verb, from.name, options.resume, "a size and is not empty");
     const interrupt_guard guard;
     auto region = open_target(session, verb, to, from.size.value_or(first_length), make, options);
     const lmr_end end(verb, to, region);

@@ -3,6 +3,7 @@
 #include "copy/output_file.hpp"
 
 #include "common/error.hpp"
+#include "common/signals.hpp"
 
 #include <fmt/format.h>
 
@@ -64,8 +65,13 @@ output_file::output_file(const std::string& path, partial left) : m_path(path), 
             m_has_offsets = S_ISBLK(status.st_mode);
             // What has offsets may be read, to be compared.
             m_fd = unique_fd(::open(path.c_str(), (m_has_offsets ? O_RDWR : O_WRONLY) | O_CLOEXEC));
-            if (!m_fd)
+            if (!m_fd) {
+                // The opening of a FIFO waits for a reader.
+                const int error = errno;
+                interrupt_guard::check();
+                errno = error;
                 throw file_failure(path);
+            }
             return;
         }
         // rename() needs no right to the file itself, but a read-only file should be kept.

@@ -16,11 +16,14 @@
 #include <cerrno>
 #include <csignal>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -172,6 +175,10 @@ TEST_CASE("lite put and get: refusals", "[lite]") {
                   directory / "no" + "/out.lite-part: No such file or directory");
     check_failure(lite({"get", "x", "-", "--resume"}),
                   "get standard output: --resume needs a file that has offsets");
+    write_file(directory / "empty", "");
+    check_failure(lite({"put", directory / "empty", "x", "--resume"}),
+                  "put " + (directory / "empty") +
+                      ": --resume needs a file that has a size and is not empty");
     CHECK(lite.content("x", 9) == std::string(9, 0));
 }
 
@@ -323,6 +330,29 @@ TEST_CASE("lite put and get end with the signal that came", "[lite]") {
     CHECK_FALSE(lite.cluster.find("in2"));
     CHECK_FALSE(exists(directory / "out"));
     CHECK(read_file(directory / "out.lite-part").size() == 100);
+}
+
+TEST_CASE("lite get ends with a signal while it waits for the reader of a FIFO", "[lite]") {
+    machine lite;
+    const temporary_directory directory;
+    const auto fifo = directory / "fifo";
+    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+    lite({"alloc", "x", "100"});
+    // This file has the number of the system call that a thread waits in.
+    const auto waits_in = "/proc/self/task/" + std::to_string(::gettid()) + "/syscall";
+    std::thread sender([&, self = ::pthread_self()] {
+        while (!read_file(waits_in).starts_with(std::to_string(SYS_openat) + " "))
+            std::this_thread::yield();
+        ::pthread_kill(self, SIGTERM);
+    });
+    int signal = 0;
+    try {
+        lite({"get", "x", fifo});
+    } catch (const tools::interrupted& e) {
+        signal = e.signal;
+    }
+    sender.join();
+    CHECK(signal == SIGTERM);
 }
 
 TEST_CASE("lite put: a difference is found", "[lite]") {
