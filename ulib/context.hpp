@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// The context behind struct lite_ctx. It does not change after lite_open(), so threads use it
-// without a lock.
+// The context behind struct lite_ctx. The device does not change after lite_open(), so threads use
+// it without a lock.
 #pragma once
 
 #include "device.hpp"
+#include "memory/backing.hpp"
 
 #include <lite/lite.h>
 
 #include <memory>
 
 struct lite_ctx {
+    lite::internal::backing backing;  // freed after the device is closed
     std::unique_ptr<lite::internal::device> dev;
 };
 

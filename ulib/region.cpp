@@ -48,6 +48,9 @@ int lite_alloc(struct lite_ctx* ctx, const struct lite_alloc_params* params,
     if (wants_handle && !lh)
         return -EINVAL;
 
+    if (p.flags & LITE_ALLOC_UNPINNED)
+        return ctx->backing.alloc(ctx, p, lh);
+
     struct lite_ioc_alloc arg = {};
     if (p.name && *p.name) {
         err = copy_name(arg.name, p.name);
@@ -86,7 +89,10 @@ int lite_map(struct lite_ctx* ctx, const char* name, uint32_t rights, lite_lh_t*
 int lite_unmap(struct lite_ctx* ctx, lite_lh_t lh) noexcept {
     struct lite_ioc_unmap arg = {};
     arg.lh = lh;
-    return control(ctx, LITE_IOC_UNMAP, arg);
+    const int err = control(ctx, LITE_IOC_UNMAP, arg);
+    if (!err)
+        ctx->backing.closed(lh);
+    return err;
 }
 
 int lite_free(struct lite_ctx* ctx, lite_lh_t lh) noexcept {
@@ -96,7 +102,10 @@ int lite_free(struct lite_ctx* ctx, lite_lh_t lh) noexcept {
 
     struct lite_ioc_free arg = {};
     arg.lh = lh;
-    return control(ctx, LITE_IOC_FREE, arg);
+    const int err = control(ctx, LITE_IOC_FREE, arg);
+    if (!err)
+        ctx->backing.freed(lh);
+    return err;
 }
 
 int lite_free_name(struct lite_ctx* ctx, const char* name) noexcept {

@@ -70,7 +70,7 @@ typedef uint64_t lite_lh_t;
 /*
  * struct lite_alloc_params - parameters of lite_alloc()
  * @size: sizeof(struct lite_alloc_params), so that it can grow
- * @flags: LITE_ALLOC_*
+ * @flags: LITE_ALLOC_*, of <uapi/lite.h> and below
  * @name: name, or NULL or "": anonymous, freed when the context is closed
  * @length: bytes, 1..LITE_LMR_SIZE_MAX
  * @nodes: ids of the nodes to spread it over in equal shares, the first is its home; NULL with
@@ -89,6 +89,15 @@ struct lite_alloc_params {
     uint32_t n_nodes;
     uint32_t mode;
 };
+
+/*
+ * The LMR's bytes are a memfd's that the library maps into this process and registers with
+ * LITE_REGISTER_UNPINNED: they are brought in when they are used, can be swapped out, and count
+ * against the process's memory cgroup alone. So the LMR is on this node only (-EINVAL), has whole
+ * pages, and ends at the latest, also with a name, when the context is closed or the process ends.
+ * With no other flag (-EINVAL). Other errors: as lite_register_with().
+ */
+#define LITE_ALLOC_UNPINNED (1U << 31)
 
 /*
  * lite_open - open a LITE node of this machine

@@ -400,6 +400,7 @@ struct alloc_options {
     std::uint64_t length = 0;               // bytes
     std::vector<std::uint32_t> nodes = {};  // empty: this node; the first is the home
     std::uint32_t mode = 0600;              // 0666 at most, no umask
+    bool unpinned = false;                  // LITE_ALLOC_UNPINNED
 };
 
 // An opened LITE node of this machine; closed by the destructor.
@@ -436,7 +437,7 @@ class context {
     // @throws error as lite_alloc()
     region alloc(const alloc_options& options) {
         lite_lh_t lh = 0;
-        allocate(options, 0, &lh);
+        allocate(options, options.unpinned ? LITE_ALLOC_UNPINNED : 0, &lh);
         return {m_ctx.get(), lh, options.length};
     }
 

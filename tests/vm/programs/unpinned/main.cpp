@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Unpinned LMRs: see ways.cpp and flood.cpp; and
+// Unpinned LMRs: see alloc.cpp, ways.cpp and flood.cpp; and
 //
 //   unpinned hold NODE NAME MB     registers memory that it never touches, says "ready", and obeys
 //                                  lines: "unmap" (new memory takes its place), "canaries", "look",
@@ -400,6 +400,8 @@ int main(int argc, char** argv) {
             return unpinned::fill(argc, argv);
         if (mode == "limits")
             return unpinned::limits(argc, argv);
+        if (mode == "alloc")
+            return unpinned::alloc(argc, argv);
         if (mode == "churn")
             return unpinned::churn(argc, argv);
         if (mode == "costs")

@@ -112,6 +112,7 @@ class Range {
     std::size_t size_;
 };
 
+int alloc(int argc, char** argv);
 int ways(int argc, char** argv);
 int flood(int argc, char** argv);
 
