@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A handle (lh) is an index into its file's table, with a random tag, so that a
- * stale handle, or one of another file, is not taken for a live one. The tag
- * guards against mistakes and is no secret: the table is the file's own.
+ * A handle (lh) is an index into its file's table, with a tag that counts up from
+ * a random number, so that a stale handle, or one of another file, is not taken
+ * for a live one. The tag guards against mistakes and is no secret: the table is
+ * the file's own.
  */
 #ifndef _LITE_CORE_HANDLE_H
 #define _LITE_CORE_HANDLE_H

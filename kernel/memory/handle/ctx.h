@@ -53,7 +53,7 @@ struct lite_ctx {
 	struct lite_kept *kept;      /* blocks of its arenas; made when first needed */
 	struct lite_vector *vector; /* cached for a vector call, while no call uses it; vector.c */
 	void *owner;             /* of the layer above */
-	struct rb_root locks;    /* held through it, by word and owner; of the service layer */
+	struct rb_root locks;    /* held through it, by word and owner; of sync/ */
 	u32 n_locks;
 };
 
