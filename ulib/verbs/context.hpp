@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Opened devices: contexts whose operations are ours.
+// Opened devices: contexts with our operations.
 #pragma once
 
 #include "completions/progress.hpp"

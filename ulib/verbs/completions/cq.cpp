@@ -50,7 +50,7 @@ bool completion_queue::harvest_once() {
     if (n < 0)
         debug("polling the device fails");
     for (int i = 0; i < n; i++) {
-        // Those of queues that are gone are dropped.
+        // Completions of destroyed queues are dropped.
         if (const auto queue = queues().find(static_cast<uint32_t>(found[i].wr_id >> 32)))
             queue->on_completion(static_cast<uint32_t>(found[i].wr_id), found[i], *this);
     }

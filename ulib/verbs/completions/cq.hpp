@@ -4,8 +4,9 @@
 //
 // Behind the program's CQ there are two: the device's, which gets a completion for each work
 // request that the device has, and a queue in software, from which the program polls. harvest()
-// moves completions from the first to the second, and lets the queue pairs go on. Whoever polls,
-// posts or waits harvests; the thread of progress.cpp does it when the device reports an event.
+// moves completions from the first to the second, and lets the queue pairs go on. Each thread
+// that polls, posts or waits harvests; the thread of progress.cpp does it when the device reports
+// an event.
 //
 // Locks: m_harvest, then a queue's own lock, then m_ready_lock, which is never held for long.
 #pragma once
@@ -77,9 +78,10 @@ class completion_queue {
     // Drops a queue's completions, which the program has not polled.
     void drop(const work_queue* queue);
 
-    // Somebody waits, or no longer does, for completions whether or not the program polls.
+    // Begins or stops harvesting by the thread of progress.cpp, even if the program does not
+    // poll. Counted.
     void want(bool wanted) { m_wanted += wanted ? 1 : -1; }
-    // To be called by whoever wants, without any lock.
+    // To be called after want(true), with no lock held.
     void watch();
 
     // Room for the completions of sends that the program does not want, but we do. 0 or errno.

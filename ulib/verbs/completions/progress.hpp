@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The events of a device's completion queues: a channel that the program does not see, and a thread
-// that takes its events. The thread is started when somebody asks for events for the first time.
+// that takes its events. The thread is started with the first request for events.
 #pragma once
 
 #include <infiniband/verbs.h>

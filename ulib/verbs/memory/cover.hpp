@@ -46,7 +46,7 @@ class cover {
         return found;
     }
 
-    // A new LMR for a piece of none, with one user.
+    // Enters an LMR that was made for a piece; it has one user.
     void add(uint32_t id, uint64_t begin, uint64_t end) {
         m_ranges[begin] = {id, end, 1};
         m_begins[id] = begin;

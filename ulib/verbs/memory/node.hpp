@@ -30,7 +30,7 @@ class node {
     // Permission bits of the LMRs of a process.
     uint32_t mode() const { return m_mode; }
 
-    // Maps an LMR of a process at node @home: 0 or a negative errno. Anybody may take a name, so
+    // Maps an LMR of a process at node @home: 0 or a negative errno. Any user may take a name, so
     // one of another node, or of another user unless LITE_VERBS_MODE lets others in, is -EACCES.
     int map_of(uint32_t home, const std::string& name, uint32_t rights, lite_lh_t& lh) const;
 

@@ -89,7 +89,7 @@ ibv_wc_status status_of(int err, const std::vector<span>& spans) {
         case -EINVAL:
             return IBV_WC_REM_INV_REQ_ERR;
         case -EFAULT:
-            // Whose memory is gone?
+            // Which memory is gone, ours or the peer's?
             for (const span& s : spans) {
                 const uint64_t at = reinterpret_cast<uintptr_t>(s.at) / 4096 * 4096;
                 const uint64_t end = reinterpret_cast<uintptr_t>(s.at) + s.length;
@@ -112,7 +112,7 @@ int submit(uint32_t opcode, lite_lh_t lh, uint64_t offset, char* buf, uint64_t l
     return lite_op_submit(node::get()->ctx(), &op);
 }
 
-// A transfer between buffers and the parts of a registration, whose bounds were checked.
+// A transfer between buffers and the parts of a registration. The bounds were checked.
 int transfer(const remote_process::registration& to, uint32_t opcode, uint64_t offset,
              const std::vector<span>& spans) {
     uint32_t part = 0;

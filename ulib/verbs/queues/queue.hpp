@@ -3,7 +3,7 @@
 // Receive queues, of a QP or shared (SRQ), and queue pairs.
 //
 // Receives are posted to the device with bounce buffers; what arrives is copied when the completion
-// is harvested. Those for which there is no room wait in software. Sends likewise (send.cpp).
+// is harvested. Receives and sends (send.cpp) that find no room wait in software.
 #pragma once
 
 #include "completions/cq.hpp"
