@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The rules of memory operations: ranges that span nodes, patterns, overlapping copies, words. */
-#ifndef _LITE_CORE_MEMOP_H
-#define _LITE_CORE_MEMOP_H
+#ifndef _LITE_CORE_MEMOP_RULES_H
+#define _LITE_CORE_MEMOP_RULES_H
 
 #include "extent.h"
 #include "types.h"
@@ -45,4 +45,4 @@ size_t lite_first_difference(const void *a, const void *b, size_t n);
 /* The result of LITE_OP_SWAP, LITE_OP_FETCH_AND or LITE_OP_FETCH_OR. */
 u64 lite_atomic_result(u32 opcode, u64 old, u64 operand);
 
-#endif /* _LITE_CORE_MEMOP_H */
+#endif /* _LITE_CORE_MEMOP_RULES_H */

@@ -5,8 +5,8 @@
  * 1 / (k + 1) to the next (dynamic thresholds, see lite_window_has_room()). An administrator may
  * set a fixed limit per user instead. A reserve is kept for root and kernel clients.
  */
-#ifndef _LITE_CORE_POOL_H
-#define _LITE_CORE_POOL_H
+#ifndef _LITE_CORE_SHARE_H
+#define _LITE_CORE_SHARE_H
 
 #include "types.h"
 
@@ -41,4 +41,4 @@ static inline int lite_pool_check(const struct lite_pool_rule *rule, u64 used,
 	return n <= left - n && has <= left - n - n ? 0 : -EDQUOT;
 }
 
-#endif /* _LITE_CORE_POOL_H */
+#endif /* _LITE_CORE_SHARE_H */

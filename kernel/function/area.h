@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Memory of rings and mirrors, and of what bypasses rings: area.c */
-#ifndef _LITE_SERVICE_AREA_H
-#define _LITE_SERVICE_AREA_H
+#ifndef _LITE_FUNCTION_AREA_H
+#define _LITE_FUNCTION_AREA_H
 
 #include <linux/kref.h>
 #include <linux/workqueue.h>
@@ -93,4 +93,4 @@ static inline void lite_area_header(const struct lite_area *area, u32 unit, stru
 	memcpy(h, lite_area_at(area, unit), sizeof(*h));
 }
 
-#endif /* _LITE_SERVICE_AREA_H */
+#endif /* _LITE_FUNCTION_AREA_H */

@@ -30,8 +30,8 @@
  * both, one after the other; so nothing is posted, and no user memory is copied, with one held. The
  * pools' locks nest inside both.
  */
-#ifndef _LITE_SERVICE_H
-#define _LITE_SERVICE_H
+#ifndef _LITE_FUNCTION_SERVICE_H
+#define _LITE_FUNCTION_SERVICE_H
 
 #include <linux/poll.h>
 
@@ -223,4 +223,4 @@ static inline u32 lite_rpc_peer_node(const struct lite_rpc_peer *rp)
 	return rp->conn ? rp->conn->from.node : lite_cluster_id(rp->svc->cl);
 }
 
-#endif /* _LITE_SERVICE_H */
+#endif /* _LITE_FUNCTION_SERVICE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The client's side of calls. See service.h for the overview and the locking. */
-#ifndef _LITE_SERVICE_CALL_H
-#define _LITE_SERVICE_CALL_H
+#ifndef _LITE_FUNCTION_CALL_H
+#define _LITE_FUNCTION_CALL_H
 
 #include "core/ring.h"
 #include "function/area.h"
@@ -201,4 +201,4 @@ void lite_cancel_work(struct work_struct *work);
 
 int lite_service_call(struct lite_rcall *call, const struct lite_buf *reply);
 
-#endif /* _LITE_SERVICE_CALL_H */
+#endif /* _LITE_FUNCTION_CALL_H */

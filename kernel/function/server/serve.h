@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The server's side of calls. See service.h for the overview and the locking. */
-#ifndef _LITE_SERVICE_SERVE_H
-#define _LITE_SERVICE_SERVE_H
+#ifndef _LITE_FUNCTION_SERVE_H
+#define _LITE_FUNCTION_SERVE_H
 
 #include <linux/rbtree.h>
 
@@ -172,4 +172,4 @@ void lite_ring_handlers(struct lite_service *svc);
 int lite_rpc_peer_call(struct lite_rpc_peer *rp, struct lite_call_desc *d);
 void lite_ring_gone_work(struct work_struct *work);
 
-#endif /* _LITE_SERVICE_SERVE_H */
+#endif /* _LITE_FUNCTION_SERVE_H */
