@@ -44,7 +44,7 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 	} else if (!from->node) {
 		/* A guest: it will ask to join. */
 	} else if (from->node == lite_cluster_id(cl)) {
-		/* It must not be taken for us: lite_conn.self is never fenced. */
+		/* No other node may pass for us: lite_conn.self is never fenced. */
 		if (!conn->self || from->incarnation != cl->fab->self.incarnation)
 			err = -EEXIST;
 	} else if (conn->self) {

@@ -163,7 +163,7 @@ static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn, st
 	 */
 	if (conn->session > old->up_before)
 		return false;
-	/* It may have begun before it had @old, or have lost @old since: find out. */
+	/* The peer may have begun before it had @old, or have lost @old since: ask it. */
 	queue_work(cl->wq, &peer->ping_work);
 	return true;
 }
@@ -230,7 +230,7 @@ again:
 	old_conn = lite_peer_unfenced(peer, conn);
 	if (old_conn) {
 		mutex_unlock(&cl->lock);
-		/* It may be one that we are still making; it is superseded. */
+		/* Also if we are still making it: the new one replaces it. */
 		lite_conn_fence(old_conn, -EHOSTDOWN);
 		lite_conn_put(old_conn);
 		goto again;

@@ -27,11 +27,11 @@
 #define LITE_SCHED_VTIME_SHIFT 20
 /* Tenants of a slot that one which enters it is compared with. */
 #define LITE_SCHED_SORTED 8
-/* The base of the latency is measured anew this often, */
+/* How often the base of the latency is measured anew. */
 #define LITE_SCHED_RESTART_NS 10000000000ULL
-/* by so many completions; */
+/* Completions that such a measurement takes. */
 #define LITE_SCHED_BASED 16
-/* latencies of more than a second are cut. */
+/* Longest latency that counts. */
 #define LITE_SCHED_LATENCY_MAX 1000000000ULL
 /* How often sw-pri decides. */
 #define LITE_SCHED_HOLD_NS 10000000ULL

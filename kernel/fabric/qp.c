@@ -20,10 +20,10 @@
 /* A device that takes this long to destroy a queue pair has given up on it: dma.c. */
 #define LITE_DESTROY_TIMEOUT (40 * HZ)
 
-/* Of a write, at most, in its work request: a copy more, but a mapping less to look up. */
+/* Longest write sent inline: that costs a copy, and saves looking up a mapping. */
 #define LITE_INLINE_BYTES 256
 
-/* Posted at a time: few completions, but slots come free soon enough. */
+/* Work requests per post: few completions, and slots still come free early. */
 #define LITE_POST_STEP (LITE_SQ_DEPTH / 2)
 /* Slots spared for single posts, such as messages of functions. */
 #define LITE_SLOTS_SPARE (LITE_SQ_SMALL / 8)

@@ -212,7 +212,7 @@ static void lite_turn_end(struct lite_conn *conn, const struct lite_sched_flight
 	lite_turns_grant(conn);
 }
 
-/* Of what had a turn. */
+/* Send completion of a work request that had a turn. */
 void lite_turn_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct lite_wr *wr = container_of(wc->wr_cqe, struct lite_wr, cqe);
@@ -355,7 +355,7 @@ static void lite_turn_tick(struct lite_io *turn)
 	post->item.flight.cost = 0;
 	post->err = -EAGAIN;
 	lite_io_end(turn, 0, 1);
-	/* It may have been in front of others that there is room for. */
+	/* Waiters behind it may fit into the window. */
 	lite_turns_grant(conn);
 }
 

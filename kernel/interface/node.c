@@ -423,7 +423,7 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	 * FUSE) when that comes or it is killed.
 	 */
 	wait_for_completion_state(&node->idle, TASK_IDLE);
-	/* They are not active any more, but may still run. */
+	/* Both have exited the node, but may still run. */
 	flush_work(&node->join.work);
 	flush_work(&node->leave_work);
 	lite_service_shut(&node->service);

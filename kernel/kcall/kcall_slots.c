@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The rpc layer of a node, and the slots of a connection.
+ * Calls between kernels of a node, and the slots of a connection.
  *
  * Memory that a peer writes (req_in, rep_in) is freed with the last reference to the connection:
  * after the fence.

@@ -80,7 +80,7 @@ int lite_barrier_wait(struct lite_locks *locks, const struct lite_lock_args *arg
 	/* The home has counted this node as down. */
 	if (err == -ENOLCK)
 		err = -EHOSTDOWN;
-	/* It may be this node that has left or stops. */
+	/* Perhaps it is this node that has left or stops. */
 	if (err == -EHOSTDOWN)
 		err = lite_cluster_ready(locks->cl) ?: err;
 	return err;

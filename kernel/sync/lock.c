@@ -289,7 +289,7 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 		err = -EINTR;
 	if (!err && h->died)
 		err = -EOWNERDEAD;
-	/* It may be this node that has left or stops. */
+	/* Perhaps it is this node that has left or stops. */
 	if (err == -EHOSTDOWN)
 		err = lite_cluster_ready(locks->cl) ?: err;
 	trace_lite_lock(LITE_TRACE_LOCK_TAKE, word.id, word.offset,

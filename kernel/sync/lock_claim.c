@@ -157,7 +157,7 @@ void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end)
 {
 	struct lite_lock *l = c->lock;
 
-	/* It never learnt of the death that it was to be told: pass it on. */
+	/* This claim was to be told of a death, and never was: tell the next one. */
 	if (end == LITE_LOCK_UNUSED && c->status == -EOWNERDEAD)
 		end = LITE_LOCK_DEAD;
 	if (c->state == LITE_CLAIM_OWNER && !c->shared) {

@@ -190,7 +190,7 @@ static void lite_barrier_go_on(struct lite_lock *l)
 		lite_lock_remove(l);
 }
 
-/* Grant what can be granted after a change, and queue the work to be done. */
+/* Hand the lock over: grant what can be granted after a change, and queue the work to be done. */
 void lite_lock_go_on(struct lite_lock *l)
 {
 	struct lite_lock_claim *c, *owner, *next;

@@ -295,7 +295,7 @@ static int lite_hold_swap_back(struct lite_hold *h, enum lite_lock_end end, bool
 /* After @err, is the claim still to be ended? */
 static bool lite_hold_is_pending(struct lite_hold *h, int err)
 {
-	/* It may have gone with its home. One that is just down may return. */
+	/* Not if it went with its home's life. A home that is just down may return. */
 	return !lite_lock_is_final(err) &&
 	       lite_cluster_incarnation(h->locks->cl, h->word.home) == h->word.incarnation;
 }

@@ -252,7 +252,7 @@ static bool lite_issue_post(struct lite_issue *i)
 	if (IS_ERR(conn))
 		return false;
 	qps = lite_conn_qps(conn, lite_devop_fetches(d), d->prio);
-	/* It would have to be confirmed by a further operation. */
+	/* A read this long needs a further operation, which confirms it. */
 	if (d->opcode == LITE_OP_READ && d->n > conn->read_trusted)
 		n = 0;
 	lite_io_init_unwaited(&i->io, lite_issue_end);

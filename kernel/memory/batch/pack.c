@@ -251,7 +251,7 @@ static u32 lite_pack_range(const struct lite_pack_msg *msg, const struct lite_ma
 {
 	u32 i = msg->n_ranges;
 
-	/* It is mostly the last one. */
+	/* Backwards: it is mostly the last one. */
 	while (i-- > 0) {
 		if (msg->m[i] == m)
 			return i;
@@ -368,7 +368,7 @@ int lite_pack_settle(struct lite_memory *mem, u32 node)
 	};
 	int err = lite_memop_prepare(mem, node, &op);
 
-	/* It looks for the LMR only after it has waited. */
+	/* PREPARE looks for the LMR last, so it has done its waiting. */
 	if (err == -ENOENT || err == -ESTALE)
 		return 0;
 	err = lite_cluster_ready(mem->cl) ?: err;

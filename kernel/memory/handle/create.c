@@ -347,7 +347,7 @@ static struct lite_lmr *lite_register_unpinned(struct lite_ctx *ctx, const struc
 	unsigned long life;
 	int err;
 
-	/* It waits for locks of the process's memory, and does not touch the node. */
+	/* This may wait for locks of the process's memory, and does not touch the node. */
 	lite_gate_leave(gate);
 	from.unpinned = lite_unpinned_new(mem, r->addr, r->length);
 	if (!lite_gate_enter(gate)) {

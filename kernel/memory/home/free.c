@@ -128,7 +128,7 @@ void lite_home_free_all(struct lite_memory *mem)
 			lite_lmr_put(lmr);
 		}
 	}
-	/* They have ended with their LMRs, but what they had may still be being given back. */
+	/* Chunks have ended with their LMRs, but work items may still be freeing them. */
 	wait_var_event(&mem->n_chunks, !atomic_read(&mem->n_chunks));
 }
 

@@ -18,7 +18,7 @@
 /* Fixed metadata of an LMR. */
 #define LITE_LMR_COST (kmalloc_size_roundup(sizeof(struct lite_lmr)) + LITE_INDEX_COST)
 
-/* Those that are no chunks. */
+/* Marks the LMRs that are no chunks. */
 #define LITE_LMR_WHOLE XA_MARK_1
 
 static void lite_lmr_release(struct kref *ref)

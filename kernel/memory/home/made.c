@@ -100,7 +100,7 @@ static bool lite_made_tell(struct lite_memory *mem, const struct lite_made *made
 	return over;
 }
 
-/* Those that stay on the list are retried when members change. */
+/* Give back what is on the list. What stays there is tried again when members change. */
 void lite_made_work(struct work_struct *work)
 {
 	struct lite_memory *mem = container_of(work, struct lite_memory, made_work);

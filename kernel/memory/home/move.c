@@ -212,7 +212,7 @@ static int lite_replace_end(struct lite_replace *r, int err)
 	u32 source = 0;
 
 	if (!r->done) {
-		/* It may not have heard that the copy was given up. */
+		/* The source may not have heard that the copy was given up. */
 		if (r->copying)
 			source = lmr->place->part[r->first]->at.node;
 		lite_change_end(lmr);

@@ -200,7 +200,7 @@ int lite_share_find(struct lite_memory *mem, u32 node, struct lite_share *at)
 	err = lite_cluster_await_for(mem->cl, node, LITE_PATIENCE);
 	if (err && err != -EHOSTDOWN)
 		return err;
-	/* It may be up again. */
+	/* After -EHOSTDOWN, too: the node may be up again. */
 	return lite_cluster_session(mem->cl, node, &at->incarnation) ? 0 : -EHOSTDOWN;
 }
 

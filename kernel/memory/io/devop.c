@@ -156,7 +156,7 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 		return 0;
 	}
 	/*
-	 * Nothing has failed: it gave up waiting for its turn. What is killed must not renew the
+	 * Nothing failed: the post gave up waiting for its turn. A killed thread must not renew the
 	 * handle: that would retire a mapping that others use.
 	 */
 	if (err == -EAGAIN && !io.io.status) {

@@ -88,7 +88,7 @@ static ssize_t lite_piece_entered(struct lite_piece_io *p, struct lite_mapping *
 		p->n = LITE_CAREFUL_BYTES;
 	if (p->n > LITE_BOUNCE_SIZE) {
 		p->run = min(p->left, LITE_LARGE_BYTES);
-		/* Those of whole chunks go on in the next: each batch is in one. */
+		/* A run may span whole chunks: each of its batches is in one. */
 		p->chunked = m->of && m->length == LITE_CHUNK_BYTES;
 		if (!p->chunked)
 			p->run = lite_extent_run(m->extents, m->n_extents, p->offset, p->run);

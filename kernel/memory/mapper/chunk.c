@@ -154,7 +154,7 @@ static int lite_chunk_ask(struct lite_mapping *m, u64 at, bool write)
 	/* In the session in which the home counts us as a mapper of the LMR. */
 	err = lite_home_call(m->mem, m->conn, &d);
 	if (!err && !lite_chunk_fits(m, at, reply)) {
-		/* It counts a MAP of what we do not know. */
+		/* The home counts a MAP of a chunk that we do not know. */
 		err = -EPROTO;
 		if (m->conn)
 			lite_conn_kill(m->conn, err);
@@ -188,7 +188,7 @@ int lite_chunk_reach(struct lite_mapping *m, u64 at, bool write, const struct li
 
 	rcu_read_lock();
 	c = lite_chunk_find(m, at, write);
-	/* It is current, but its session cannot be used: map it anew. */
+	/* Done, unless it is still @stale: its session cannot be used, so it is mapped anew. */
 	if (c && (c != stale || !kref_get_unless_zero(&c->ref))) {
 		rcu_read_unlock();
 		return 0;

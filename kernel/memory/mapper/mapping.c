@@ -389,7 +389,7 @@ void lite_chunks_put(struct lite_mapping *m)
 	xa_for_each(&m->chunks, i, c) {
 		xa_erase(&m->chunks, i);
 		cond_resched();
-		/* Those of another session, or of this node: one by one. */
+		/* Chunks of another session, or of this node, are put one by one. */
 		if (!req || c->conn != m->conn) {
 			lite_mapping_put(c);
 			continue;

@@ -48,7 +48,7 @@ struct lite_mapping {
 	u64 id;                    /* at the home */
 	u64 generation;            /* of the LMR when it was mapped */
 	u64 length;
-	/* It is a chunk: its LMR (0: it is none), and its first byte there, as @extents have it. */
+	/* A chunk's LMR (0: it is no chunk), and its first byte there, from which @extents go. */
 	u64 of;
 	u64 base;
 	bool read_only;            /* the chunk is */

@@ -192,7 +192,7 @@ static int lite_name_claim_answer(void *ctx, u32 node, int err, const void *repl
 
 	if (!err && le32_to_cpu(r->state) == LITE_WIRE_NAME_FREE)
 		return 0;
-	/* It has to be waited for, or asked again. */
+	/* That claim has to be waited for, or the node asked again. */
 	err = lite_name_claim_ask(ask->c, node, false);
 	/* Down: its LMRs are out of reach. */
 	if (lite_name_is_down(err))

@@ -151,7 +151,7 @@ int lite_store_extents(struct lite_alloc *alloc, u32 n, size_t cost)
 	return alloc->extents ? 0 : -ENOMEM;
 }
 
-/* It is the LMR of a context no more. */
+/* Take it off the list of the context that registered it. */
 static void lite_store_disown(struct lite_alloc *alloc)
 {
 	write_lock(&alloc->mem->runs_lock);

@@ -73,7 +73,7 @@ struct lite_alloc {
 	struct lite_pinned *pinned;  /* instead of @pieces: process memory of this home; or NULL */
 	struct lite_alloc **blocks;  /* the same: parts of these, with a reference each; or NULL */
 	u32 n_blocks;
-	/* Of process memory. Of a block of an arena: in its lite_kept, under lite_arenas.lock. */
+	/* Process memory; or a block of an arena: in lite_kept.blocks, under lite_arenas.lock. */
 	struct lite_registered reg;
 };
 
@@ -126,7 +126,7 @@ struct lite_payer *lite_payer_begin(struct lite_memory *mem, u32 home, u64 key);
 void lite_payer_release(struct kref *ref);
 struct mem_cgroup *lite_payer_find(struct lite_memory *mem, u32 home, u64 lmr, u32 uid);
 
-/* It has its answer, or does not wait for it any more. */
+/* The asking thread has its answer, or waits for it no more. */
 static inline void lite_payer_end(struct lite_payer *p)
 {
 	kref_put(&p->ref, lite_payer_release);

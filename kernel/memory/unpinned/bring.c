@@ -4,9 +4,8 @@
  *
  * hmm_range_fault() makes pages present as if the process had touched them, and returns them
  * without a reference: what it says holds as long as no invalidation has begun since, which
- * lite_bring_begin() asks to be told of. It is given a notifier that exists only for that: that of
- * the LMR is told of changes anywhere in it, which would hold this up for ever while the kernel
- * reclaims memory.
+ * lite_bring_begin() asks to be told of. It gets a notifier of its own. The LMR's is told of
+ * changes anywhere in the LMR, so that under memory pressure this would never succeed.
  *
  * A fault must not wait for user space, as its caller has a slot of a call. Only anonymous memory
  * and that of tmpfs is brought in, never that of a file system, and hmm_range_fault() does not wait
@@ -85,7 +84,7 @@ static int lite_bring_range(struct lite_unpinned *u, struct lite_bring *b,
 	return err == -EBUSY ? -EAGAIN : err;
 }
 
-/* With mm's lock. */
+/* The caller holds mmap_lock. */
 static int lite_bring_locked(struct lite_unpinned *u, struct lite_bring *b)
 {
 	struct vm_area_struct *vma = vma_lookup(u->mm, u->addr + (b->page << PAGE_SHIFT));

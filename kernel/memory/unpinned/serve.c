@@ -85,7 +85,7 @@ static int lite_chunk_new(struct lite_unpinned *u, struct lite_bring *b)
 	c->parent = u->owner;
 	kref_get(&c->parent->ref);
 	err = lite_chunk_add(c, b);
-	/* It is closed, so no node has mapped it. */
+	/* The chunk's LMR is still closed, so no node has mapped it. */
 	if (err) {
 		lite_pinned_unmap(u->mem, c->alloc->pinned, c->alloc->since);
 		lite_chunk_drop(c);
@@ -106,7 +106,7 @@ static int lite_chunk_make(struct lite_unpinned *u, unsigned long page, bool wri
 	b->write = write;
 	err = lite_bring_begin(u, b, alone);
 	if (!err) {
-		/* What it costs is the process's. */
+		/* Charge it to the process's memory cgroup. */
 		memcg = get_mem_cgroup_from_mm(u->mm);
 		own = set_active_memcg(memcg);
 		err = lite_bring_pages(u, b) ?: lite_chunk_new(u, b);
@@ -175,12 +175,12 @@ static int lite_chunk_serve(struct lite_unpinned *u, struct lite_conn *conn, uns
 		if (lmr) {
 			err = lite_chunk_answer(lmr, conn, writable, r, reply_len);
 			lite_lmr_put(lmr);
-			/* It has ended meanwhile. */
+			/* The chunk has ended meanwhile. */
 			if (err != -ENOENT)
 				return err;
 			err = -EAGAIN;
 		} else {
-			/* If neighbours go as fast as they come, do without them. */
+			/* If neighbouring pages keep changing, bring in this page alone. */
 			err = lite_chunk_make(u, page, write, tries >= LITE_CHUNK_TRIES / 2);
 			if (err == -EBUSY && !tries)
 				lite_unpinned_await(u);
@@ -202,7 +202,7 @@ static int lite_serve_chunk(void *priv, struct lite_conn *conn, const void *req,
 	if (!lmr)
 		return -ENOENT;
 	/*
-	 * It has checked its users' rights when it mapped the LMR, and will again when these
+	 * The mapper checked its users' rights when it mapped the LMR, and checks again when they
 	 * change.
 	 */
 	mutex_lock(&lmr->lock);
@@ -215,7 +215,7 @@ static int lite_serve_chunk(void *priv, struct lite_conn *conn, const void *req,
 		err = lite_chunk_serve(lmr->unpinned, conn, page, le32_to_cpu(c->write),
 				       reply, reply_len);
 	lite_lmr_put(lmr);
-	/* That one has no meaning between nodes. */
+	/* -EAGAIN is not sent to other nodes. */
 	return err == -EAGAIN ? -EBUSY : err;
 }
 

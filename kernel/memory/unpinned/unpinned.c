@@ -15,10 +15,10 @@
  * What cannot run concurrently: making a chunk and taking its pages away. A maker enters what it is
  * bringing in to u->brings before it looks the pages up. An invalidation spoils those that it
  * touches, under u->lock, and a chunk is entered in the table, under u->lock, only if its pages
- * have not been spoilt. But pages are taken away until an invalidation ends, which is not told: it
- * is kept in u->upset until the kernel says that all that had begun before are over
- * (lite_unpinned_quiet()). Until then nothing is brought in there; elsewhere in the LMR it is. A
- * mapper learns of a chunk only from the table.
+ * have not been spoilt. But pages are taken away until an invalidation ends, and the kernel does
+ * not tell when that is. So each stays in u->upset until the kernel says that all that began before
+ * are over (lite_unpinned_quiet()). Until then nothing is brought in there; elsewhere in the LMR it
+ * is. A mapper learns of a chunk only from the table.
  *
  * A chunk is ended by one thread, which first marks it. It stays in the table until its pages
  * cannot be reached: others that must end it wait for that.
@@ -179,7 +179,7 @@ int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b)
 		 lite_chunk_next(u, &i, c->first, c->first + c->n - 1))
 		err = -EAGAIN;
 	else if (xa_is_err(xa_store(&u->chunks, c->first, c, GFP_NOWAIT)))
-		/* It replaced one that ended just now, which has taken the reserve along. */
+		/* A chunk in this slot ended just now, and its reserved memory went with it. */
 		err = -EAGAIN;
 	if (!err) {
 		c->alloc->pinned->lent = true;
@@ -318,7 +318,7 @@ static void lite_unpinned_note(struct lite_unpinned *u, unsigned long first, uns
 	}
 	*upset = (struct lite_upset){ .number = ++u->upsets, .first = first, .last = last };
 	list_for_each_entry(b, &u->brings, list) {
-		/* They may be reduced meanwhile. */
+		/* lite_bring_locked() may be reducing the range. */
 		if (READ_ONCE(b->first) <= last && first < READ_ONCE(b->end))
 			WRITE_ONCE(b->still.invalidate_seq, 1);
 	}
@@ -529,13 +529,13 @@ int lite_unpinned_enter(struct lite_unpinned *u, u32 uid, struct list_head *regi
 		list_add(&u->reg.list, registered);
 	}
 	write_unlock(&mem->runs_lock);
-	/* The first fault shall not have to ask for it. */
+	/* So that the first fault need not wait for that. */
 	if (!err)
 		queue_work(mem->quiet_wq, &u->quiet);
 	return err;
 }
 
-/* Take no more interest in the process. May sleep, until its memory does not change. */
+/* Stop watching the process's memory. May sleep, until that does not change. */
 static void lite_unpinned_part(struct lite_unpinned *u)
 {
 	mmu_interval_notifier_remove(&u->notifier);
@@ -556,7 +556,7 @@ void lite_unpinned_drop(struct lite_unpinned *u)
 	lite_unpinned_release(u);
 }
 
-/* Its LMR, which is not published yet. */
+/* Note the LMR that owns it, before that is published. */
 void lite_unpinned_begin(struct lite_unpinned *u, struct lite_lmr *owner, u64 id)
 {
 	u->owner = owner;
@@ -564,8 +564,8 @@ void lite_unpinned_begin(struct lite_unpinned *u, struct lite_lmr *owner, u64 id
 }
 
 /*
- * The LMR ends: take all pages from all nodes, and take no more interest in the process. Once; not
- * while the process's memory is locked. May sleep.
+ * The LMR ends: take all pages from all nodes, and stop watching the process's memory. Once; not
+ * while that is locked. May sleep.
  */
 void lite_unpinned_end(struct lite_unpinned *u)
 {

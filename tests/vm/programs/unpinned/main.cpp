@@ -10,8 +10,7 @@
 //   unpinned limits NODE           what is refused
 //   unpinned churn NODE            registers and frees until that fails; says "churning" before
 //   unpinned costs OWNER USER MB   what it costs to register memory, and to write to it, also for
-//   the
-//                                  other kinds of memory
+//                                  the other kinds of memory
 #include "memory.hpp"
 
 #include <lite/arena.h>

@@ -302,7 +302,8 @@ ibv_wc_status Client::outcome(ibv_send_wr wr) {
     return fabric_.wait().status;
 }
 
-// It fails; two behind it, and one posted later, are flushed. Then a new connection works.
+// The work request fails; two behind it, and one posted later, are flushed. Then a new connection
+// works.
 void Client::expect_failure(const char* what, ibv_send_wr wr, ibv_wc_status status) {
     ibv_sge sge = *wr.sg_list;  // make() has one place for all
     wr.sg_list = &sge;
