@@ -8,6 +8,7 @@
 #include <lite/arena.hpp>
 
 #include "catch.hpp"
+#include "code_of.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -81,15 +82,6 @@ bool is_mapped(const void* at) {
     unsigned char there;
     const auto page = reinterpret_cast<std::uintptr_t>(at) & ~std::uintptr_t{4095};
     return ::mincore(reinterpret_cast<void*>(page), 1, &there) == 0;
-}
-
-int code_of(const auto& body) {
-    try {
-        body();
-    } catch (const lite::error& e) {
-        return e.code().value();
-    }
-    return 0;
 }
 
 }  // namespace

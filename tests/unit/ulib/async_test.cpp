@@ -9,6 +9,8 @@
 #include "context.hpp"
 
 #include "catch.hpp"
+#include "code_of.hpp"
+#include "errno_of.hpp"
 
 #include <lite/async.hpp>
 
@@ -123,27 +125,6 @@ class Pipe {
   private:
     std::array<int, 2> m_fds{};
 };
-
-// The errno of a task that fails.
-template <typename T>
-lite::task<int> errno_of(lite::task<T> work) {
-    try {
-        co_await work;
-    } catch (const lite::error& error) {
-        co_return error.code().value();
-    }
-    co_return 0;
-}
-
-template <typename F>
-int errno_at_once(const F& f) {
-    try {
-        f();
-    } catch (const lite::error& error) {
-        return error.code().value();
-    }
-    return 0;
-}
 
 lite::task<> after(lite::executor& ex, std::chrono::milliseconds time, std::function<void()> act) {
     co_await ex.sleep(time);
@@ -431,16 +412,15 @@ TEST_CASE_METHOD(Async, "async: invalid arguments are refused at once", "[async]
         return;
     const std::array<std::byte, 9> pattern{};
     const std::string long_name(300, 'x');
-    CHECK(errno_at_once([&] { (void)ex().set(7, 0, 64, pattern); }) == EINVAL);
-    CHECK(errno_at_once([&] { (void)ex().set(7, 0, 64, {}); }) == EINVAL);
-    CHECK(errno_at_once([&] { (void)ex().map(long_name); }) == ENAMETOOLONG);
-    CHECK(errno_at_once([&] { (void)ex().map(""); }) == EINVAL);
-    CHECK(errno_at_once([&] { (void)ex().chmod(lite::region(), 0600); }) == EBADF);
-    CHECK(errno_at_once([&] { (void)ex().rename("table", ""); }) == EINVAL);
-    CHECK(errno_at_once([&] { (void)ex().find_function(1, ""); }) == EINVAL);
-    CHECK(errno_at_once([&] { (void)ex().find_function(1, std::string(64, 'x')); }) ==
-          ENAMETOOLONG);
-    CHECK(errno_at_once([&] { (void)ex().find_function(1, std::string(63, 'x')); }) == 0);
+    CHECK(code_of([&] { (void)ex().set(7, 0, 64, pattern); }) == EINVAL);
+    CHECK(code_of([&] { (void)ex().set(7, 0, 64, {}); }) == EINVAL);
+    CHECK(code_of([&] { (void)ex().map(long_name); }) == ENAMETOOLONG);
+    CHECK(code_of([&] { (void)ex().map(""); }) == EINVAL);
+    CHECK(code_of([&] { (void)ex().chmod(lite::region(), 0600); }) == EBADF);
+    CHECK(code_of([&] { (void)ex().rename("table", ""); }) == EINVAL);
+    CHECK(code_of([&] { (void)ex().find_function(1, ""); }) == EINVAL);
+    CHECK(code_of([&] { (void)ex().find_function(1, std::string(64, 'x')); }) == ENAMETOOLONG);
+    CHECK(code_of([&] { (void)ex().find_function(1, std::string(63, 'x')); }) == 0);
 }
 
 TEST_CASE("async: the rest of a time-out", "[async]") {

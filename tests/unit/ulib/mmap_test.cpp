@@ -8,6 +8,7 @@
 #include <lite/lite.hpp>
 
 #include "catch.hpp"
+#include "code_of.hpp"
 
 #include <array>
 #include <cerrno>
@@ -49,15 +50,6 @@ struct pages {
 bool is_mapped(const void* at) {
     unsigned char there;
     return ::mincore(const_cast<void*>(at), page, &there) == 0;
-}
-
-int code_of(const auto& body) {
-    try {
-        body();
-    } catch (const lite::error& e) {
-        return e.code().value();
-    }
-    return 0;
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "common/memory.hpp"
 #include "common/process.hpp"
 #include "common/raw.hpp"
+#include "common/run_main.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -22,7 +23,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <exception>
 #include <map>
 #include <memory>
 #include <random>
@@ -258,13 +258,9 @@ int main(int argc, char** argv) {
                    "longest time from being at it to the signal");
     app.add_option("--large", options.large, "bytes of a large transfer");
     CLI11_PARSE(app, argc, argv);
-    try {
+    return lite_test::run_main("killstorm", [&] {
         std::printf("seed %llu\n", static_cast<unsigned long long>(env().seed));
         std::fflush(stdout);
         run(options);
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "killstorm: %s\n", e.what());
-        return 1;
-    }
-    return 0;
+    });
 }

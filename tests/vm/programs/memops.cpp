@@ -19,6 +19,7 @@
 #include "common/data/crc32c.hpp"
 #include "common/data/pattern.hpp"
 #include "common/data/shadow.hpp"
+#include "common/run_main.hpp"
 
 #include <lite/lite.hpp>
 
@@ -342,12 +343,8 @@ int main(int argc, char** argv) {
     add("each", "one operation on each of many LMRs", each);
     app.require_subcommand(1);
     CLI11_PARSE(app, argc, argv);
-    try {
+    return lite_test::run_main("memops", [&] {
         lite::context node(options.index);
         chosen(node, options);
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "memops: %s\n", e.what());
-        return 1;
-    }
-    return 0;
+    });
 }

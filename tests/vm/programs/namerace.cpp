@@ -12,6 +12,7 @@
 #include "common/env.hpp"
 #include "common/process.hpp"
 #include "common/raw.hpp"
+#include "common/run_main.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -23,7 +24,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <random>
@@ -253,11 +253,5 @@ int main(int argc, char** argv) {
     add("look", "look names up", [&] { look(options); });
     app.require_subcommand(1);
     CLI11_PARSE(app, argc, argv);
-    try {
-        chosen();
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "namerace: %s\n", e.what());
-        return 1;
-    }
-    return 0;
+    return lite_test::run_main("namerace", [&] { chosen(); });
 }

@@ -23,6 +23,7 @@
 #include "common/env.hpp"
 #include "common/process.hpp"
 #include "common/raw.hpp"
+#include "common/run_main.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -600,14 +601,10 @@ int main(int argc, char** argv) {
     attackers->add_option("--processes", options.processes);
     attackers->add_option("--threads", options.threads, "of each process");
     CLI11_PARSE(app, argc, argv);
-    try {
+    return lite_test::run_main("revoke", [&] {
         if (home->parsed())
             Home(options).run();
         else
             attack(options);
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "revoke: %s\n", e.what());
-        return 1;
-    }
-    return 0;
+    });
 }

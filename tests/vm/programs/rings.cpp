@@ -6,6 +6,8 @@
 //   rings call --index I --node ID --first F --count N
 //                        calls each of them once; prints a line with the result of each call, "ok"
 //                        or the errno's name, and a line with the longest time of a call, in ms
+#include "common/run_main.hpp"
+
 #include <lite/lite.h>
 
 #include <CLI/CLI.hpp>
@@ -16,7 +18,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -140,10 +141,5 @@ int main(int argc, char** argv) {
     calls->add_option("--node", options.node)->required();
     app.require_subcommand(1);
     CLI11_PARSE(app, argc, argv);
-    try {
-        return *serves ? serve(options) : call(options);
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "rings: %s\n", e.what());
-        return 1;
-    }
+    return lite_test::run_main("rings", [&] { return *serves ? serve(options) : call(options); });
 }

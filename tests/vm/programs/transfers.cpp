@@ -18,6 +18,7 @@
 #include "common/memory.hpp"
 #include "common/process.hpp"
 #include "common/raw.hpp"
+#include "common/run_main.hpp"
 
 #include <lite/lite.hpp>
 
@@ -27,7 +28,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -181,12 +181,8 @@ int main(int argc, char** argv) {
     app.add_option("--index", options.index, "the N of /dev/liteN");
     add_commands(app, options, chosen);
     CLI11_PARSE(app, argc, argv);
-    try {
+    return lite_test::run_main("transfers", [&] {
         Session session(options);
         chosen(session);
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "transfers: %s\n", e.what());
-        return 1;
-    }
-    return 0;
+    });
 }

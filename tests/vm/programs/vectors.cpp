@@ -19,6 +19,7 @@
 #include "common/data/crc32c.hpp"
 #include "common/data/pattern.hpp"
 #include "common/data/shadow.hpp"
+#include "common/run_main.hpp"
 
 #include <lite/vector.hpp>
 
@@ -33,7 +34,6 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
-#include <exception>
 #include <functional>
 #include <random>
 #include <span>
@@ -473,12 +473,8 @@ int main(int argc, char** argv) {
     add("stamp", "writes that stay, though others have failed", stamp);
     app.require_subcommand(1);
     CLI11_PARSE(app, argc, argv);
-    try {
+    return lite_test::run_main("vectors", [&] {
         lite::context node(options.index);
         chosen(node, options);
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "vectors: %s\n", e.what());
-        return 1;
-    }
-    return 0;
+    });
 }

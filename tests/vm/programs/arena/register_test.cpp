@@ -26,17 +26,9 @@ void check_same(const Device& dev, std::uint64_t lh, const std::string& name,
                 std::span<std::byte> memory) {
     const Device other = device_for(1);
     const auto elsewhere = other.map(name, kUse);
-    std::vector<std::byte> got(memory.size());
-    fill_pattern(memory, 1);
-    other.read(elsewhere, 0, got);
-    expect(!find_mismatch(got, 1), "stores seen from another node");
-    dev.read(lh, 0, got);
-    expect(!find_mismatch(got, 1), "stores seen from this node");
-    other.write(elsewhere, 0, make_pattern(memory.size(), 2));
-    expect(!find_mismatch(memory, 2), "writes of another node seen in memory");
-    dev.write(lh, 0, make_pattern(memory.size(), 3));
-    expect(!find_mismatch(memory, 3), "writes of this node seen in memory");
-    expect(other(read_args(elsewhere, memory.size() - 4, got.data(), 8)) == err(ERANGE),
+    check_same_bytes(dev, lh, other, elsewhere, memory);
+    std::uint64_t word = 0;
+    expect(other(read_args(elsewhere, memory.size() - 4, &word, sizeof(word))) == err(ERANGE),
            "the bounds are the range's");
     other.unmap(elsewhere);
 }

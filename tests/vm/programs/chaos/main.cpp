@@ -10,13 +10,11 @@
 // of all nodes. What a single call shows is checked here: see Plan::judge().
 //
 // The number and the seed determine a call. Which process is killed, and when, depends on time.
+#include "../common/run_main.hpp"
 #include "caller.hpp"
 #include "server.hpp"
 
 #include <CLI/CLI.hpp>
-
-#include <cstdio>
-#include <exception>
 
 int main(int argc, char** argv) {
     CLI::App app("Calls at random to servers that come and go.");
@@ -39,10 +37,7 @@ int main(int argc, char** argv) {
     call->add_flag("--kernel", caller.kernel, "functions of kcalls, too");
     app.require_subcommand(1);
     CLI11_PARSE(app, argc, argv);
-    try {
+    return lite_test::run_main("calls_chaos", [&] {
         return *serve ? lite_chaos::serve(server) : lite_chaos::call(caller);
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "calls_chaos: %s\n", e.what());
-        return 1;
-    }
+    });
 }

@@ -3,12 +3,10 @@
 // succeeds because it makes fewer: so every error path is taken. After each failure nothing may be
 // left of the attempt, and the same call must work. The calling test checks the kernel's messages
 // and leaks.
+#include "../common/run_main.hpp"
 #include "faults.hpp"
 
 #include <CLI/CLI.hpp>
-
-#include <cstdio>
-#include <exception>
 
 int main(int argc, char** argv) {
     CLI::App app("Takes every error path of LITE's calls by fault injection.");
@@ -27,7 +25,7 @@ int main(int argc, char** argv) {
     membership->add_option("--secret-file", address.secret_file, "with the cluster's secret");
     app.require_subcommand(1);
     CLI11_PARSE(app, argc, argv);
-    try {
+    return lite_test::run_main("failnth", [&] {
         lite_test::FailNth faults;
         if (*membership)
             lite_test::sweep_membership(faults, address, samples);
@@ -35,9 +33,5 @@ int main(int argc, char** argv) {
             lite_test::sweep_rpc(faults, samples);
         else
             lite_test::sweep_ioctls(faults, samples);
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "failnth: %s\n", e.what());
-        return 1;
-    }
-    return 0;
+    });
 }

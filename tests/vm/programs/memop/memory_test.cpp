@@ -3,10 +3,10 @@
 // destination.
 #include "../common/data/crc32c.hpp"
 #include "../data/fixture.hpp"
+#include "code_of.hpp"
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <random>
 
 using namespace lite_test;
@@ -73,15 +73,6 @@ std::uint64_t equal(const Twin& a, std::uint64_t a_offset, const Twin& b, std::u
 
 // Not a multiple of anything, and with several pieces in each share.
 std::size_t volume() { return env().scaled(1500, 150) * 1000 + 123; }
-
-int code_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const lite::error& e) {
-        return e.code().value();
-    }
-    return 0;
-}
 
 }  // namespace
 

@@ -109,6 +109,22 @@ inline std::uint64_t register_memory(const Device& dev, std::span<std::byte> mem
     return args.lh;
 }
 
+// Memory and two handles of the LMR that is made of it: @lh at the node of its process, @elsewhere
+// at another one. Throws Failure if they do not have the same bytes.
+inline void check_same_bytes(const Device& dev, std::uint64_t lh, const Device& other,
+                             std::uint64_t elsewhere, std::span<std::byte> memory) {
+    std::vector<std::byte> got(memory.size());
+    fill_pattern(memory, 1);
+    other.read(elsewhere, 0, got);
+    expect(!find_mismatch(got, 1), "stores seen from another node");
+    dev.read(lh, 0, got);
+    expect(!find_mismatch(got, 1), "stores seen from this node");
+    other.write(elsewhere, 0, make_pattern(memory.size(), 2));
+    expect(!find_mismatch(memory, 2), "writes of another node seen in memory");
+    dev.write(lh, 0, make_pattern(memory.size(), 3));
+    expect(!find_mismatch(memory, 3), "writes of this node seen in memory");
+}
+
 // The signal that @body got, or 0. For one thread at a time; leaving @body in the middle must be
 // safe.
 inline sigjmp_buf fault_exit;

@@ -47,16 +47,7 @@ void check_same(const Device& dev, std::uint64_t lh, const std::string& name,
                 std::span<std::byte> memory) {
     const Device other = device_for(1);
     const auto elsewhere = other.map(name, kUse);
-    std::vector<std::byte> got(memory.size());
-    fill_pattern(memory, 1);
-    other.read(elsewhere, 0, got);
-    expect(!find_mismatch(got, 1), "stores seen from another node");
-    dev.read(lh, 0, got);
-    expect(!find_mismatch(got, 1), "stores seen from this node");
-    other.write(elsewhere, 0, make_pattern(memory.size(), 2));
-    expect(!find_mismatch(memory, 2), "writes of another node seen in memory");
-    dev.write(lh, 0, make_pattern(memory.size(), 3));
-    expect(!find_mismatch(memory, 3), "writes of this node seen in memory");
+    check_same_bytes(dev, lh, other, elsewhere, memory);
     std::uint64_t word = 5;
     std::memcpy(memory.data() + kPage + 8, &word, sizeof(word));
     expect_equal(other.fetch_add(elsewhere, kPage + 8, 6), 5U, "an atomic");

@@ -5,6 +5,8 @@
 //
 // The last word describes the buffer: plain pages, not aligned, huge pages, or a mapped LMR of this
 // node.
+#include "../common/run_main.hpp"
+
 #include <lite/lite.hpp>
 
 #include <cerrno>
@@ -12,7 +14,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -91,10 +92,5 @@ int run(const std::vector<std::string>& args) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    try {
-        return run({argv + 1, argv + argc});
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "bandwidth: %s\n", e.what());
-        return 1;
-    }
+    return lite_test::run_main("bandwidth", [&] { return run({argv + 1, argv + argc}); });
 }

@@ -14,6 +14,7 @@
 // Prints lines of a name and a number (ns; bytes). On a machine that counts instructions instead of
 // time (QEMU's -icount), the numbers of the first command are instructions, and the same every
 // time.
+#include "../common/run_main.hpp"
 #include "common/env.hpp"
 #include "common/memory.hpp"
 #include "common/process.hpp"
@@ -32,7 +33,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -378,7 +378,7 @@ int main(int argc, char** argv) {
     app.add_subcommand("serve", "be the other end of map");
     auto* first = app.add_subcommand("first", "of opening, mapping and reading");
     CLI11_PARSE(app, argc, argv);
-    try {
+    return lite_test::run_main("costs", [&] {
         if (handles->parsed())
             measure_handles(options);
         else if (map->parsed())
@@ -387,9 +387,5 @@ int main(int argc, char** argv) {
             measure_first(options);
         else
             serve(options);
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "costs: %s\n", e.what());
-        return 1;
-    }
-    return 0;
+    });
 }

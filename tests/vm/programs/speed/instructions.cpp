@@ -10,6 +10,7 @@
 // less the cost of reading the clock. Or, for a trace, repeats one of liblite's operations, and
 // prints the address of a function that it calls before each of them.
 #include "../../../../apps/kperf/kperf.h"
+#include "../common/run_main.hpp"
 
 #include "lite/lite.h"
 
@@ -26,7 +27,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -221,10 +221,5 @@ int run(const std::vector<std::string>& args) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    try {
-        return run({argv + 1, argv + argc});
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "instructions: %s\n", e.what());
-        return 1;
-    }
+    return lite_test::run_main("instructions", [&] { return run({argv + 1, argv + argc}); });
 }

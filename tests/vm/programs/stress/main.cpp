@@ -9,12 +9,11 @@
 // Takes its seed from LITE_TEST_SEED (env.hpp) and prints it. Decisions depend on the seed, and on
 // the order in which operations end: a run with the same seed has the same kinds of operations, not
 // the same operations.
+#include "../common/run_main.hpp"
 #include "protocol.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include <cstdio>
-#include <exception>
 #include <string>
 
 namespace {
@@ -48,13 +47,10 @@ int main(int argc, char** argv) {
     work->add_option("--count", worker.count, "how many processes");
     app.require_subcommand(1);
     CLI11_PARSE(app, argc, argv);
-    try {
+    return lite_test::run_main("stress", [&] {
         if (*coordinate)
             return lite_stress::coordinate(coordinator);
         worker.coordinator = parse(connect);
         return lite_stress::work(worker);
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "stress: %s\n", e.what());
-        return 1;
-    }
+    });
 }

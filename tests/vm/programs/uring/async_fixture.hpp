@@ -2,6 +2,7 @@
 // An executor, a function and an LMR, and small coroutines.
 #pragma once
 
+#include "errno_of.hpp"
 #include "fixture.hpp"
 
 #include <lite/async.hpp>
@@ -31,17 +32,6 @@ inline std::chrono::milliseconds a_while() {
 
 inline std::span<const std::byte> bytes_of(const Word& word) {
     return std::as_bytes(std::span(word));
-}
-
-// The errno of a failing task.
-template <typename T>
-lite::task<int> errno_of(lite::task<T> work) {
-    try {
-        co_await work;
-    } catch (const lite::error& error) {
-        co_return error.code().value();
-    }
-    co_return 0;
 }
 
 inline lite::task<> stop_after(lite::executor& ex, std::chrono::milliseconds time,
