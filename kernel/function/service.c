@@ -190,6 +190,18 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 uni
 	return err;
 }
 
+/*
+ * Make a call that concerns rings; the room for its reply has LITE_PAYLOAD_MAX zeroed bytes. May
+ * sleep. To this node it cannot fail for want of memory. Return: 0 or a negative errno.
+ */
+int lite_rpc_peer_call(struct lite_rpc_peer *rp, struct lite_call_desc *d)
+{
+	if (rp->conn)
+		return lite_kcall(rp->conn, d);
+	return lite_kcall_dispatch(rp->svc->cl->rpc, NULL, d->call, d->req, d->len, d->reply,
+				   &d->reply_len);
+}
+
 /* ---- the layer ----------------------------------------------------------- */
 
 static void lite_idle_work(struct work_struct *work)

@@ -12,6 +12,7 @@
  *   serve_bulk.c     server's side of bulks
  * client/
  *   client_ring.c    client's side of a ring, from BIND to UNBIND
+ *   find.c           FIND, asked
  *   ring_waiter.c    slots and records, and the calls that queue for them
  *   call.c           calls; end.c how they end
  *   async.c          calls that are collected later
@@ -216,6 +217,7 @@ void lite_service_recv(struct lite_conn *conn, u32 imm);
 
 int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 unit, u32 bytes,
 		       u64 raddr, u32 imm, u32 how);
+int lite_rpc_peer_call(struct lite_rpc_peer *rp, struct lite_call_desc *d);
 
 /* The node at the other end. */
 static inline u32 lite_rpc_peer_node(const struct lite_rpc_peer *rp)

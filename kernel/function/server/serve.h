@@ -169,7 +169,6 @@ static inline u32 lite_request_slot(const struct lite_request *req)
 }
 
 void lite_ring_handlers(struct lite_service *svc);
-int lite_rpc_peer_call(struct lite_rpc_peer *rp, struct lite_call_desc *d);
 void lite_ring_gone_work(struct work_struct *work);
 
 #endif /* _LITE_FUNCTION_SERVE_H */

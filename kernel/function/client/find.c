@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Asking nodes for functions: by name or number, and whether they still serve a registration. */
+#include "function/service.h"
+
+/* Ask a node for a function; without @timeout wait for a suspect node, too. */
+static int lite_find(struct lite_cluster *cl, u32 node, const struct lite_wire_rpc_find *req,
+		     struct lite_wire_rpc_func *out, unsigned long timeout)
+{
+	struct lite_call_desc d = {
+		.call = LITE_CALL_RPC_FIND,
+		.req = req,
+		.len = sizeof(*req),
+		.reply = out,
+		.reply_max = sizeof(*out),
+		.timeout = timeout,
+		.killable = true,
+	};
+
+	return timeout ? lite_cluster_call(cl, node, &d) :
+			 lite_cluster_call_patiently(cl, node, &d);
+}
+
+/*
+ * Has a call's function been registered anew? For calls to be refused because of what the ring says
+ * of the function. Takes no longer than the call may. May sleep; killable. Return: false only if
+ * the node still serves the same registration.
+ */
+bool lite_client_ring_is_stale(struct lite_rcall *call)
+{
+	struct lite_wire_rpc_find req = { .function = cpu_to_le32(call->function) };
+	struct lite_cluster *cl = call->svc->cl;
+	unsigned long left = lite_jiffies_left(call->deadline) ?: 1;
+	struct lite_wire_rpc_func out;
+
+	/* Does not wait for a suspect node; the caller's retry does. */
+	return lite_find(cl, call->node, &req, &out, min(left, cl->rpc->timeout)) ||
+	       le64_to_cpu(out.cookie) != call->ring->cookie;
+}
+
+/*
+ * Ask a node for a function by name or number, and set the rest of @f, and the cookie of the
+ * registration. May sleep; killable. Return: 0 or a negative errno, see LITE_IOC_RPC_FIND.
+ */
+int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f, u64 *cookie)
+{
+	struct lite_wire_rpc_find req = {};
+	struct lite_wire_rpc_func out;
+	u32 node = f->node ?: lite_cluster_id(svc->cl);
+	int err = lite_cluster_ready(svc->cl);
+
+	if (err)
+		return err;
+	if (f->flags || f->reserved)
+		return -EOPNOTSUPP;
+	if (f->name[0]) {
+		err = lite_function_name_check(f->name);
+		if (err < 0)
+			return err;
+		strscpy(req.name, f->name, sizeof(req.name));
+	} else {
+		if (!f->function || f->function > LITE_FUNCTION_MAX)
+			return -EINVAL;
+		req.function = cpu_to_le32(f->function);
+	}
+	err = lite_find(svc->cl, node, &req, &out, 0);
+	if (err)
+		return err;
+	f->function = le32_to_cpu(out.function);
+	f->uid = le32_to_cpu(out.uid);
+	f->gid = le32_to_cpu(out.gid);
+	f->mode = le32_to_cpu(out.mode);
+	f->max_request = le32_to_cpu(out.max_request);
+	f->max_reply = le32_to_cpu(out.max_reply);
+	*cookie = le64_to_cpu(out.cookie);
+	return 0;
+}
