@@ -4,6 +4,8 @@
  * a random number, so that a stale handle, or one of another file, is not taken
  * for a live one. The tag guards against mistakes and is no secret: the table is
  * the file's own.
+ *
+ * A node's own tables have LMRs by home and id.
  */
 #ifndef _LITE_CORE_HANDLE_H
 #define _LITE_CORE_HANDLE_H
@@ -19,6 +21,12 @@ static inline u64 lite_handle_make(u32 index, u32 tag)
 static inline u32 lite_handle_index(u64 lh)
 {
 	return (u32)lh;
+}
+
+/* Key of an LMR in tables of this node: its home, and its id there, which has 48 bits. */
+static inline unsigned long lite_mapping_key(u32 home, u64 id)
+{
+	return (unsigned long)home << 48 | (id & (BIT_ULL(48) - 1));
 }
 
 #endif /* _LITE_CORE_HANDLE_H */

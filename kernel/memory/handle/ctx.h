@@ -13,6 +13,7 @@
 #include <lite/kapi.h>
 
 struct lite_vector;
+struct vm_fault;
 
 /* The user that opened a handle; shared by handles opened in a row. */
 struct lite_user {
@@ -238,6 +239,12 @@ static inline struct lite_conn *lite_access_conn(const struct lite_mapping *m, u
 		return conn;
 	return ERR_PTR(s->peer && rcu_access_pointer(s->peer->conn) ? -EAGAIN : -EHOSTDOWN);
 }
+
+/* fault.c */
+int lite_view_check(const struct lite_view *v, const struct lite_access *a);
+int lite_view_fault(struct lite_view *v, const struct lite_access *a, struct vm_fault *vmf);
+int lite_view_ask(const struct lite_access *a);
+int lite_view_renew(const struct lite_access *a);
 
 int lite_transfer(const struct lite_access *a, struct lite_op *op, const struct lite_buf *buf);
 int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted);

@@ -6,15 +6,14 @@
 #include "cluster/cluster.h"
 #include "core/bounds.h"
 #include "core/extent.h"
+#include "core/handle.h"
 #include "wire/wire.h"
 
-struct lite_access;
 struct lite_conn;
 struct lite_cred;
 struct lite_memory;
 struct lite_payer;
 struct lite_peer;
-struct vm_fault;
 
 enum lite_mapping_state {
 	LITE_MAPPING_ACTIVE,
@@ -177,11 +176,6 @@ static inline bool lite_mapping_current(const struct lite_mapping *m)
 	return !m->conn || !lite_conn_is_dead(m->conn);
 }
 
-static inline unsigned long lite_mapping_key(u32 home, u64 id)
-{
-	return (unsigned long)home << 48 | (id & GENMASK_ULL(47, 0));
-}
-
 /* What was before a MAP. */
 struct lite_map_begun {
 	u64 revoked;  /* number of the last REVOKE or RECALL */
@@ -254,10 +248,25 @@ int lite_view_attach(struct lite_view *v, struct lite_mapping *m, bool write);
 struct page *lite_view_page(const struct lite_mapping *m, u64 offset, size_t *n);
 void lite_mapping_drain(struct lite_mapping *m);
 
-/* handle/fault.c */
-int lite_view_check(const struct lite_view *v, const struct lite_access *a);
-int lite_view_fault(struct lite_view *v, const struct lite_access *a, struct vm_fault *vmf);
-int lite_view_ask(const struct lite_access *a);
-int lite_view_renew(const struct lite_access *a);
+/* ---- mappings for others: peer_mapping.c --------------------------------- */
+
+/* Mappings kept for memory operations of peers. */
+struct lite_peer_mapping {
+	struct list_head mappings; /* struct lite_mapping, under map_lock */
+	u32 n;
+	bool closed;               /* keeps no more mappings; under map_lock */
+	struct delayed_work work;  /* drops idle mappings */
+};
+
+struct lite_mapping *lite_mapping_enter(struct lite_memory *mem,
+					const struct lite_wire_range *range);
+void lite_peer_mapping_init(struct lite_memory *mem);
+struct lite_mapping *lite_peer_mapping_enter(struct lite_memory *mem,
+					     const struct lite_wire_range *range, u64 offset,
+					     u64 length);
+int lite_peer_mapping_prepare(struct lite_memory *mem, const struct lite_wire_range *range);
+void lite_peer_mapping_kick(struct lite_mapping *m);
+void lite_peer_mapping_drop(struct lite_memory *mem);
+void lite_peer_mapping_close(struct lite_memory *mem);
 
 #endif /* _LITE_MAPPING_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Memory operations that a mapper carries out on bytes it holds, for other mappers and for itself:
- * memop_serve.c, peer_mapping.c. memop.c requests them.
+ * memop_serve.c. memop.c requests them.
  */
 #ifndef _LITE_MEMOP_H
 #define _LITE_MEMOP_H
@@ -22,27 +22,6 @@ static inline void lite_range_fill(struct lite_wire_range *w, const struct lite_
 	w->home = cpu_to_le32(m->home);
 	w->reserved = 0;
 }
-
-/* ---- mappings for others: peer_mapping.c --------------------------------- */
-
-/* Mappings kept for memory operations of peers. */
-struct lite_peer_mapping {
-	struct list_head mappings; /* struct lite_mapping, under map_lock */
-	u32 n;
-	bool closed;               /* keeps no more mappings; under map_lock */
-	struct delayed_work work;  /* drops idle mappings */
-};
-
-struct lite_mapping *lite_mapping_enter(struct lite_memory *mem,
-					const struct lite_wire_range *range);
-void lite_peer_mapping_init(struct lite_memory *mem);
-struct lite_mapping *lite_peer_mapping_enter(struct lite_memory *mem,
-					     const struct lite_wire_range *range, u64 offset,
-					     u64 length);
-int lite_peer_mapping_prepare(struct lite_memory *mem, const struct lite_wire_range *range);
-void lite_peer_mapping_kick(struct lite_mapping *m);
-void lite_peer_mapping_drop(struct lite_memory *mem);
-void lite_peer_mapping_close(struct lite_memory *mem);
 
 /* ---- operations for others: memop_serve.c -------------------------------- */
 

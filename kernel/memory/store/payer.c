@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 
 #include "compat.h"
+#include "core/handle.h"
 #include "memory/memory.h"
 #include "store.h"
 

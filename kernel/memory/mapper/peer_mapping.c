@@ -13,7 +13,6 @@
  */
 #include <linux/slab.h>
 
-#include "memory/handle/ctx.h"
 #include "memory/memory.h"
 
 #define LITE_PEER_MAPPING_MAX 64
@@ -152,7 +151,7 @@ static void lite_peer_mapping_keep(struct lite_mapping *m)
  * @range: names the LMR; only its home, id and incarnation are used
  *
  * Context: any.
- * Return: the mapping, then call lite_access_exit(), or ERR_PTR: -ENOLINK: call
+ * Return: the mapping, then call lite_ops_put(), or ERR_PTR: -ENOLINK: call
  * lite_peer_mapping_prepare() first; -ESTALE: the home has a new incarnation; -EOPNOTSUPP: it is
  * unpinned, and only its chunks can be entered; -EINVAL.
  */
@@ -182,7 +181,7 @@ struct lite_mapping *lite_mapping_enter(struct lite_memory *mem,
 		err = -ENOLINK;
 	else
 		return m;
-	lite_access_exit(m);
+	lite_ops_put(m);
 	return ERR_PTR(err);
 }
 
@@ -212,7 +211,7 @@ struct lite_mapping *lite_peer_mapping_enter(struct lite_memory *mem,
 		      -ENOLINK :
 		      lite_mapping_bounds(m, offset, length);
 	if (err) {
-		lite_access_exit(m);
+		lite_ops_put(m);
 		return ERR_PTR(err);
 	}
 	WRITE_ONCE(m->lent_used, jiffies);
