@@ -12,7 +12,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "memory/handle/ctx.h"
+#include "memory/io/io.h"
 #include "memory/memop/word.h"
 #include "lock.h"
 #include "trace.h"

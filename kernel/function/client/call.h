@@ -6,7 +6,7 @@
 #include "core/ring.h"
 #include "function/area.h"
 #include "line.h"
-#include "memory/handle/ctx.h"
+#include "memory/io/io.h"
 #include "memory/memory.h"
 #include "wire/wire_rpc.h"
 

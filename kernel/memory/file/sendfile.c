@@ -32,6 +32,7 @@
 #include <linux/uio.h>
 #include <linux/workqueue.h>
 
+#include "memory/io/io.h"
 #include "memory/memory.h"
 #include "compat.h"
 #include "pool.h"

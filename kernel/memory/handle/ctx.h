@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Handles, and requests and operations made with them. */
+/* Handles, and requests made with them. */
 #ifndef _LITE_CTX_H
 #define _LITE_CTX_H
 
@@ -100,19 +100,6 @@ static inline bool lite_gate_enter(struct lite_gate *gate)
 	gate->in = percpu_ref_tryget_live(gate->users);
 	return gate->in;
 }
-
-/* Memory of the caller of an operation: a user's; or the kernel's, as pages or at an address. */
-struct lite_buf {
-	union {
-		struct lite_gate *gate; /* @user; NULL: kernel memory at @k */
-		struct page **pages;    /* not @user, and not NULL */
-	};
-	bool user;
-	union {
-		unsigned long u; /* address; of @pages: offset in the first one */
-		void *k;
-	};
-};
 
 /* What an operation may touch. */
 struct lite_access {
@@ -245,19 +232,5 @@ int lite_view_check(const struct lite_view *v, const struct lite_access *a);
 int lite_view_fault(struct lite_view *v, const struct lite_access *a, struct vm_fault *vmf);
 int lite_view_ask(const struct lite_access *a);
 int lite_view_renew(const struct lite_access *a);
-
-int lite_transfer(const struct lite_access *a, struct lite_op *op, const struct lite_buf *buf);
-int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted);
-int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length);
-int lite_memop(struct lite_ctx *ctx, struct lite_op *op);
-int lite_fence(struct lite_ctx *ctx, u64 lh);
-
-size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem, size_t n, bool write);
-int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write);
-int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write, bool wait,
-		 struct page **pages, int max, size_t *skip, size_t *got);
-bool lite_buf_tryunpin(const struct lite_buf *buf, struct page **pages, int n, bool dirty);
-void lite_buf_unpin(const struct lite_buf *buf, struct page **pages, int n, bool dirty);
-void lite_buf_keep(const struct lite_buf *buf, struct page **pages, int n);
 
 #endif /* _LITE_CTX_H */

@@ -5,8 +5,8 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
-#include "memory/handle/ctx.h"
 #include "memory/memory.h"
+#include "io.h"
 #include "compat.h"
 
 /* Up to this size, words are copied inline, without usercopy checks. */

@@ -4,7 +4,7 @@
 #define _LITE_DEVOP_H
 
 #include "core/bounds.h"
-#include "memory/handle/ctx.h"
+#include "io.h"
 #include "trace.h"
 
 /* The right that an operation of a device needs; 0: it is not one. */

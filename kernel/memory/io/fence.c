@@ -6,8 +6,8 @@
  * A store is flushed through the present session. The queue pairs of earlier sessions were
  * destroyed there before this one was used, which ended all accesses on their behalf.
  */
-#include "memory/handle/ctx.h"
 #include "memory/memory.h"
+#include "io.h"
 #include "trace.h"
 #include "wait.h"
 

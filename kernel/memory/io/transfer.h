@@ -3,7 +3,7 @@
 #ifndef _LITE_TRANSFER_H
 #define _LITE_TRANSFER_H
 
-#include "memory/handle/ctx.h"
+#include "io.h"
 #include "wait.h"
 
 /* Progress of a transfer. */

@@ -22,7 +22,6 @@
 #include <linux/slab.h>
 
 #include "core/memop_rules.h"
-#include "memory/handle/ctx.h"
 #include "memory/memory.h"
 #include "transfer.h"
 #include "wait.h"

@@ -11,6 +11,9 @@
 
 #include "memory/mapper/mapping.h"
 
+struct lite_ctx;
+struct lite_op;
+
 /* The name of an LMR on the wire. */
 static inline void lite_range_fill(struct lite_wire_range *w, const struct lite_mapping *m,
 				   u64 offset)
@@ -58,6 +61,7 @@ void lite_memop_execs_conn_down(struct lite_memory *mem, struct lite_conn *conn)
 void lite_memop_handlers(struct lite_memory *mem);
 
 /* memop.c */
+int lite_memop(struct lite_ctx *ctx, struct lite_op *op);
 int lite_memop_prepare(struct lite_memory *mem, u32 node, const struct lite_wire_op *req);
 
 #endif /* _LITE_MEMOP_H */
