@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The memory layer of a node: set-up, tear-down, and news from the cluster. */
+/* The memory layer of a node: set-up, tear-down, news from the cluster and between its rooms. */
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
@@ -12,6 +12,21 @@
 
 /* Directory entries get this fraction (1/8) of the limits. */
 #define LITE_NAMES_SHARE 8
+
+/* Rooms call only lower ones. What these tell higher ones goes through tables, as in between layers. */
+static const struct lite_store_ops lite_store_ops = {
+	.retire_home = lite_mapping_retire_home,
+};
+
+static const struct lite_home_ops lite_home_ops = {
+	.revoke = lite_mapping_revoke,
+	.end_chunks = lite_mapping_end_chunks,
+	.unpinned_begin = lite_unpinned_begin,
+	.unpinned_recall = lite_unpinned_recall,
+	.unpinned_end = lite_unpinned_end,
+	.unpinned_free = lite_unpinned_free,
+	.chunk_unused = lite_chunk_unused,
+};
 
 static void lite_zombie_work(struct work_struct *work)
 {
@@ -39,6 +54,8 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->stats = stats;
 	mem->ops = ops;
 	mem->priv = priv;
+	mem->store_ops = &lite_store_ops;
+	mem->home_ops = &lite_home_ops;
 	mem->handle_limit = params->handle_limit;
 	mem->root_squash = params->root_squash;
 	mem->may_unpin = params->unpinned;

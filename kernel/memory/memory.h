@@ -72,7 +72,9 @@ struct lite_memory_params {
 	unsigned long orphan;
 };
 
+struct lite_home_ops;
 struct lite_lmr;
+struct lite_store_ops;
 
 /* A call about an LMR, for lite_kcall_handle(): home.h */
 struct lite_lmr_served {
@@ -97,6 +99,8 @@ struct lite_memory {
 	struct lite_stats __percpu *stats;
 	const struct lite_memory_ops *ops;
 	void *priv;
+	const struct lite_store_ops *store_ops; /* callbacks within this layer: memory.c */
+	const struct lite_home_ops *home_ops;
 	u32 handle_limit;
 	bool root_squash;          /* map root of other nodes to no user */
 	bool may_unpin;            /* memory may be registered without being pinned */

@@ -59,7 +59,7 @@ int lite_change_close(struct lite_lmr *lmr)
 		return err;
 	/* Late requests, which other nodes still execute, name chunks without a generation. */
 	if (lmr->unpinned)
-		lite_chunks_end(lmr->unpinned, 0, lmr->unpinned->n_pages - 1);
+		lmr->mem->home_ops->unpinned_recall(lmr->unpinned);
 	mutex_lock(&lmr->lock);
 	lmr->generation++;
 	mutex_unlock(&lmr->lock);

@@ -63,7 +63,7 @@ static void lite_home_end(struct lite_lmr *lmr)
 		lite_name_drop(mem, lmr->name, lmr->id);
 	lite_mappers_tell(lmr, LITE_CALL_LMR_REVOKE);
 	if (lmr->unpinned)
-		lite_unpinned_end(lmr->unpinned);
+		mem->home_ops->unpinned_end(lmr->unpinned);
 	lite_place_release(lmr, lmr->place, 0, lmr->place->n_parts);
 	lite_mappers_drop(lmr, false);
 	xa_erase(&mem->lmrs, lmr->id);
@@ -190,7 +190,7 @@ void lite_home_unmap_own(struct lite_memory *mem, u64 id, u32 count, u32 flags)
 	if (lite_home_unmap(lmr, NULL, count, flags))
 		lite_home_free(lmr);
 	if (lmr->of)
-		lite_chunk_unused(lmr);
+		lmr->mem->home_ops->chunk_unused(lmr);
 	lite_lmr_put(lmr);
 }
 
@@ -211,7 +211,7 @@ static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req,
 		wait_for_completion_timeout(&lmr->freed, LITE_UNMAP_PATIENCE);
 	}
 	if (lmr->of)
-		lite_chunk_unused(lmr);
+		lmr->mem->home_ops->chunk_unused(lmr);
 	lite_lmr_put(lmr);
 	return 0;
 }
@@ -232,7 +232,7 @@ static int lite_serve_unmaps(void *priv, struct lite_conn *conn, const void *req
 		lmr = lite_lmr_get(priv, le64_to_cpu(u->id));
 		if (lmr && lmr->of) {
 			lite_home_unmap(lmr, conn, le32_to_cpu(u->count), le32_to_cpu(u->flags));
-			lite_chunk_unused(lmr);
+			lmr->mem->home_ops->chunk_unused(lmr);
 		}
 		if (lmr)
 			lite_lmr_put(lmr);

@@ -228,7 +228,7 @@ void lite_home_session_gone(struct lite_memory *mem, u64 session)
 		if (orphan)
 			lite_home_reap(lmr);
 		else if (lmr->of)
-			lite_chunk_unused(lmr);
+			mem->home_ops->chunk_unused(lmr);
 		lite_lmr_put(lmr);
 		cond_resched();
 	}
@@ -308,9 +308,8 @@ static void lite_revoke_work(struct work_struct *work)
 	lite_stat_inc(mem->stats, LITE_STAT_REVOKES);
 	/* This node needs no call, so that cannot fail. */
 	if (!r->session)
-		r->err = lite_mapping_revoke(mem, lite_cluster_id(mem->cl), lmr->id,
-					     t->call == LITE_CALL_LMR_REVOKE ?
-						     LITE_MAPPING_REVOKED : LITE_MAPPING_RETIRED);
+		r->err = mem->home_ops->revoke(mem, lite_cluster_id(mem->cl), lmr->id,
+					       t->call == LITE_CALL_LMR_REVOKE);
 	else if (r->conn)
 		r->err = lite_kcall(r->conn, &d);
 	else
@@ -437,7 +436,7 @@ static int lite_ends_call(struct lite_memory *mem, struct lite_end *first)
 		if (first->session)
 			err = lite_kcall(first->conn, &d);
 		else
-			lite_mapping_end_chunks(mem, lite_cluster_id(mem->cl), &req.head);
+			mem->home_ops->end_chunks(mem, lite_cluster_id(mem->cl), &req.head);
 	} while (!err && !list_entry_is_head(e, &first->more, list));
 	return err;
 }

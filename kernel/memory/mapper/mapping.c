@@ -167,13 +167,13 @@ bool lite_revoked_since(const struct lite_memory *mem, u32 home, u64 id, u64 cou
  * @mem: node's
  * @home: its home
  * @id: its id there
- * @state: LITE_MAPPING_REVOKED: the LMR is gone; LITE_MAPPING_RETIRED: it may be mapped again
+ * @gone: the LMR is gone; else it may be mapped again
  *
  * Context: may sleep; waits until nothing is in flight on it. Cannot fail.
  * Return: 0, or -EUCLEAN: a store may still execute a failed operation on it or on an earlier
  * mapping of the LMR, to which an idle handle refers.
  */
-int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id, enum lite_mapping_state state)
+int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id, bool gone)
 {
 	unsigned long key = lite_mapping_key(home, id);
 	u32 slot = lite_revoked_slot(mem, home, id);
@@ -184,7 +184,7 @@ int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id, enum lite_map
 	unclean = rb_find(&key, &mem->unclean, lite_mapping_left_cmp);
 	m = xa_load(&mem->mappings, key);
 	if (m)
-		lite_mapping_end(m, state);
+		lite_mapping_end(m, gone ? LITE_MAPPING_REVOKED : LITE_MAPPING_RETIRED);
 	mem->revoked.last[slot] = ++mem->revoked.count;
 	spin_unlock(&mem->map_lock);
 	if (m)
@@ -234,23 +234,23 @@ static int lite_serve_ends(void *priv, struct lite_conn *conn, const void *req, 
 }
 
 static int lite_serve_end(struct lite_memory *mem, struct lite_conn *conn,
-			  const struct lite_wire_id *req, enum lite_mapping_state state)
+			  const struct lite_wire_id *req, bool gone)
 {
 	if (!conn)
 		return -EBADMSG;
-	return lite_mapping_revoke(mem, conn->from.node, le64_to_cpu(req->id), state);
+	return lite_mapping_revoke(mem, conn->from.node, le64_to_cpu(req->id), gone);
 }
 
 static int lite_serve_revoke(void *priv, struct lite_conn *conn, const void *req, u32 len,
 			     void *reply, u32 *reply_len)
 {
-	return lite_serve_end(priv, conn, req, LITE_MAPPING_REVOKED);
+	return lite_serve_end(priv, conn, req, true);
 }
 
 static int lite_serve_recall(void *priv, struct lite_conn *conn, const void *req, u32 len,
 			     void *reply, u32 *reply_len)
 {
-	return lite_serve_end(priv, conn, req, LITE_MAPPING_RETIRED);
+	return lite_serve_end(priv, conn, req, false);
 }
 
 void lite_mapping_handlers(struct lite_memory *mem)

@@ -216,7 +216,7 @@ void lite_mapping_retire_home(struct lite_memory *mem, u32 home);
 void lite_mappings_retire_work(struct work_struct *work);
 bool lite_revoked_since(const struct lite_memory *mem, u32 home, u64 id, u64 count);
 void lite_mapping_end_chunks(struct lite_memory *mem, u32 home, const struct lite_wire_ends *ends);
-int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id, enum lite_mapping_state state);
+int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id, bool gone);
 bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64 id, u32 count,
 			    u32 flags);
 void *lite_mapping_address(const struct lite_mapping *m, const struct lite_extent *e, u64 in,

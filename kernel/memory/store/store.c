@@ -483,7 +483,7 @@ void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation)
 	while ((alloc = lite_store_take_next(mem, &id, home, incarnation, 0))) {
 		if (!fenced) {
 			lite_cluster_fence(mem->cl, LITE_ALL_NODES, NULL);
-			lite_mapping_retire_home(mem, home);
+			mem->store_ops->retire_home(mem, home);
 		}
 		fenced = true;
 		lite_store_free(mem, alloc);
@@ -614,7 +614,7 @@ static int lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
 		err = lite_cluster_fence(mem->cl, LITE_ALL_NODES, home);
 	/* This node may be a mapper that the home has lost. */
 	if (all || n)
-		lite_mapping_retire_home(mem, home->from.node);
+		mem->store_ops->retire_home(mem, home->from.node);
 	return err;
 }
 

@@ -563,6 +563,12 @@ void lite_unpinned_begin(struct lite_unpinned *u, struct lite_lmr *owner, u64 id
 	u->reg.lmr = id;
 }
 
+/* Take all pages from all nodes, which may ask for them again. May sleep; allocates nothing. */
+void lite_unpinned_recall(struct lite_unpinned *u)
+{
+	lite_chunks_end(u, 0, u->n_pages - 1);
+}
+
 /*
  * The LMR ends: take all pages from all nodes, and stop watching the process's memory. Once; not
  * while that is locked. May sleep.
@@ -572,7 +578,7 @@ void lite_unpinned_end(struct lite_unpinned *u)
 	mutex_lock(&u->lock);
 	u->dying = true;
 	mutex_unlock(&u->lock);
-	lite_chunks_end(u, 0, u->n_pages - 1);
+	lite_unpinned_recall(u);
 	lite_unpinned_part(u);
 	write_lock(&u->mem->runs_lock);
 	list_del_init(&u->reg.list);

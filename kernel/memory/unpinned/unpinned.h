@@ -98,6 +98,7 @@ struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long a
 int lite_unpinned_enter(struct lite_unpinned *u, u32 uid, struct list_head *registered);
 void lite_unpinned_drop(struct lite_unpinned *u);
 void lite_unpinned_begin(struct lite_unpinned *u, struct lite_lmr *owner, u64 id);
+void lite_unpinned_recall(struct lite_unpinned *u);
 void lite_unpinned_end(struct lite_unpinned *u);
 void lite_unpinned_free(struct lite_unpinned *u);
 void lite_unpinned_await(struct lite_unpinned *u);
