@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include <net/ipv6.h>
 
+#include "memory/memop/memop.h"
 #include "node.h"
 #include "trace.h"
 

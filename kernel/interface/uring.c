@@ -18,6 +18,7 @@
 
 #include <uapi/lite_uring.h>
 
+#include "memory/batch/issue.h"
 #include "command.h"
 #include "compat.h"
 

@@ -4,16 +4,20 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
+#include "memory/batch/issue.h"
+#include "memory/batch/pack.h"
 #include "memory/file/sendfile.h"
 #include "memory/handle/ctx.h"
 #include "memory/home/home.h"
+#include "memory/memop/memop.h"
 #include "memory/store/store.h"
+#include "memory/unpinned/unpinned.h"
 #include "memory.h"
 
 /* Directory entries get this fraction (1/8) of the limits. */
 #define LITE_NAMES_SHARE 8
 
-/* Rooms call only lower ones. What these tell higher ones goes through tables, as in between layers. */
+/* Rooms call only lower rooms, which tell them of what concerns them through these tables. */
 static const struct lite_store_ops lite_store_ops = {
 	.retire_home = lite_mapping_retire_home,
 };

@@ -41,19 +41,10 @@
 #include <linux/rbtree.h>
 
 #include "cluster/cluster.h"
-#include "core/bounds.h"
-#include "core/extent.h"
-#include "core/handle.h"
-#include "core/spread.h"
 #include "line.h"
 #include "memory/store/limit.h"
 #include "memory/arena/arena.h"
 #include "memory/names/names.h"
-#include "memory/mapper/mapping.h"
-#include "memory/unpinned/unpinned.h"
-#include "memory/batch/issue.h"
-#include "memory/memop/memop.h"
-#include "memory/batch/pack.h"
 
 #include <lite/kapi.h>
 
@@ -74,6 +65,8 @@ struct lite_memory_params {
 
 struct lite_home_ops;
 struct lite_lmr;
+struct lite_memop_exec;
+struct lite_pack;
 struct lite_store_ops;
 
 /* A call about an LMR, for lite_kcall_handle(): home.h */
@@ -91,6 +84,58 @@ struct lite_name_cache {
 	u32 salt;                    /* of the hash, as users choose the names */
 	u32 n;                       /* entries */
 	struct delayed_work work;    /* drops entries that were not used lately */
+};
+
+#define LITE_REVOKED_BITS 10
+
+/* REVOKEs and RECALLs that have come; under map_lock: mapper/mapping.c */
+struct lite_revoked {
+	u64 salt;  /* of the hash of an LMR's key, so that users cannot choose collisions */
+	u64 count;
+	/*
+	 * Number of the last one, by hash of the LMR. If greater than @count was when a MAP began,
+	 * it has overtaken the MAP, or is a collision, which costs one more MAP.
+	 */
+	u64 last[1 << LITE_REVOKED_BITS];
+};
+
+/* Mappings kept for memory operations of peers: mapper/peer_mapping.c */
+struct lite_peer_mapping {
+	struct list_head mappings; /* struct lite_mapping, under map_lock */
+	u32 n;
+	bool closed;               /* keeps no more mappings; under map_lock */
+	struct delayed_work work;  /* drops idle mappings */
+};
+
+#define LITE_MEMOPS 5
+
+/* A step of a memory operation. Returns bytes done, maybe 0, or a negative errno. */
+typedef ssize_t (*lite_memop_exec_step)(struct lite_memop_exec *r);
+
+/* A call for memory operations: memop/memop_serve.c */
+struct lite_memop_served {
+	struct lite_memory *mem;
+	lite_memop_exec_step step;
+};
+
+/* The small operations of a node in flight: batch/issue.c */
+struct lite_issues {
+	spinlock_t lock;           /* protects the other fields */
+	struct list_head flight;   /* struct lite_issue, oldest first */
+	struct list_head pages;    /* free pages, mapped for DMA */
+	u32 n_pages;               /* free or not */
+	struct delayed_work watch; /* ends connections of late operations; frees @pages when idle */
+	unsigned long due;         /* jiffies at which @watch is to run, if queued */
+	bool excused;              /* @watch was late, and ended nothing, this one time */
+};
+
+/* Messages of a node: batch/pack.c */
+struct lite_packs {
+	struct lite_pack *spare;    /* cached room for messages, or NULL */
+	struct work_struct prepare; /* has a node map an LMR that it could not work on */
+	unsigned long busy;         /* bit 0: @prepare is queued, and owns the next two */
+	u32 node;                   /* node to ask */
+	struct lite_wire_op op;     /* request, which names the LMR */
 };
 
 struct lite_memory {

@@ -23,6 +23,7 @@
 #include <linux/slab.h>
 
 #include "memory/memory.h"
+#include "issue.h"
 #include "wait.h"
 
 #define LITE_ISSUE_PAGES 256

@@ -5,17 +5,6 @@
 
 #include "memory/io/devop.h"
 
-/* The small operations of a node in flight. */
-struct lite_issues {
-	spinlock_t lock;           /* protects the other fields */
-	struct list_head flight;   /* struct lite_issue, oldest first */
-	struct list_head pages;    /* free pages, mapped for DMA */
-	u32 n_pages;               /* free or not */
-	struct delayed_work watch; /* ends connections of late operations; frees @pages when idle */
-	unsigned long due;         /* jiffies at which @watch is to run, if queued */
-	bool excused;              /* @watch was late, and ended nothing, this one time */
-};
-
 /* A small operation that completes without a waiter. */
 struct lite_issue {
 	/*

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "memory/memop/memop.h"
 #include "memory/memory.h"
 #include "op.h"
 

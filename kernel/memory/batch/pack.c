@@ -21,7 +21,9 @@
  */
 #include <linux/slab.h>
 
+#include "memory/memop/memop.h"
 #include "memory/memory.h"
+#include "pack.h"
 #include "vector.h"
 
 /* Time to wait for a slot of a call; later, posting is quicker. */

@@ -17,15 +17,6 @@ struct lite_wave_op;
  */
 #define LITE_PACK_MIN 8
 
-/* Messages of a node. */
-struct lite_packs {
-	struct lite_pack *spare;    /* cached room for messages, or NULL */
-	struct work_struct prepare; /* has a node map an LMR that it could not work on */
-	unsigned long busy;         /* bit 0: @prepare is queued, and owns the next two */
-	u32 node;                   /* node to ask */
-	struct lite_wire_op op;     /* request, which names the LMR */
-};
-
 /* Jiffies that a caller may wait for its messages, in total. */
 static inline unsigned long lite_pack_time(const struct lite_fabric *fab)
 {

@@ -12,7 +12,9 @@
  * any of its operations is repeated (lite_memop_execs_conn_down(), lite_memop_execs_settle()).
  */
 #include "memory/handle/ctx.h"
+#include "memory/memop/memop.h"
 #include "memory/memory.h"
+#include "pack.h"
 
 /* A message that is being carried out. */
 struct lite_unpack {

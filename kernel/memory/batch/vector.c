@@ -25,6 +25,7 @@
 
 #include "fabric/chain.h"
 #include "op.h"
+#include "pack.h"
 #include "vector.h"
 #include "wait.h"
 

@@ -18,6 +18,8 @@ struct lite_wave_op {
 	void *data;             /* in a bounce page */
 };
 
+struct lite_ctx;
+struct lite_gate;
 struct lite_vector;
 
 struct lite_vector *lite_vector_get(struct lite_ctx *ctx, struct lite_gate *gate, bool user);

@@ -15,6 +15,7 @@
 #include "memory/home/home.h"
 #include "memory/memory.h"
 #include "memory/store/store.h"
+#include "memory/unpinned/unpinned.h"
 #include "ctx.h"
 
 /* lite_mapping_by_id(), but waits while the LMR is being changed. */

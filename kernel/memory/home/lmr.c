@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 
 #include "core/name.h"
+#include "core/spread.h"
 #include "memory/memory.h"
 #include "memory/store/store.h"
 #include "home.h"

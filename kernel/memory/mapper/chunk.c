@@ -17,6 +17,7 @@
 #include <linux/slab.h>
 
 #include "memory/memory.h"
+#include "mapping.h"
 
 static bool lite_chunk_usable(const struct lite_mapping *c, u64 at, bool write)
 {

@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 
 #include "memory/memory.h"
+#include "mapping.h"
 
 /* An anonymous LMR that this node has made. */
 struct lite_made {

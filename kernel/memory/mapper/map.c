@@ -15,6 +15,7 @@
 
 #include "memory/memory.h"
 #include "memory/store/store.h"
+#include "mapping.h"
 #include "trace.h"
 
 /* Sessions in which one MAP is tried, and directories that are asked for one name. */

@@ -14,6 +14,7 @@
 #include "memory/home/home.h"
 #include "memory/memory.h"
 #include "memory/store/store.h"
+#include "mapping.h"
 #include "trace.h"
 
 static void lite_mapping_free_rcu(struct work_struct *work)

@@ -157,19 +157,6 @@ static inline int lite_mapping_bounds(const struct lite_mapping *m, u64 offset, 
 	return lite_bounds_check(offset - m->base, length, m->length);
 }
 
-#define LITE_REVOKED_BITS 10
-
-/* REVOKEs and RECALLs that have come; under map_lock. */
-struct lite_revoked {
-	u64 salt;  /* of the hash of an LMR's key, so that users cannot choose collisions */
-	u64 count;
-	/*
-	 * Number of the last one, by hash of the LMR. If greater than @count was when a MAP began,
-	 * it has overtaken the MAP, or is a collision, which costs one more MAP.
-	 */
-	u64 last[1 << LITE_REVOKED_BITS];
-};
-
 /* Is the session with the home alive? */
 static inline bool lite_mapping_current(const struct lite_mapping *m)
 {
@@ -249,14 +236,6 @@ struct page *lite_view_page(const struct lite_mapping *m, u64 offset, size_t *n)
 void lite_mapping_drain(struct lite_mapping *m);
 
 /* ---- mappings for others: peer_mapping.c --------------------------------- */
-
-/* Mappings kept for memory operations of peers. */
-struct lite_peer_mapping {
-	struct list_head mappings; /* struct lite_mapping, under map_lock */
-	u32 n;
-	bool closed;               /* keeps no more mappings; under map_lock */
-	struct delayed_work work;  /* drops idle mappings */
-};
 
 struct lite_mapping *lite_mapping_enter(struct lite_memory *mem,
 					const struct lite_wire_range *range);

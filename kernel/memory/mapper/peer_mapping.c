@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 
 #include "memory/memory.h"
+#include "mapping.h"
 
 #define LITE_PEER_MAPPING_MAX 64
 #define LITE_PEER_MAPPING_IDLE (5 * HZ)

@@ -19,6 +19,7 @@
 
 #include "memory/memory.h"
 #include "memory/store/store.h"
+#include "mapping.h"
 
 /**
  * lite_view_exit - the last VMA of a view is gone

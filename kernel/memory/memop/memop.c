@@ -33,6 +33,7 @@
 #include "core/memop_rules.h"
 #include "memory/io/devop.h"
 #include "memory/memory.h"
+#include "memop.h"
 #include "trace.h"
 #include "wait.h"
 

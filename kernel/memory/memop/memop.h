@@ -44,17 +44,6 @@ struct lite_memop_exec {
 	u32 since;              /* for lite_dma_unmap_page() */
 };
 
-/* A step of it. Returns bytes done, maybe 0, or a negative errno. */
-typedef ssize_t (*lite_memop_exec_step)(struct lite_memop_exec *r);
-
-#define LITE_MEMOPS 5
-
-/* A call for memory operations. */
-struct lite_memop_served {
-	struct lite_memory *mem;
-	lite_memop_exec_step step;
-};
-
 int lite_memop_exec_begin(struct lite_memop_exec *r);
 void lite_memop_exec_end(struct lite_memop_exec *r);
 void lite_memop_execs_conn_down(struct lite_memory *mem, struct lite_conn *conn);

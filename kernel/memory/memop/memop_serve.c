@@ -23,6 +23,7 @@
 #include "memory/io/devop.h"
 #include "memory/memory.h"
 #include "compat.h"
+#include "memop.h"
 
 /* Time per call: then the caller leaves its LMRs, and calls again. */
 #define LITE_MEMOP_EXEC_TIME max(HZ / 100, 1)

@@ -21,6 +21,7 @@
 
 #include "compat.h"
 #include "memory/memory.h"
+#include "unpinned.h"
 
 /* May this memory be unpinned? 0 or -EOPNOTSUPP. */
 static int lite_vma_check(const struct vm_area_struct *vma)

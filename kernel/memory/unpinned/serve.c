@@ -13,6 +13,7 @@
 #include "compat.h"
 #include "memory/home/home.h"
 #include "memory/memory.h"
+#include "unpinned.h"
 
 /* Attempts per call; the mapper asks again after a pause. */
 #define LITE_CHUNK_TRIES 4

@@ -33,6 +33,7 @@
 
 #include "memory/home/home.h"
 #include "memory/memory.h"
+#include "unpinned.h"
 
 static void lite_chunk_release(struct kref *ref)
 {
