@@ -24,20 +24,15 @@ static void lite_rpc_peer_init(struct lite_rpc_peer *rp, struct lite_service *sv
 	spin_lock_init(&rp->lock);
 	rp->window = LITE_RPC_WINDOW;
 	lite_pool_init(&rp->users, LITE_RPC_WINDOW - LITE_RPC_WINDOW / LITE_SERVICE_RESERVE, 0, 0);
-	INIT_LIST_HEAD(&rp->client_rings);
+	rp->by_function = RB_ROOT;
 	xa_init(&rp->by_index);
 	INIT_LIST_HEAD(&rp->lines);
+	INIT_LIST_HEAD(&rp->cancels);
 	INIT_WORK(&rp->cancel_work, lite_cancel_work);
-	spin_lock(&svc->peers_lock);
-	list_add(&rp->list, &svc->peers);
-	spin_unlock(&svc->peers_lock);
 }
 
 static void lite_rpc_peer_exit(struct lite_rpc_peer *rp)
 {
-	spin_lock(&rp->svc->peers_lock);
-	list_del(&rp->list);
-	spin_unlock(&rp->svc->peers_lock);
 	lite_pool_exit(&rp->users);
 	xa_destroy(&rp->rings);
 	xa_destroy(&rp->by_index);
@@ -208,12 +203,17 @@ static void lite_idle_work(struct work_struct *work)
 {
 	struct lite_service *svc =
 		container_of(to_delayed_work(work), struct lite_service, idle_work);
-	struct lite_rpc_peer *rp;
+	struct lite_conn *conn;
+	u32 node = 0;
 
-	spin_lock(&svc->peers_lock);
-	list_for_each_entry(rp, &svc->peers, list)
-		lite_client_rings_idle(rp);
-	spin_unlock(&svc->peers_lock);
+	lite_client_rings_idle(&svc->local);
+	while ((node = lite_cluster_next(svc->cl, node))) {
+		conn = lite_cluster_conn_get(svc->cl, node);
+		if (!conn)
+			continue;
+		lite_client_rings_idle(conn->service);
+		lite_conn_put(conn);
+	}
 	if (lite_pool_used(&svc->pools[LITE_POOL_RINGS]) && !READ_ONCE(svc->stopping))
 		queue_delayed_work(svc->wq[LITE_WQ_CALLS], &svc->idle_work,
 				   LITE_CLIENT_RING_IDLE / 2);
@@ -260,8 +260,6 @@ int lite_service_init(struct lite_service *svc, struct lite_memory *mem)
 	INIT_LIST_HEAD(&svc->files);
 	lite_service_pools(svc);
 	INIT_DELAYED_WORK(&svc->idle_work, lite_idle_work);
-	spin_lock_init(&svc->peers_lock);
-	INIT_LIST_HEAD(&svc->peers);
 	for (i = 0; i < LITE_SERVICE_WQS; i++) {
 		svc->wq[i] = alloc_workqueue(wq_name[i], WQ_UNBOUND, 0);
 		if (!svc->wq[i])

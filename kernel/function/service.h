@@ -149,7 +149,6 @@ int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f);
 struct lite_rpc_peer {
 	struct lite_service *svc;
 	struct lite_conn *conn;		/* NULL: this node */
-	struct list_head list;		/* in svc->peers */
 	struct lite_io io;		/* for posts that are not waited for */
 	struct xarray rings;		/* the server's side, by index; changed under svc->lock */
 	bool down;			/* no new rings; under svc->lock */
@@ -159,9 +158,10 @@ struct lite_rpc_peer {
 	bool dead;			/* no new calls */
 	u32 window;			/* calls that may still be started */
 	struct lite_pool users;		/* the part of @window that non-root users may have */
-	struct list_head client_rings;	/* struct lite_client_ring, those that are not DEAD */
+	struct rb_root by_function;	/* struct lite_client_ring, NEW and LIVE ones */
 	struct xarray by_index;		/* LIVE and CLOSING ones */
 	struct list_head lines;		/* rings with calls in line, served in turn */
+	struct list_head cancels;	/* rings with calls that @cancel_work has to cancel */
 	struct work_struct cancel_work;	/* cancels ABANDONED calls at the peer */
 };
 
@@ -199,8 +199,6 @@ struct lite_service {
 	struct list_head files;		/* struct lite_rpc_file */
 	struct workqueue_struct *wq[LITE_SERVICE_WQS];
 	struct delayed_work idle_work;	/* unbinds unused rings */
-	spinlock_t peers_lock;		/* @peers */
-	struct list_head peers;		/* struct lite_rpc_peer */
 };
 
 int lite_service_init(struct lite_service *svc, struct lite_memory *mem);

@@ -20,7 +20,7 @@ enum lite_client_ring_slot_state {
 	LITE_CLIENT_RING_FILLING,	/* reserved by the caller that posts it */
 	LITE_CLIENT_RING_WAITING,
 	LITE_CLIENT_RING_ENDED,
-	LITE_CLIENT_RING_ABANDONED,	/* to be cancelled; or a message */
+	LITE_CLIENT_RING_ABANDONED,	/* to be cancelled (@cancels); or a message */
 	LITE_CLIENT_RING_CANCELLING,
 };
 
@@ -55,8 +55,9 @@ struct lite_client_ring {
 	struct kref ref;		/* held by rp's tables, callers and work items */
 	u32 function;			/* its number */
 	enum lite_client_ring_state state; /* under rp->lock, as the fields below */
-	struct list_head list;		/* in rp->client_rings */
+	struct rb_node by_function;	/* in rp->by_function, if NEW or LIVE */
 	struct list_head line_list;	/* in rp->lines while @line has entries */
+	struct list_head cancel_list;	/* in rp->cancels while there are @cancels */
 	struct lite_line line;		/* struct lite_rcall, waiting for room */
 	struct lite_line binding;	/* those that wait for BIND, or have not been told of it */
 	u32 index;			/* number of the ring at the server */
@@ -70,6 +71,7 @@ struct lite_client_ring {
 	u64 *remote;			/* addresses of the ring's chunks */
 	struct lite_ring_map map;	/* units of it that are taken */
 	u64 slots_used;			/* bitmap */
+	u64 cancels;			/* bitmap of slots that are to be cancelled */
 	unsigned long used;		/* time of last use, in jiffies */
 	struct lite_pace pace;		/* how long calls take */
 	struct work_struct line_work;	/* ends the calls in @line when it is not LIVE any more */
@@ -197,6 +199,7 @@ void lite_rcall_unbind(struct lite_rcall *call);
 void lite_rcall_finish(struct lite_rcall *call);
 void *lite_rcall_record(const struct lite_rcall *call);
 int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 at, bool done);
+void lite_cancel_drop(struct lite_client_ring *ring, u32 slot);
 void lite_cancel_work(struct work_struct *work);
 
 int lite_service_call(struct lite_rcall *call, const struct lite_buf *reply);

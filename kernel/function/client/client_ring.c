@@ -74,7 +74,6 @@ static void lite_unbind_work(struct work_struct *work)
 	spin_lock(&rp->lock);
 	if (ring->state == LITE_CLIENT_RING_CLOSING) {
 		ring->state = LITE_CLIENT_RING_DEAD;
-		list_del_init(&ring->list);
 		xa_erase(&rp->by_index, ring->index);
 		mine = true;
 	}
@@ -106,6 +105,7 @@ void lite_client_ring_close_locked(struct lite_client_ring *ring)
 	if (ring->state != LITE_CLIENT_RING_LIVE)
 		return;
 	ring->state = LITE_CLIENT_RING_CLOSING;
+	rb_erase(&ring->by_function, &ring->rp->by_function);
 	lite_ring_wait_close(ring);
 	lite_client_ring_check_empty(ring);
 }
@@ -130,51 +130,69 @@ void lite_client_ring_close_index(struct lite_rpc_peer *rp, u32 index)
 	spin_unlock(&rp->lock);
 }
 
+/* The bound ring with the lowest number from *@index on, or NULL. */
+static struct lite_client_ring *lite_client_ring_next(struct lite_rpc_peer *rp,
+						      unsigned long *index)
+{
+	lockdep_assert_held(&rp->lock);
+	return xa_find(&rp->by_index, index, LITE_IMM_RING_MAX, XA_PRESENT);
+}
+
 /* Close idle rings. Context: process. */
 void lite_client_rings_idle(struct lite_rpc_peer *rp)
 {
 	struct lite_client_ring *ring;
+	unsigned long index = 0;
 
-	spin_lock(&rp->lock);
-	list_for_each_entry(ring, &rp->client_rings, list) {
-		if (!ring->slots_used && lite_line_empty(&ring->line) &&
+	do {
+		spin_lock(&rp->lock);
+		ring = lite_client_ring_next(rp, &index);
+		if (ring && !ring->slots_used && lite_line_empty(&ring->line) &&
 		    time_after(jiffies, ring->used + LITE_CLIENT_RING_IDLE))
 			lite_client_ring_close_locked(ring);
-	}
-	spin_unlock(&rp->lock);
+		spin_unlock(&rp->lock);
+		index++;
+	} while (ring);
 }
 
 /* End all calls of a dying connection. Context: process. */
 void lite_client_rings_down(struct lite_rpc_peer *rp)
 {
 	struct lite_client_ring *ring;
-	u32 i;
+	unsigned long index = 0;
+	u64 used;
 
-	spin_lock(&rp->lock);
-	rp->dead = true;
-	list_for_each_entry(ring, &rp->client_rings, list) {
-		lite_ring_wait_close(ring);
-		for (i = 0; i < LITE_RPC_DEPTH; i++)
-			lite_slot_end(ring, i, -EHOSTDOWN);
-	}
-	spin_unlock(&rp->lock);
+	do {
+		spin_lock(&rp->lock);
+		rp->dead = true; /* No ring is added, and no call leaves a line for a slot. */
+		ring = lite_client_ring_next(rp, &index);
+		if (ring)
+			lite_ring_wait_close(ring);
+		for (used = ring ? ring->slots_used : 0; used; used &= used - 1)
+			lite_slot_end(ring, __ffs64(used), -EHOSTDOWN);
+		spin_unlock(&rp->lock);
+		index++;
+	} while (ring);
 }
 
-/* Free the rings of a connection that is down and fenced, so that no peer writes the mirrors. */
+/*
+ * Free the rings of a connection that is down and fenced, so that no peer writes the mirrors. Those
+ * that are NEW are their makers'.
+ */
 void lite_client_rings_gone(struct lite_rpc_peer *rp)
 {
 	struct lite_client_ring *ring;
+	unsigned long index = 0;
 	u32 i;
 
 	for (;;) {
 		spin_lock(&rp->lock);
-		ring = list_first_entry_or_null(&rp->client_rings, struct lite_client_ring, list);
+		ring = lite_client_ring_next(rp, &index);
 		if (ring) {
-			/* If it is NEW, its maker checks the state. */
+			if (ring->state == LITE_CLIENT_RING_LIVE)
+				rb_erase(&ring->by_function, &rp->by_function);
 			ring->state = LITE_CLIENT_RING_DEAD;
-			list_del_init(&ring->list);
-			if (ring->area)
-				xa_erase(&rp->by_index, ring->index);
+			xa_erase(&rp->by_index, index);
 			/* Slots that only the peer still held. */
 			for (i = 0; i < LITE_RPC_DEPTH; i++) {
 				if (ring->slot[i].state > LITE_CLIENT_RING_ENDED)
@@ -292,18 +310,17 @@ static int lite_client_ring_bind(struct lite_client_ring *ring, struct lite_rcal
 	return err;
 }
 
-/* Bind a NEW entry. On failure the tables' reference is the caller's. */
+/* Bind a NEW ring. On failure it leaves the tables. */
 static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcall *call)
 {
 	struct lite_rpc_peer *rp = ring->rp;
 	int err = lite_client_ring_bind(ring, call);
-	bool bound = !err, dead;
+	bool bound = !err;
 
 	if (bound)
 		err = xa_reserve(&rp->by_index, ring->index, GFP_KERNEL);
 	spin_lock(&rp->lock);
-	dead = ring->state == LITE_CLIENT_RING_DEAD;
-	if (!err && (rp->dead || dead))
+	if (!err && rp->dead)
 		err = -EHOSTDOWN;
 	if (!err && xa_load(&rp->by_index, ring->index)) {
 		/* The peer gave one number to two rings. */
@@ -317,7 +334,7 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 		ring->state = LITE_CLIENT_RING_LIVE;
 	} else {
 		ring->state = LITE_CLIENT_RING_DEAD;
-		list_del_init(&ring->list);
+		rb_erase(&ring->by_function, &rp->by_function);
 	}
 	spin_unlock(&rp->lock);
 	/* They look again; the maker's signal or time-out is not that of other callers. */
@@ -332,22 +349,32 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 		xa_release(&rp->by_index, ring->index);
 		lite_client_ring_tell_unbind(rp, ring->index);
 	}
-	if (!dead)
-		lite_client_ring_put(ring); /* the tables' */
+	lite_client_ring_put(ring); /* the tables' */
 	return err;
 }
 
+static int lite_client_ring_cmp(const void *function, const struct rb_node *node)
+{
+	u32 wanted = *(const u32 *)function;
+	u32 has = rb_entry(node, struct lite_client_ring, by_function)->function;
+
+	return wanted < has ? -1 : wanted > has;
+}
+
+static bool lite_client_ring_less(struct rb_node *a, const struct rb_node *b)
+{
+	return rb_entry(a, struct lite_client_ring, by_function)->function <
+	       rb_entry(b, struct lite_client_ring, by_function)->function;
+}
+
+/* The ring for new calls to a function, NEW or LIVE, of which there is at most one; or NULL. */
 static struct lite_client_ring *lite_client_ring_find(struct lite_rpc_peer *rp, u32 function)
 {
-	struct lite_client_ring *ring;
+	struct rb_node *node;
 
 	lockdep_assert_held(&rp->lock);
-	list_for_each_entry(ring, &rp->client_rings, list) {
-		if (ring->function == function &&
-		    (ring->state == LITE_CLIENT_RING_LIVE || ring->state == LITE_CLIENT_RING_NEW))
-			return ring;
-	}
-	return NULL;
+	node = rb_find(&function, &rp->by_function, lite_client_ring_cmp);
+	return node ? rb_entry(node, struct lite_client_ring, by_function) : NULL;
 }
 
 static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp, u32 function)
@@ -361,10 +388,10 @@ static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
 	ring->function = function;
 	ring->state = LITE_CLIENT_RING_NEW;
 	lite_pace_init(&ring->pace, LITE_PACE_WORTH_PROGRAM_NS);
-	INIT_LIST_HEAD(&ring->list);
 	lite_line_init(&ring->line);
 	lite_line_init(&ring->binding);
 	INIT_LIST_HEAD(&ring->line_list);
+	INIT_LIST_HEAD(&ring->cancel_list);
 	INIT_WORK(&ring->line_work, lite_ring_line_work);
 	INIT_WORK(&ring->unbind_work, lite_unbind_work);
 	if (rp->conn)
@@ -407,7 +434,7 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call
 		ring = new;
 		kref_get(&ring->ref); /* the first one is the tables' */
 		call->ring = ring;
-		list_add(&ring->list, &rp->client_rings);
+		rb_add(&ring->by_function, &rp->by_function, lite_client_ring_less);
 	}
 	spin_unlock(&rp->lock);
 	if (new && ring != new)

@@ -37,15 +37,19 @@ void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err)
  */
 bool lite_rcall_abandon(struct lite_rcall *call, int err)
 {
-	struct lite_rpc_peer *rp = call->ring->rp;
+	struct lite_client_ring *ring = call->ring;
+	struct lite_rpc_peer *rp = ring->rp;
 	struct lite_client_ring_slot *s;
 	bool left = false;
 
 	spin_lock(&rp->lock);
-	s = call->slot == LITE_NO_SLOT ? NULL : &call->ring->slot[call->slot];
+	s = call->slot == LITE_NO_SLOT ? NULL : &ring->slot[call->slot];
 	if (s && s->state == LITE_CLIENT_RING_WAITING && s->call == call) {
 		s->state = LITE_CLIENT_RING_ABANDONED;
 		s->call = NULL;
+		if (!ring->cancels)
+			list_add_tail(&ring->cancel_list, &rp->cancels);
+		ring->cancels |= 1ULL << call->slot;
 		call->slot = LITE_NO_SLOT;
 		call->err = err;
 		left = true;
@@ -191,30 +195,32 @@ int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 at, bool 
 
 /* ---- cancelling abandoned calls at the server ---------------------------- */
 
+/* A slot is not to be cancelled any more. */
+void lite_cancel_drop(struct lite_client_ring *ring, u32 slot)
+{
+	lockdep_assert_held(&ring->rp->lock);
+	ring->cancels &= ~(1ULL << slot);
+	if (!ring->cancels)
+		list_del_init(&ring->cancel_list);
+}
+
 static u32 lite_cancels_gather(struct lite_rpc_peer *rp, struct lite_wire_rpc_cancel *c)
 {
 	struct lite_client_ring *ring;
-	u32 n = 0, i;
+	u32 n = 0, slot;
 
 	spin_lock(&rp->lock);
-	list_for_each_entry(ring, &rp->client_rings, list) {
-		for (i = 0; i < LITE_RPC_DEPTH && ring->slots_used; i++) {
-			struct lite_client_ring_slot *s = &ring->slot[i];
-
-			if (s->state != LITE_CLIENT_RING_ABANDONED || s->oneway)
-				continue;
-			if (n == LITE_RPC_CANCELS_MAX)
-				break;
-			s->state = LITE_CLIENT_RING_CANCELLING;
-			c->which[n++] = (struct lite_wire_rpc_which){
-				.ring = cpu_to_le32(ring->index),
-				.slot = cpu_to_le32(i),
-				.seq = cpu_to_le64(s->seq),
-			};
-		}
+	while (n < LITE_RPC_CANCELS_MAX && !rp->dead && !list_empty(&rp->cancels)) {
+		ring = list_first_entry(&rp->cancels, struct lite_client_ring, cancel_list);
+		slot = __ffs64(ring->cancels);
+		lite_cancel_drop(ring, slot);
+		ring->slot[slot].state = LITE_CLIENT_RING_CANCELLING;
+		c->which[n++] = (struct lite_wire_rpc_which){
+			.ring = cpu_to_le32(ring->index),
+			.slot = cpu_to_le32(slot),
+			.seq = cpu_to_le64(ring->slot[slot].seq),
+		};
 	}
-	if (rp->dead)
-		n = 0;
 	spin_unlock(&rp->lock);
 	c->count = cpu_to_le32(n);
 	return n;

@@ -100,7 +100,7 @@ static void lite_ring_wait_move(struct lite_rpc_peer *rp)
 	bool served = true;
 
 	lockdep_assert_held(&rp->lock);
-	while (served && rp->window) {
+	while (served && rp->window && !rp->dead) {
 		served = false;
 		list_for_each_entry(ring, &rp->lines, line_list) {
 			served = lite_ring_wait_serve(ring);
@@ -289,9 +289,11 @@ void lite_slot_free(struct lite_client_ring *ring, u32 slot)
 	if (!rp->dead)
 		lite_slot_drop(s);
 	ring->slots_used &= ~(1ULL << slot);
+	if (ring->cancels)
+		lite_cancel_drop(ring, slot);
 	ring->used = jiffies;
 	lite_stat_dec(rp->svc->stats, LITE_STAT_RPCS_INFLIGHT);
-	if (!rp->dead && !list_empty(&rp->lines))
+	if (!list_empty(&rp->lines))
 		lite_ring_wait_move(rp);
 	lite_client_ring_check_empty(ring);
 }

@@ -15,6 +15,11 @@
 //                                      of one open file; says "ready", and ends when the node stops
 //   crowd names SERVER COUNT           serves COUNT functions with names; says "ready", and keeps
 //                                      them until its input ends
+//   crowd rings CLIENT SERVER NODE COUNT
+//                                      calls COUNT functions, each of which has a small ring; says
+//                                      "round 1"; and so on for each byte of input, until its end
+//   crowd late CLIENT NODE COUNT       makes COUNT calls, one after the other, to a function of
+//                                      `crowd line`; they time out
 //   crowd find NODE COUNT              asks COUNT times for a function name that does not exist
 //   crowd poll SERVER COUNT            polls for requests to a function, while COUNT instances of
 //                                      epoll(7) wait for them; says "ready", until it is killed
@@ -64,6 +69,7 @@ constexpr std::uint32_t kMutes = 3;
 constexpr std::uint32_t kPolled = 2210;
 constexpr std::uint32_t kEcho = 2211;
 constexpr std::uint32_t kShared = 2212;
+constexpr std::uint32_t kRings = 3000;  // and the next ones
 constexpr int kRounds = 201;
 
 void succeed(Errno result, const char* what) {
@@ -83,7 +89,7 @@ void await_end_of_input() {
 }
 
 Errno serve(const Device& device, std::uint32_t function, std::uint32_t flags = 0,
-            const std::string& name = {}) {
+            const std::string& name = {}, std::uint32_t ring_size = 0) {
     lite_ioc_rpc_register args{};
     args.size = sizeof(args);
     args.flags = flags;
@@ -91,6 +97,7 @@ Errno serve(const Device& device, std::uint32_t function, std::uint32_t flags = 
     args.mode = 0666;
     args.max_request = 8;
     args.max_reply = 8;
+    args.ring_size = ring_size;
     name.copy(args.name, sizeof(args.name) - 1);
     return device.call(LITE_IOC_RPC_REGISTER, &args);
 }
@@ -248,6 +255,39 @@ int names(unsigned index, std::uint32_t count) {
     return 0;
 }
 
+int rings(unsigned here, unsigned there, std::uint32_t node, std::uint32_t count) {
+    const Device client(here);
+    std::vector<Device> servers;
+    for (std::uint32_t i = 0; i < count; i++) {
+        if (i % LITE_RPC_FUNCTIONS_MAX == 0)
+            servers.emplace_back(there);
+        succeed(serve(servers.back(), kRings + i, 0, {}, 4096), "register");
+    }
+    for (int round = 1;; round++) {
+        for (std::uint32_t i = 0; i < count; i++) {
+            auto args = collect_args(1, 0);
+            begin(client, node, kRings + i, 1);
+            answer(servers[i / LITE_RPC_FUNCTIONS_MAX], LITE_FOREVER);
+            succeed(client.call(LITE_IOC_RPC_COLLECT, &args), "collect");
+        }
+        say("round " + std::to_string(round));
+        char c;
+        if (::read(0, &c, 1) != 1)
+            return 0;
+    }
+}
+
+int late(unsigned index, std::uint32_t node, int count) {
+    const Device client(index);
+    for (int i = 0; i < count; i++) {
+        auto args = call_args(node, kMute);
+        args.timeout_ms = 1;
+        if (client.call(LITE_IOC_RPC_CALL, &args).value != ETIMEDOUT)
+            throw std::runtime_error("a call did not time out");
+    }
+    return 0;
+}
+
 int find(std::uint32_t node, int count) {
     const Device device(0);
     for (int i = 0; i < count; i++) {
@@ -377,6 +417,10 @@ int main(int argc, char** argv) {
             return recv(number(1), static_cast<int>(number(2)));
         if (words[0] == "names")
             return names(number(1), number(2));
+        if (words[0] == "rings")
+            return rings(number(1), number(2), number(3), number(4));
+        if (words[0] == "late")
+            return late(number(1), number(2), static_cast<int>(number(3)));
         if (words[0] == "find")
             return find(number(1), static_cast<int>(number(2)));
         if (words[0] == "poll")

@@ -88,6 +88,72 @@ def test_many_functions_have_names(lab):
         lite.check_idle()
 
 
+class _Rings:
+    """A thousand rings of a user. They go when they are idle for 10 s, so they are used again when it matters."""
+
+    count = 1000
+
+    def __init__(self, lab, server):
+        self._process = lab.n1.spawn([program_path("crowd"), "rings", "0", "1", str(server.id), str(self.count)], user="alice")
+        self._round = 1
+        self._process.wait_output("round 1\n", timeout=100)
+
+    def use(self):
+        self._round += 1
+        self._process.write("\n")
+        self._process.wait_output(f"round {self._round}\n", timeout=60)
+
+    def end(self):
+        self._process.close_stdin()
+        self._process.wait(60, check=True)
+
+
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=300, mem_mb=1024)
+def test_many_rings(lab):
+    """Calls, and time-outs of calls, do not look at the rings of other functions."""
+    here, there = lites = in_one_machine(lab.n1, 2)
+    # Its ring is older than the others, and stays.
+    holder = lab.n1.spawn([program_path("crowd"), "line", "0", "1", str(there.id), "1"], user="bob")
+    holder.wait_output("ready", timeout=60)
+
+    def times_out(function, rings=None):
+        with holds_of(lab.n1, function) as holds:
+            if rings:
+                rings.use()
+            lab.n1.run([program_path("crowd"), "late", "0", str(there.id), "60"], timeout=100)
+        return holds
+
+    finds = [statistics.median(times_out("lite_client_ring_get"))]
+    # Most holds there are the network's.
+    cancels = [statistics.quantiles(times_out("lite_cancel_work"), n=20)[-1]]
+    rings = _Rings(lab, there)
+    finds.append(statistics.median(times_out("lite_client_ring_get", rings)))
+    cancels.append(statistics.quantiles(times_out("lite_cancel_work", rings), n=20)[-1])
+    rings.end()
+    holder.close_stdin()
+    holder.wait(60, check=True)
+    _compare("ring", *finds)
+    _compare("CANCEL", *cancels)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200, mem_mb=1024)
+def test_a_session_with_many_rings_ends(lab):
+    """One ring is looked at in each hold."""
+    here, there = lites = in_one_machine(lab.n1, 2)
+    rings = _Rings(lab, there)
+    with holds_of(lab.n1, "lite_client_rings_down", "lite_slot_end") as ended:
+        rings.use()
+        here.leave()
+    assert len(ended) >= rings.count and max(ended) <= 64, (len(ended), max(ended))
+    rings.end()
+    for lite in lites:
+        lite.check_idle()
+    here.join(there)
+    wait_complete(lites)
+
+
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_a_line_ends(lab):
     """Rings close while hundreds of a user's calls wait for them: the calls' work is queued 64 at a time
