@@ -29,6 +29,7 @@ static void lite_conn_free(struct kref *ref)
 	struct lite_conn *conn = container_of(ref, struct lite_conn, ref);
 	struct lite_fabric *fab = conn->fab;
 	bool stuck = conn->stuck;
+	int i;
 
 	if (conn->rpc || conn->service)
 		fab->ops->conn_release(fab->priv, conn);
@@ -40,8 +41,12 @@ static void lite_conn_free(struct kref *ref)
 	/* Under the lock: the waiter may free fab as soon as the list is empty. */
 	wake_up_all(&fab->conns_wait);
 	spin_unlock(&fab->conns_lock);
-	if (!stuck)
-		kfree(conn);
+	if (stuck)
+		return;
+	for (i = 0; i < LITE_QPS_MAX; i++)
+		kfree(conn->qp[i].scq);
+	kfree(conn->rcq);
+	kfree(conn);
 }
 
 /* Drop a reference to the memory. Context: process. */
@@ -108,7 +113,6 @@ static void lite_conn_destroy(struct lite_conn *conn)
 		lite_qp_free(&conn->qp[i]);
 	if (conn->rcq)
 		lite_cq_destroy(conn->rcq, conn->stuck);
-	conn->rcq = NULL;
 }
 
 static void lite_conn_kill_work(struct work_struct *work)
@@ -424,6 +428,9 @@ static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (!lite_conn_is_dead(conn) && ib_post_recv(conn->qp[0].ib, &recv, &bad))
 		lite_conn_kill(conn, -EIO);
 	rcu_read_unlock();
+	/* A repeat of a message whose slot may by now be the next one's, half written. */
+	if (unlikely(!wc->byte_len) && conn->repeats)
+		return;
 	conn->fab->ops->recv(conn->fab->priv, conn, be32_to_cpu(wc->ex.imm_data));
 }
 

@@ -133,7 +133,8 @@ static void lite_cq_nothing(struct ib_cq *ib, void *context)
 
 /*
  * Destroy a CQ; closes it first if needed. @stuck: a QP that the device has kept still uses it;
- * then it leaks, and pins the module. May sleep.
+ * then it leaks, and pins the module. @cq itself is freed with its connection: threads may still
+ * be leaving its wait queue. May sleep.
  */
 void lite_cq_destroy(struct lite_cq *cq, bool stuck)
 {
@@ -148,5 +149,4 @@ void lite_cq_destroy(struct lite_cq *cq, bool stuck)
 		return;
 	}
 	ib_destroy_cq(cq->ib);
-	kfree(cq);
 }

@@ -464,5 +464,4 @@ void lite_qp_free(struct lite_qp *qp)
 {
 	if (qp->scq)
 		lite_cq_destroy(qp->scq, qp->stuck);
-	qp->scq = NULL;
 }
