@@ -428,7 +428,7 @@ static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (!lite_conn_is_dead(conn) && ib_post_recv(conn->qp[0].ib, &recv, &bad))
 		lite_conn_kill(conn, -EIO);
 	rcu_read_unlock();
-	/* A repeat of a message whose slot may by now be the next one's, half written. */
+	/* A repeat of a message. The next one may be arriving in the same place. */
 	if (unlikely(!wc->byte_len) && conn->repeats)
 		return;
 	conn->fab->ops->recv(conn->fab->priv, conn, be32_to_cpu(wc->ex.imm_data));

@@ -2,95 +2,104 @@
 /*
  * Making calls.
  *
- * Normal operation: take a slot of the call's lane, write the request, wait until the poller
- * announces the reply, copy and check it, free the slot. A freed slot goes to a waiter of the lane:
- * users take turns, and none of them gets all slots of a lane with handlers that wait.
+ * Normal operation: take a slot of the call's lane, write the request, and wait. The thread that
+ * handles the announcement of the reply (mostly the poller) copies and checks it, frees the slot,
+ * and sends the request of the waiter that has its turn: users take turns, and in some lanes none
+ * of them gets all slots.
+ *
+ * No slot depends on a user's thread, which may be without a processor for long (throttled, say):
+ * preemption is off from taking a slot to posting the request. A slot is busy until the device is
+ * done with the request and the reply is here; both are handled by any thread.
  *
  * Recovery: when the connection dies, lite_kcall_conn_down() completes all calls with -EHOSTDOWN. A
  * caller that stops waiting leaves its slot ABANDONED, for the reply or the end of the connection
- * to free.
+ * to free. If the reply has to be undone, late work does that, and frees the slot.
  *
- * What runs concurrently: the poller (on_reply), callers, the end of the connection (conn_down) and
- * late work. slot->state, under rc->lock, determines the owner of a slot: WAITING - the caller;
- * REPLIED - the caller, which has been woken, or late work; ABANDONED - the poller or conn_down,
- * which pass it to late work.
+ * What runs concurrently: on_reply, completions of requests (lite_call_sent()), callers, the end of
+ * the connection (conn_down) and late work. slot->state and slot->sent, under rc->lock, determine
+ * the owner of a slot: no thread until both the device and the peer are done with it, then the one
+ * that saw the second of these, which frees it or passes it to late work.
+ *
+ * A reply is copied under rc->lock, and only while slot->desc is set. A caller that gives up clears
+ * that under the lock before it returns, so its reply buffer exists. Its lite_io exists until the
+ * request has completed, since lite_kcall_settle() waits for that, whatever happens.
  */
 #include <linux/slab.h>
 
 #include "kcall.h"
 #include "trace.h"
 
-/* A waiter for a slot: in its lane's line until @slot is set. */
+/* A waiter for a slot: in its lane's line until its descriptor has one, or an ERR_PTR. */
 struct lite_slot_waiter {
 	struct lite_line_place place;
-	struct lite_call_slot *slot; /* or ERR_PTR */
+	struct lite_call_desc *desc;
 	struct completion done;
 };
 
-/* Slots of a lane that one user may have; 0: all, as its handlers wait for no node but ours. */
-static const u8 lite_lane_each[LITE_LANES] = {
-	[LITE_LANE_AWAIT] = 2,
-	[LITE_LANE_CALLER] = 2,
-	[LITE_LANE_ALLOC] = 1,
+/*
+ * Slots of a lane that one user may have, and all users together; the others are for root and the
+ * kernel. In AWAIT, CALLER and ALLOC handlers wait for others than our node. In CALLER the kernel
+ * unmaps, and undoes what was given up; in SHORT it gives signs of life and grants locks. Of the
+ * two of ALLOC each user gets one: if root had one of its own, users would have to share the other.
+ * In REVOKE and ENDS only kernels call; handlers in WORK do not wait.
+ */
+static const struct {
+	u8 each;
+	u8 users;
+} lite_lane_share[LITE_LANES] = {
+	[LITE_LANE_AWAIT] = { 2, 3 },
+	[LITE_LANE_CALLER] = { 2, 3 },
+	[LITE_LANE_ALLOC] = { 1, 2 },
+	[LITE_LANE_REVOKE] = { 2, 2 },
+	[LITE_LANE_ENDS] = { 2, 2 },
+	[LITE_LANE_WORK] = { 2, 2 },
+	[LITE_LANE_SHORT] = { 2, 2 },
 };
 
-/*
- * May a user have a free slot of a lane? Users together leave one of four to root and the kernel:
- * to unmap, and to undo what was given up.
- */
-static bool lite_lane_is_open(struct lite_kcall_conn *rc, enum lite_lane lane, u32 uid)
+/* Slots that a user has, or with @uid 0 all users together. */
+static u32 lite_lane_has(const struct lite_kcall_conn *rc, enum lite_lane lane, u32 uid)
 {
-	u32 n = lite_lane_first[lane + 1] - lite_lane_first[lane];
-	const struct lite_call_slot *s = &rc->call[lite_lane_first[lane]];
-	u32 users = 0, same = 0, i;
+	u32 i, n = 0;
 
-	if (!uid)
-		return true;
-	for (i = 0; i < n; i++) {
-		users += s[i].state != LITE_SLOT_FREE && s[i].uid;
-		same += s[i].state != LITE_SLOT_FREE && s[i].uid == uid;
+	for (i = lite_lane_first[lane]; i < lite_lane_first[lane + 1]; i++) {
+		const struct lite_call_slot *s = &rc->call[i];
+
+		n += s->state != LITE_SLOT_FREE && s->uid && (!uid || s->uid == uid);
 	}
-	return same < lite_lane_each[lane] && users < n - n / 4;
+	return n;
 }
 
-static struct lite_call_slot *lite_call_slot_claim(struct lite_call_slot *s, u32 uid)
+/* May a user have a free slot of a lane? */
+static bool lite_lane_is_open(const struct lite_kcall_conn *rc, enum lite_lane lane, u32 uid)
 {
-	lockdep_assert_held(&s->rc->lock);
-	s->state = LITE_SLOT_WAITING;
-	s->uid = uid;
-	s->seq = atomic64_inc_return(&s->rc->rpc->seq);
-	s->error = 0;
-	reinit_completion(&s->done);
-	return s;
+	return !uid || (lite_lane_has(rc, lane, uid) < lite_lane_share[lane].each &&
+			lite_lane_has(rc, lane, 0) < lite_lane_share[lane].users);
 }
 
-/* The waiter reads @slot under rc->lock, so @w exists until that is dropped. */
+/* The waiter that is to have a free slot, or NULL. */
+static struct lite_slot_waiter *lite_lane_next(struct lite_kcall_conn *rc, enum lite_lane lane)
+{
+	struct lite_line *line = &rc->waiters[lane];
+	struct lite_line_place *place;
+
+	if (lite_lane_has(rc, lane, 0) >= lite_lane_share[lane].users) {
+		place = lite_line_first(line, 0);
+		return place ? container_of(place, struct lite_slot_waiter, place) : NULL;
+	}
+	/* No more users than there are slots have as many as they may. */
+	list_for_each_entry(place, &line->firsts, firsts) {
+		if (lite_lane_is_open(rc, lane, place->kind))
+			return container_of(place, struct lite_slot_waiter, place);
+	}
+	return NULL;
+}
+
+/* The waiter reads its descriptor under rc->lock, so @w exists until that is dropped. */
 static void lite_slot_waiter_end(struct lite_slot_waiter *w, struct lite_call_slot *s)
 {
 	lite_line_leave(&w->place);
-	w->slot = s;
+	w->desc->slot = s;
 	complete(&w->done);
-}
-
-static void lite_call_slot_free(struct lite_call_slot *s)
-{
-	enum lite_lane lane = lite_slot_lane(s - s->rc->call);
-	struct lite_kcall_conn *rc = s->rc;
-	struct lite_slot_waiter *w;
-
-	lite_stat_dec(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
-	if (s->held)
-		kref_put(s->held, s->release);
-	s->held = NULL;
-	spin_lock(&rc->lock);
-	s->state = LITE_SLOT_FREE;
-	list_for_each_entry(w, &rc->waiters[lane].firsts, place.firsts) {
-		if (!lite_lane_is_open(rc, lane, w->place.kind))
-			continue;
-		lite_slot_waiter_end(w, lite_call_slot_claim(s, w->place.kind));
-		break;
-	}
-	spin_unlock(&rc->lock);
 }
 
 /* Copy the reply, so that the peer cannot change what has been checked. */
@@ -118,18 +127,111 @@ static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max, 
 	return 0;
 }
 
+static void lite_call_settled(struct lite_call_slot *s, int status);
+static void lite_call_sent(struct lite_io *io);
+
+static void lite_call_write(struct lite_call_slot *s, const struct lite_call_desc *d)
+{
+	struct lite_wire_msg *msg = lite_slot_data(&s->rc->req_out, s - s->rc->call);
+
+	memset(msg, 0, sizeof(*msg));
+	msg->magic = cpu_to_le32(LITE_WIRE_MAGIC);
+	msg->version = LITE_WIRE_VERSION;
+	msg->call = cpu_to_le16(d->call);
+	msg->length = cpu_to_le32(d->len);
+	msg->seq = cpu_to_le64(s->seq);
+	memcpy(msg + 1, d->req, d->len);
+}
+
+/*
+ * Give a free slot to a call, and write its request, which may go as soon as its caller is told of
+ * the slot. lite_call_post() must follow, with preemption still off.
+ */
+static void lite_call_slot_claim(struct lite_call_slot *s, struct lite_call_desc *d, u32 uid)
+{
+	lockdep_assert_held(&s->rc->lock);
+	s->state = LITE_SLOT_WAITING;
+	s->uid = uid;
+	s->seq = atomic64_inc_return(&s->rc->rpc->seq);
+	s->desc = d;
+	s->call = d->call;
+	s->late = d->late;
+	s->late_ctx = d->late_ctx;
+	s->held = d->held;
+	s->release = d->release;
+	if (s->held)
+		kref_get(s->held);
+	/* Without a share for the poster, which must not touch it after posting. */
+	s->io = (struct lite_io){ .end = lite_call_sent };
+	s->sent = false;
+	s->counted = false;
+	s->sender = &d->io;
+	lite_io_expect(&d->io, 1);
+	lite_call_write(s, d);
+	d->slot = s;
+	d->sent = true;
+	lite_stat_inc(s->rc->rpc->stats, LITE_STAT_CALLS);
+	lite_stat_inc(s->rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
+}
+
+/*
+ * Post the request of a call that has just got its slot. Preemption is off, so no slot waits for a
+ * thread without a processor. @d exists until its io has ended: lite_kcall_settle().
+ */
+static void lite_call_post(struct lite_call_slot *s, struct lite_call_desc *d)
+{
+	struct lite_kcall_conn *rc = s->rc;
+
+	s->begun = jiffies;
+	if (!lite_conn_is_dead(rc->conn) && lite_conn_tryget(rc->conn)) {
+		/* An error is told to @s->io, too. */
+		lite_kcall_post_live(rc, LITE_IMM_REQUEST, s - rc->call, &s->io);
+		return;
+	}
+	d->sent = false;
+	lite_call_settled(s, -EHOSTDOWN);
+}
+
+/* Free a slot that this thread owns, and send the request of the waiter that has its turn. */
+static void lite_call_slot_free(struct lite_call_slot *s)
+{
+	enum lite_lane lane = lite_slot_lane(s - s->rc->call);
+	struct lite_kcall_conn *rc = s->rc;
+	struct lite_call_desc *d = NULL;
+	struct lite_slot_waiter *w;
+
+	lite_stat_dec(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
+	if (s->held)
+		kref_put(s->held, s->release);
+	s->held = NULL;
+	preempt_disable();
+	spin_lock(&rc->lock);
+	s->state = LITE_SLOT_FREE;
+	/* Waiters for a dead connection leave by themselves: see conn_down. */
+	w = rc->dead ? NULL : lite_lane_next(rc, lane);
+	if (w) {
+		d = w->desc;
+		lite_call_slot_claim(s, d, w->place.kind);
+		lite_slot_waiter_end(w, s);
+	}
+	spin_unlock(&rc->lock);
+	if (d)
+		lite_call_post(s, d);
+	preempt_enable();
+}
+
 static void lite_call_late_work(struct work_struct *work)
 {
 	struct lite_call_slot *s = container_of(work, struct lite_call_slot, late_work);
-	typeof(s->late) late = s->error ? NULL : s->late;
 	struct lite_conn *conn = s->rc->conn;
+	typeof(s->late) late = s->late;
 	void *ctx = s->late_ctx;
 	u32 max = lite_call_payload_max(s->call);
-	void *reply = late ? kmalloc(max, GFP_KERNEL) : NULL;
+	void *reply = kmalloc(max, GFP_KERNEL);
 	u32 len;
 
 	/* The call's effect is undone by ending the session. */
-	if (late && !reply)
+	if (!reply)
 		lite_conn_kill(conn, -ENOMEM);
 	if (!reply || lite_call_take_reply(s, reply, max, &len))
 		late = NULL;
@@ -141,36 +243,142 @@ static void lite_call_late_work(struct work_struct *work)
 	lite_conn_put(conn);
 }
 
-/* The reply of a slot is here, or (@error) will never come. */
-static void lite_call_finish(struct lite_call_slot *s, int error)
+/*
+ * The device and the peer are done with a slot, or will never be, and this thread has seen the last
+ * of that. Process context, preemptible or not.
+ */
+static void lite_call_slot_over(struct lite_call_slot *s)
 {
 	struct lite_kcall_conn *rc = s->rc;
-	enum lite_slot_state was = s->state;
 
-	lockdep_assert_held(&rc->lock);
-	/* If REPLIED, the caller or late work owns it: a second finish does nothing. */
-	if (was != LITE_SLOT_WAITING && was != LITE_SLOT_ABANDONED)
-		return;
-	s->error = error;
-	s->state = LITE_SLOT_REPLIED;
-	if (was == LITE_SLOT_WAITING) {
-		complete(&s->done);
-	} else {
+	if (s->state == LITE_SLOT_LATE) {
 		lite_conn_get(rc->conn);
 		queue_work(rc->rpc->wq[LITE_LANE_CALLER], &s->late_work);
+	} else {
+		lite_call_slot_free(s);
 	}
+}
+
+/*
+ * The reply of a call is here and, if it was waited for, has been taken with the result @err; or it
+ * will never come. True: lite_call_slot_over() must follow, unlocked.
+ */
+static bool lite_call_finish(struct lite_call_slot *s, int err)
+{
+	struct lite_call_desc *d = s->desc;
+
+	lockdep_assert_held(&s->rc->lock);
+	if (s->state == LITE_SLOT_ABANDONED) {
+		s->state = err || !s->late ? LITE_SLOT_ENDED : LITE_SLOT_LATE;
+		return s->sent;
+	}
+	/* A second finish does nothing. */
+	if (s->state != LITE_SLOT_WAITING)
+		return false;
+	s->state = LITE_SLOT_ENDED;
+	s->desc = NULL;
+	d->err = err;
+	/* From here on @d may be gone. */
+	complete(&d->done);
+	return s->sent;
+}
+
+/*
+ * The device is done with the request. If @status is not 0, the connection is dying, and the reply
+ * may never come.
+ */
+static void lite_call_settled(struct lite_call_slot *s, int status)
+{
+	struct lite_kcall_conn *rc = s->rc;
+	struct lite_io *sender = s->sender;
+	bool over, counted;
+
+	if (!status)
+		lite_conn_asked(rc->conn, s->begun);
+	spin_lock(&rc->lock);
+	WRITE_ONCE(s->sent, true); /* lite_call_take_sent() */
+	counted = s->counted;
+	if (status) {
+		/* Nothing is posted for waiters, which would end here again. */
+		rc->dead = true;
+		lite_call_finish(s, -EHOSTDOWN);
+	}
+	over = s->state == LITE_SLOT_ENDED || s->state == LITE_SLOT_LATE;
+	spin_unlock(&rc->lock);
+	if (counted)
+		lite_cq_disarm_sleeper(rc->conn->qp[0].scq);
+	if (over)
+		lite_call_slot_over(s);
+	/* The caller may leave now. */
+	lite_io_end(sender, status, 1);
+}
+
+static void lite_call_sent(struct lite_io *io)
+{
+	struct lite_call_slot *s = container_of(io, struct lite_call_slot, io);
+	struct lite_conn *conn = s->rc->conn;
+
+	lite_call_settled(s, io->status);
+	lite_conn_put_live(conn);
+}
+
+/*
+ * The reply has overtaken the completion of the request number @seq. Its caller may not take that
+ * soon: have it taken.
+ */
+static void lite_call_take_sent(struct lite_call_slot *s, u64 seq)
+{
+	struct lite_kcall_conn *rc = s->rc;
+	struct lite_cq *scq = rc->conn->qp[0].scq;
+	bool counted = false;
+
+	lite_cq_poll(scq);
+	if (READ_ONCE(s->sent))
+		return;
+	lite_cq_arm_sleeper(scq);
+	spin_lock(&rc->lock);
+	if (s->seq == seq && !s->sent && !s->counted) {
+		s->counted = true;
+		counted = true;
+	}
+	spin_unlock(&rc->lock);
+	if (!counted)
+		lite_cq_disarm_sleeper(scq);
 }
 
 void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot)
 {
 	const struct lite_wire_msg *msg = lite_slot_data(&rc->rep_in, slot);
 	struct lite_call_slot *s = &rc->call[slot];
+	bool over = false, sent = true;
+	u16 call = 0;
+	int err = 0;
+	u64 seq;
 
 	spin_lock(&rc->lock);
+	seq = s->seq;
 	/* Soft-RoCE may announce the reply to the last call in the slot twice. */
-	if (!rc->conn->repeats || le64_to_cpu(msg->seq) == s->seq)
-		lite_call_finish(s, 0);
+	if (!rc->conn->repeats || le64_to_cpu(msg->seq) == seq) {
+		if (s->state == LITE_SLOT_WAITING) {
+			call = s->call;
+			err = lite_call_take_reply(s, s->desc->reply, s->desc->reply_max,
+						   &s->desc->reply_len);
+			/* Before its caller is told. */
+			if (err == -EBADMSG)
+				lite_conn_kill(rc->conn, -EPROTO);
+		}
+		over = lite_call_finish(s, err == -EBADMSG ? -EPROTO : err);
+		/* A dead connection needs nothing more, and its queues go. */
+		sent = s->sent || s->state == LITE_SLOT_FREE || rc->dead;
+	}
 	spin_unlock(&rc->lock);
+	if (err == -EBADMSG)
+		pr_warn_ratelimited("lite: malformed reply to call %u from node %u\n", call,
+				    rc->conn->from.node);
+	if (over)
+		lite_call_slot_over(s);
+	else if (!sent)
+		lite_call_take_sent(s, seq);
 }
 
 /* End the wait of one thread for a slot of a dead connection, if there is any. */
@@ -192,15 +400,21 @@ void lite_kcall_conn_down(struct lite_conn *conn)
 {
 	/* Pairs with lite_kcall_conn_init(). */
 	struct lite_kcall_conn *rc = smp_load_acquire(&conn->rpc);
+	bool over;
 	int i;
 
 	if (!rc)
 		return;
 	spin_lock(&rc->lock);
 	rc->dead = true;
-	for (i = 0; i < LITE_SLOT_COUNT; i++)
-		lite_call_finish(&rc->call[i], -EHOSTDOWN);
 	spin_unlock(&rc->lock);
+	for (i = 0; i < LITE_SLOT_COUNT; i++) {
+		spin_lock(&rc->lock);
+		over = lite_call_finish(&rc->call[i], -EHOSTDOWN);
+		spin_unlock(&rc->lock);
+		if (over)
+			lite_call_slot_over(&rc->call[i]);
+	}
 	/* A user may have any number of threads. */
 	for (i = 0; i < LITE_LANES; i++) {
 		while (lite_slot_waiters_end(rc, i))
@@ -216,34 +430,44 @@ void lite_kcall_slots_init(struct lite_kcall_conn *rc)
 		lite_line_init(&rc->waiters[i]);
 	for (i = 0; i < LITE_SLOT_COUNT; i++) {
 		rc->call[i].rc = rc;
-		init_completion(&rc->call[i].done);
 		INIT_WORK(&rc->call[i].late_work, lite_call_late_work);
 	}
 }
 
-/* NULL: no slot is free for @uid, and @w, if given, is queued; ERR_PTR: the connection is dead. */
-static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc, enum lite_lane lane,
-						  u32 uid, struct lite_slot_waiter *w)
+/*
+ * Take a slot and send the request; or queue @w, if given, for another thread to do so. Returns the
+ * slot; NULL: none is free for @uid; ERR_PTR: the connection is dead.
+ */
+static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
+						  struct lite_call_desc *d, u32 uid,
+						  struct lite_slot_waiter *w)
 {
+	enum lite_lane lane = lite_call_lane(d->call);
 	u32 i = lite_lane_first[lane];
 	u32 end = lite_lane_first[lane + 1];
 	struct lite_call_slot *s = NULL;
 
+	preempt_disable();
 	spin_lock(&rc->lock);
 	if (rc->dead)
-		s = ERR_PTR(-EHOSTDOWN);
+		d->slot = ERR_PTR(-EHOSTDOWN);
 	/* While there are waiters none is free for them. */
 	if (!lite_lane_is_open(rc, lane, uid))
 		i = end;
-	for (; !s && i < end; i++) {
-		if (rc->call[i].state == LITE_SLOT_FREE)
-			s = lite_call_slot_claim(&rc->call[i], uid);
+	for (; !d->slot && i < end; i++) {
+		s = &rc->call[i];
+		if (s->state == LITE_SLOT_FREE)
+			lite_call_slot_claim(s, d, uid);
 	}
+	s = d->slot;
 	if (!s && w) {
 		w->place.kind = uid;
 		lite_line_enter(&rc->waiters[lane], &w->place, false);
 	}
 	spin_unlock(&rc->lock);
+	if (!IS_ERR_OR_NULL(s))
+		lite_call_post(s, d);
+	preempt_enable();
 	return s;
 }
 
@@ -259,7 +483,7 @@ static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc,
 	else
 		ret = wait_for_completion_timeout(&w->done, timeout);
 	spin_lock(&rc->lock);
-	s = w->slot;
+	s = w->desc->slot;
 	if (!s)
 		lite_line_leave(&w->place);
 	spin_unlock(&rc->lock);
@@ -269,77 +493,40 @@ static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc,
 	return ERR_PTR(ret < 0 ? -EINTR : -ETIMEDOUT);
 }
 
-static struct lite_call_slot *lite_call_slot_get(struct lite_kcall_conn *rc,
-						 const struct lite_call_desc *d,
-						 unsigned long timeout)
+/* As lite_kcall_begin(). */
+static int lite_call_slot_get(struct lite_kcall_conn *rc, struct lite_call_desc *d,
+			      unsigned long timeout)
 {
-	enum lite_lane lane = lite_call_lane(d->call);
+	u32 uid = d->uid ?: from_kuid(&init_user_ns, current_euid());
 	struct lite_slot_waiter w = {
+		.desc = d,
 		.done = COMPLETION_INITIALIZER_ONSTACK(w.done),
 	};
-	struct lite_call_slot *s;
-	u32 uid = 0;
+	struct lite_call_slot *s = lite_call_slot_take(rc, d, uid, d->no_wait ? NULL : &w);
 
-	if (lite_lane_each[lane])
-		uid = d->uid ?: from_kuid(&init_user_ns, current_euid());
-	s = lite_call_slot_take(rc, lane, uid, d->no_wait ? NULL : &w);
 	if (!s && d->no_wait)
-		s = ERR_PTR(-EAGAIN);
+		return -EAGAIN;
 	if (!s)
 		s = lite_call_slot_wait(rc, &w, d->slot_timeout ?: timeout,
 					d->slot_timeout != LITE_SLOT_SURELY &&
 						(d->killable || d->slot_timeout));
-	if (!IS_ERR(s))
-		lite_stat_inc(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
-	return s;
+	return PTR_ERR_OR_ZERO(s);
 }
 
-/* Stop waiting. True: the slot is abandoned. False: the reply has just come, for the caller. */
-static bool lite_call_abandon(struct lite_call_slot *s)
+/* Stop waiting. True: the slot is abandoned. False: the result has just come. */
+static bool lite_call_abandon(struct lite_call_desc *d)
 {
-	struct lite_kcall_conn *rc = s->rc;
+	struct lite_call_slot *s = d->slot;
 	bool left;
 
-	spin_lock(&rc->lock);
-	left = s->state == LITE_SLOT_WAITING;
-	if (left)
-		s->state = LITE_SLOT_ABANDONED;
-	spin_unlock(&rc->lock);
-	return left;
-}
-
-static int lite_call_send(struct lite_call_slot *s, struct lite_call_desc *d)
-{
-	struct lite_kcall_conn *rc = s->rc;
-	u32 slot = s - rc->call;
-	struct lite_wire_msg *msg = lite_slot_data(&rc->req_out, slot);
-
-	s->call = d->call;
-	s->late = d->late;
-	s->late_ctx = d->late_ctx;
-	s->held = d->held;
-	s->release = d->release;
-	if (s->held)
-		kref_get(s->held);
-	memset(msg, 0, sizeof(*msg));
-	msg->magic = cpu_to_le32(LITE_WIRE_MAGIC);
-	msg->version = LITE_WIRE_VERSION;
-	msg->call = cpu_to_le16(d->call);
-	msg->length = cpu_to_le32(d->len);
-	msg->seq = cpu_to_le64(s->seq);
-	memcpy(msg + 1, d->req, d->len);
-	s->begun = jiffies;
-	return lite_kcall_post(rc, LITE_IMM_REQUEST, slot, &s->io);
-}
-
-/* A request could not be sent: the connection is dying. */
-static void lite_call_fail(struct lite_call_slot *s, int err)
-{
-	lite_conn_kill(s->rc->conn, err);
-	/* conn_down may have run before. */
 	spin_lock(&s->rc->lock);
-	lite_call_finish(s, -EHOSTDOWN);
+	left = s->desc == d;
+	if (left) {
+		s->desc = NULL;
+		s->state = LITE_SLOT_ABANDONED;
+	}
 	spin_unlock(&s->rc->lock);
+	return left;
 }
 
 static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
@@ -355,7 +542,7 @@ static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
 /**
  * lite_kcall_begin - post a request
  * @conn: caller holds a reference, until lite_kcall_end()
- * @d: what to call; @d->req may go afterwards
+ * @d: what to call; stays where it is until lite_kcall_end(), but @d->req may go afterwards
  *
  * Context: may sleep; not in the poller.
  * Return: 0: lite_kcall_end() must follow, in the same thread, which calls lite_kcall_settle()
@@ -365,74 +552,46 @@ static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
 int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *d)
 {
 	struct lite_kcall_conn *rc = conn->rpc;
-	struct lite_call_slot *s;
-	int err;
 
 	d->sent = false;
 	if (WARN_ON_ONCE(d->len > lite_call_payload_max(d->call)))
 		return -EINVAL;
 	if (d->life && d->life != conn->from.incarnation)
 		return -ESTALE;
-	s = lite_call_slot_get(rc, d, lite_call_timeout(rc, d));
-	if (IS_ERR(s))
-		return PTR_ERR(s);
-	d->slot = s;
-	lite_stat_inc(rc->rpc->stats, LITE_STAT_CALLS);
-	err = lite_call_send(s, d);
-	s->posted = !err;
-	d->sent = !err;
-	if (err)
-		lite_call_fail(s, err);
-	return 0;
+	d->slot = NULL;
+	init_completion(&d->done);
+	lite_io_init(&d->io);
+	return lite_call_slot_get(rc, d, lite_call_timeout(rc, d));
 }
 
 /*
  * Wait until a request that this thread has begun is in the peer's memory; it may be settled
- * already. Until then the thread keeps the connection live, so it settles all calls that it has
- * begun before it waits for the first reply. Context: may sleep, at most the operation time-out.
+ * already. The waiter also notices when the device is stuck. Context: may sleep, at most the
+ * operation time-out.
  */
 void lite_kcall_settle(struct lite_call_desc *d)
 {
-	struct lite_call_slot *s = d->slot;
-	int err;
-
-	if (!s->posted)
-		return;
-	s->posted = false;
-	err = lite_kcall_posted(s->rc, &s->io);
-	if (err)
-		lite_call_fail(s, err);
-	else
-		lite_conn_asked(s->rc->conn, s->begun);
+	if (!lite_io_ended(&d->io))
+		lite_io_wait(&d->io, &d->slot->rc->conn->qp[0]);
 }
 
 /* Wait for the reply of lite_kcall_begin(). Returns as lite_kcall(). */
 int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *d)
 {
 	unsigned long timeout = lite_call_timeout(conn->rpc, d);
-	struct lite_call_slot *s = d->slot;
 	long ret;
 	int err;
 
-	/* The slot is not free before the device is done with the request. */
+	/* @d->io must not go before. */
 	lite_kcall_settle(d);
 	if (d->killable)
-		ret = wait_for_completion_killable_timeout(&s->done, timeout);
+		ret = wait_for_completion_killable_timeout(&d->done, timeout);
 	else
-		ret = wait_for_completion_timeout(&s->done, timeout);
-	if (ret <= 0 && lite_call_abandon(s)) {
+		ret = wait_for_completion_timeout(&d->done, timeout);
+	if (ret <= 0 && lite_call_abandon(d))
 		err = ret < 0 ? -EINTR : -ETIMEDOUT;
-		goto out;
-	}
-	err = s->error ?: lite_call_take_reply(s, d->reply, d->reply_max, &d->reply_len);
-	if (err == -EBADMSG) {
-		err = -EPROTO;
-		pr_warn_ratelimited("lite: malformed reply to call %u from node %u\n",
-				    d->call, conn->from.node);
-		lite_conn_kill(conn, -EPROTO);
-	}
-	lite_call_slot_free(s);
-out:
+	else
+		err = d->err;
 	trace_lite_call(conn->session, conn->from.node, d->call, err);
 	return err;
 }

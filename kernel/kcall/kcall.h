@@ -4,7 +4,7 @@
  *
  * Each side of a connection has LITE_SLOT_COUNT request slots, which the peer writes requests into,
  * and as many reply slots for replies. A caller owns a slot number from before it writes the
- * request until it has taken the reply. So a slot is its own credit: nothing overflows, and there
+ * request until the reply has been taken. So a slot is its own credit: nothing overflows, and there
  * is always a receive posted.
  *
  * Lanes (enum lite_lane) prevent deadlock: a handler waits only for calls, handlers and operations
@@ -81,7 +81,11 @@ struct lite_call_desc {
 	 */
 	struct kref *held;
 	void (*release)(struct kref *held); /* locks may be held */
-	struct lite_call_slot *slot; /* between lite_kcall_begin() and lite_kcall_end() */
+	/* Between lite_kcall_begin() and lite_kcall_end(): */
+	struct lite_call_slot *slot;
+	struct lite_io io;           /* until the device is done with the request */
+	struct completion done;      /* when the reply has been copied, or will never come */
+	int err;                     /* result of the call */
 };
 
 int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
@@ -120,22 +124,24 @@ struct lite_slots {
 enum lite_slot_state {
 	LITE_SLOT_FREE = 0,
 	LITE_SLOT_WAITING,   /* the caller waits for the reply */
-	LITE_SLOT_REPLIED,   /* the reply is here, or @error is set */
 	LITE_SLOT_ABANDONED, /* the caller has gone */
+	LITE_SLOT_LATE,      /* the same, and the reply is here, for @late */
+	LITE_SLOT_ENDED,     /* the reply is not needed any more */
 };
 
 /* A call that we make. */
 struct lite_call_slot {
 	struct lite_kcall_conn *rc;
 	enum lite_slot_state state;   /* under rc->lock */
-	int error;                    /* set if no reply will come */
-	u32 uid;                      /* of its user, if that counts in the lane; under rc->lock */
+	u32 uid;                      /* of its user; under rc->lock */
 	u16 call;                     /* enum lite_call */
 	u64 seq;                      /* number of this call and of its reply */
+	struct lite_call_desc *desc;  /* the caller's, while WAITING; under rc->lock */
 	struct lite_io io;            /* of the request */
+	struct lite_io *sender;       /* the caller's, told when @io has ended */
+	bool sent;                    /* @io has ended; under rc->lock */
+	bool counted;                 /* as a sleeper of the send CQ until then; under rc->lock */
 	unsigned long begun;          /* jiffies before it was posted */
-	bool posted;                  /* @io has not been waited for; used by the caller only */
-	struct completion done;       /* by the reply or the end of the connection */
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
 	struct kref *held;            /* see struct lite_call_desc */
@@ -184,6 +190,8 @@ static inline void *lite_slot_data(struct lite_slots *slots, u32 slot)
 	return page_address(slots->page) + lite_slot_offset(slot);
 }
 
+int lite_kcall_post_live(struct lite_kcall_conn *rc, enum lite_imm_kind kind, u32 slot,
+			 struct lite_io *io);
 int lite_kcall_post(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
 		    u32 slot, struct lite_io *io);
 int lite_kcall_posted(struct lite_kcall_conn *rc, struct lite_io *io);

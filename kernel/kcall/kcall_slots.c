@@ -174,6 +174,28 @@ void lite_kcall_recv(struct lite_conn *conn, u32 imm)
 		lite_kcall_on_reply(rc, slot);
 }
 
+/*
+ * Write the message in a slot to the peer, and announce it. The caller holds the connection live.
+ * Process context; does not sleep. Return: 0; or a negative errno, of which @io has been told.
+ */
+int lite_kcall_post_live(struct lite_kcall_conn *rc, enum lite_imm_kind kind, u32 slot,
+			 struct lite_io *io)
+{
+	const bool request = kind == LITE_IMM_REQUEST;
+	struct lite_slots *from = request ? &rc->req_out : &rc->rep_out;
+	struct lite_conn *conn = rc->conn;
+	struct lite_wire_msg *msg = lite_slot_data(from, slot);
+	struct ib_sge sge = {
+		.addr = from->dma + lite_slot_offset(slot),
+		.length = sizeof(*msg) + le32_to_cpu(msg->length),
+		.lkey = conn->fab->lkey,
+	};
+
+	return lite_conn_send(conn, request ? slot : LITE_SLOT_COUNT + slot, io, &sge,
+			      (request ? conn->requests : conn->replies) + lite_slot_offset(slot),
+			      lite_imm_encode(kind, slot));
+}
+
 /**
  * lite_kcall_post - write the message in a slot to the peer, and announce it
  * @rc: of the connection
@@ -186,25 +208,14 @@ void lite_kcall_recv(struct lite_conn *conn, u32 imm)
 int lite_kcall_post(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
 		    u32 slot, struct lite_io *io)
 {
-	const bool request = kind == LITE_IMM_REQUEST;
-	struct lite_slots *from = request ? &rc->req_out : &rc->rep_out;
-	struct lite_conn *conn = rc->conn;
-	struct lite_wire_msg *msg = lite_slot_data(from, slot);
-	struct ib_sge sge = {
-		.addr = from->dma + lite_slot_offset(slot),
-		.length = sizeof(*msg) + le32_to_cpu(msg->length),
-		.lkey = conn->fab->lkey,
-	};
 	int err;
 
-	if (!lite_conn_tryget(conn))
+	if (!lite_conn_tryget(rc->conn))
 		return -EHOSTDOWN;
 	lite_io_init(io);
-	err = lite_conn_send(conn, request ? slot : LITE_SLOT_COUNT + slot, io, &sge,
-			     (request ? conn->requests : conn->replies) + lite_slot_offset(slot),
-			     lite_imm_encode(kind, slot));
+	err = lite_kcall_post_live(rc, kind, slot, io);
 	if (err)
-		lite_conn_put_live(conn);
+		lite_conn_put_live(rc->conn);
 	return err;
 }
 

@@ -100,7 +100,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	spin_lock_init(&mem->work_lock);
 	INIT_LIST_HEAD(&mem->work);
 	init_waitqueue_head(&mem->work_wait);
-	mutex_init(&mem->word_lock);
+	lite_words_init(&mem->words);
 	spin_lock_init(&mem->payers_lock);
 	lite_line_init(&mem->payers);
 	spin_lock_init(&mem->zombies_lock);
@@ -237,6 +237,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	cancel_delayed_work_sync(&mem->orphans);
 	lite_issues_exit(mem);
 	lite_packs_exit(mem);
+	lite_words_exit(&mem->words);
 	lite_peer_mapping_close(mem);
 	lite_home_free_all(mem);
 	flush_workqueue(mem->wq);

@@ -9,6 +9,7 @@
 #include <linux/list.h>
 #include <linux/workqueue.h>
 
+#include "line.h"
 #include "memory/mapper/mapping.h"
 
 struct lite_ctx;
@@ -43,6 +44,13 @@ struct lite_memop_exec {
 	u64 dma;                /* of @page */
 	u32 since;              /* for lite_dma_unmap_page() */
 };
+
+struct lite_words;
+
+ssize_t lite_word_run(struct lite_memop_exec *r);
+ssize_t lite_word_ask(struct lite_memop_exec *r);
+void lite_words_init(struct lite_words *words);
+void lite_words_exit(struct lite_words *words);
 
 int lite_memop_exec_begin(struct lite_memop_exec *r);
 void lite_memop_exec_end(struct lite_memop_exec *r);

@@ -16,6 +16,7 @@
  * PREPARE waits until our operations in its earlier sessions have ended, so that none of them runs
  * afterwards (lite_memop_execs_settle()).
  */
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -505,29 +506,47 @@ static ssize_t lite_word_attempt(struct lite_memop_exec *r, struct lite_bounce *
 	return ret;
 }
 
-static ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
+/*
+ * Carry out an atomic. One at a time, so that they do not race each other. Only workers of the
+ * kernel come here, which are not long without a processor while others wait for the mutex.
+ */
+ssize_t lite_word_run(struct lite_memop_exec *r)
 {
 	struct lite_fabric *fab = r->mem->fab;
 	struct lite_bounce *bounce;
+	unsigned int noreclaim;
 	ssize_t ret;
 
-	if (le64_to_cpu(r->op->range.offset) % sizeof(u64) ||
-	    le64_to_cpu(r->op->length) != sizeof(u64))
-		return -EINVAL;
-	if (!fab->atomics)
-		return -EOPNOTSUPP;
-	/*
-	 * One at a time, so that they do not race each other, and only the holder of the mutex uses
-	 * a bounce page.
-	 */
-	if (mutex_lock_killable(&r->mem->word_lock))
-		return -EINTR;
+	lockdep_assert_held(&r->mem->words.lock);
+	/* The thread that waits for this may have entered LMRs. */
+	noreclaim = memalloc_noreclaim_save();
 	bounce = lite_bounce_get(fab);
+	memalloc_noreclaim_restore(noreclaim);
 	ret = bounce ? lite_word_attempt(r, bounce) : -EINTR;
 	if (bounce)
 		lite_bounce_put(fab, bounce);
-	mutex_unlock(&r->mem->word_lock);
 	return ret;
+}
+
+/* The same for a peer. */
+static ssize_t lite_word_serve(struct lite_memop_exec *r)
+{
+	ssize_t ret;
+
+	mutex_lock(&r->mem->words.lock);
+	ret = lite_word_run(r);
+	mutex_unlock(&r->mem->words.lock);
+	return ret;
+}
+
+static ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
+{
+	if (le64_to_cpu(r->op->range.offset) % sizeof(u64) ||
+	    le64_to_cpu(r->op->length) != sizeof(u64))
+		return -EINVAL;
+	if (!r->mem->fab->atomics)
+		return -EOPNOTSUPP;
+	return r->conn ? lite_word_serve(r) : lite_word_ask(r);
 }
 
 /* ---- calls --------------------------------------------------------------- */

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Threads that seldom or never get a processor do not stop the work of others."""
 
+import contextlib
+
 from litelab import in_one_machine, on_machines, prepare_all, program_path, run_program, stop_all, wait_until
 from vmlab.testing import vmtest
 
@@ -32,6 +34,50 @@ def test_messages_wait_for_no_thread_without_a_processor(lab):
         run_program(lab, lites, "starved", "receive", 0, 1, lites[1].id, timeout=200)
     finally:
         lab.n1.run(_SHARE)
+    stop_all(lites)
+
+
+@contextlib.contextmanager
+def _box(vm, cpu_max=None):
+    """Yields the directory of a cgroup, maybe with a limit of processor time."""
+    box = "/tmp/cgroup/box"
+    vm.run("mkdir -p /tmp/cgroup; mount -t cgroup2 none /tmp/cgroup; echo +cpu >/tmp/cgroup/cgroup.subtree_control; "
+           f"mkdir -p {box}")
+    try:
+        if cpu_max:
+            vm.run(f"echo {cpu_max} >{box}/cpu.max")
+        yield box
+    finally:
+        vm.run(f"rmdir {box}; umount /tmp/cgroup", check=False)
+
+
+# What the cgroup of the throng gets, in microseconds: a thread that has used it up waits for the next second.
+_QUOTA, _PERIOD = 1000, 1000000
+
+
+@vmtest(nodes=1, cpus=2, timeout=300, kernels=("6.1", "6.12"))
+def test_one_user_works_beside_anothers_throttled_threads(lab):
+    """They are in the middle of calls and atomics when their time is up, in line and at work. Nothing of LITE waits for
+    them. Each operation of theirs takes seconds."""
+    here, there = lites = in_one_machine(lab.n1, 2)
+    with _box(lab.n1, f"{_QUOTA} {_PERIOD}") as box:
+        said = run_program(lab, lites, "throng", "throttled", here.index, there.id, box, 24, lab.scale(30, 5), timeout=250)
+    print(f"      median ms: {', '.join(said.out.splitlines())}")
+    took = dict(line.split() for line in said.out.splitlines())
+    slow = {what: ms for what, ms in took.items() if float(ms) > _PERIOD / 1000 / 3}
+    assert took and not slow, took
+    stop_all(lites)
+
+
+@vmtest(nodes=1, cpus=2, timeout=300)
+def test_one_user_passes_a_crowd_of_another(lab):
+    """A user with one thread waits for a turn of its own, not until all threads of another user had theirs."""
+    here, there = lites = in_one_machine(lab.n1, 2)
+    threads = 200
+    with _box(lab.n1) as box:
+        said = run_program(lab, lites, "throng", "crowd", here.index, there.id, box, threads, lab.scale(30, 10), timeout=250)
+    print("      passed by", said.out.strip())
+    assert int(said.out) <= threads // 4, said.out
     stop_all(lites)
 
 

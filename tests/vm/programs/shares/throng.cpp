@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+// Two users of one node: alice has many threads in a cgroup, and bob works beside them.
+//
+//   throng throttled INDEX NODE BOX THREADS ROUNDS
+//       the cgroup gives alice's threads next to no processor time. They look at an LMR at NODE,
+//       fill it, and swap words, there and here. Prints what bob does, and the median milliseconds
+//   throng crowd INDEX NODE BOX THREADS ROUNDS
+//       alice's threads do nothing but look at an LMR at NODE. Prints how many of them have done so
+//       while bob did once (the median)
+//
+// Any error that bob sees ends it. Run by root.
+#include <lite/sync.h>
+#include <lite/lite.hpp>
+#include <lite/rpc.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "../common/process.hpp"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using lite_test::Child;
+using lite_test::Identity;
+using lite_test::Shared;
+using lite_test::Signal;
+
+const Identity kAlice{1000, 1000};
+const Identity kBob{1001, 1001};
+constexpr std::uint64_t kBytes = 4096;
+constexpr std::array kPattern{std::byte{7}};
+constexpr std::uint64_t kWord = kBytes - sizeof(std::uint64_t);  // bob's lock
+
+struct Options {
+    int index = 0;
+    std::uint32_t node = 0;
+    std::string box;
+    int threads = 0;
+    int rounds = 0;
+};
+
+struct Common {
+    Signal begun;                          // all of alice's threads have done something
+    std::atomic<int> ready = 0;            // of these threads
+    std::atomic<std::uint64_t> looks = 0;  // at the LMR, by alice
+};
+
+// What a user has: a page at the other node and one at this.
+struct Pages {
+    explicit Pages(const Options& options)
+        : context(options.index),
+          there(context.alloc({.length = kBytes, .nodes = {options.node}})),
+          here(context.alloc({.length = kBytes})) {}
+
+    lite::context context;
+    lite::region there;
+    lite::region here;
+};
+
+void move_to(const std::string& box, pid_t pid) {
+    std::ofstream file(box + "/cgroup.procs");
+    file << pid << std::flush;
+    if (!file)
+        throw std::runtime_error("cannot move a process to " + box);
+}
+
+// ---- alice --------------------------------------------------------------------------------------
+
+void work_as_alice(Pages& pages, Common& common, int number, bool looks_only) {
+    const auto word = static_cast<std::uint64_t>(number) * sizeof(std::uint64_t);
+    for (bool first = true;; first = false) {
+        try {
+            const int kind = looks_only ? 0 : number % 4;
+            if (kind == 0)
+                (void)pages.there.stat();
+            else if (kind == 1)
+                pages.there.set(0, kBytes, kPattern);
+            else if (kind == 2)
+                (void)pages.there.exchange(word, 1);
+            else
+                (void)pages.here.exchange(word, 1);
+            if (kind == 0)
+                common.looks++;
+        } catch (const std::system_error& e) {
+            // She may be too slow for her own operations.
+            if (e.code().value() != ETIMEDOUT)
+                throw;
+        }
+        if (first)
+            common.ready++;
+    }
+}
+
+[[noreturn]] void be_alice(const Options& options, Common& common, bool looks_only) {
+    lite_test::become(kAlice);
+    Pages pages(options);
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < options.threads; i++)
+        threads.emplace_back([&, i] { work_as_alice(pages, common, i, looks_only); });
+    while (common.ready < options.threads)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    common.begun.post();
+    threads.front().join();
+    throw std::logic_error("a thread without an end has ended");
+}
+
+// Alice's process, in the cgroup.
+class Alice {
+  public:
+    Alice(const Options& options, Common& common, bool looks_only)
+        : outside_(options.box.substr(0, options.box.rfind('/'))),
+          child_([&] { be_alice(options, common, looks_only); }) {
+        common.begun.wait("alice's threads");
+        move_to(options.box, child_.pid());
+    }
+    Alice(const Alice&) = delete;
+    Alice& operator=(const Alice&) = delete;
+    // In the cgroup she would take long to exit.
+    ~Alice() {
+        move_to(outside_, child_.pid());
+        child_.kill(SIGKILL);
+        (void)child_.wait();
+    }
+
+  private:
+    std::string outside_;
+    Child child_;
+};
+
+void wait_throttled(const std::string& box) {
+    lite_test::wait_until("the cgroup is throttled", [&] {
+        std::ifstream file(box + "/cpu.stat");
+        std::string word;
+        int value = 0;
+        while (file >> word >> value)
+            if (word == "nr_throttled")
+                return value > 1;
+        return false;
+    });
+}
+
+// ---- bob ----------------------------------------------------------------------------------------
+
+template <typename T>
+T median_of(std::vector<T> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+template <typename Operation>
+void time(const char* what, int rounds, Operation operation) {
+    std::vector<double> took;
+    for (int i = 0; i < rounds; i++) {
+        const auto begun = Clock::now();
+        try {
+            operation();
+        } catch (const std::exception& e) {
+            throw std::runtime_error(std::string(what) + ": " + e.what());
+        }
+        took.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begun).count());
+    }
+    std::printf("%s %.3f\n", what, median_of(took));
+    std::fflush(stdout);
+}
+
+void find_nothing(lite::context& context, std::uint32_t node) {
+    try {
+        (void)lite::find_function(context, node, "nothing");
+    } catch (const std::system_error& e) {
+        if (e.code().value() == ECONNREFUSED)
+            return;
+        throw;
+    }
+    throw std::logic_error("there is such a function");
+}
+
+void work_as_bob(const Options& options) {
+    Pages pages(options);
+    const int rounds = options.rounds;
+    time("stat", rounds, [&] { (void)pages.there.stat(); });
+    time("alloc", rounds, [&] {
+        auto made = pages.context.alloc({.length = kBytes, .nodes = {options.node}});
+        made.unmap();
+    });
+    time("find", rounds, [&] { find_nothing(pages.context, options.node); });
+    time("set", rounds, [&] { pages.there.set(0, kBytes / 2, kPattern); });
+    time("swap-there", rounds, [&] { (void)pages.there.exchange(0, 1); });
+    time("swap-here", rounds, [&] { (void)pages.here.exchange(0, 1); });
+    time("lock", rounds, [&] {
+        const auto ctx = pages.context.get();
+        const auto lh = pages.there.handle();
+        int err = lite_lock(ctx, lh, kWord, 1, 0, LITE_FOREVER);
+        if (!err)
+            err = lite_unlock(ctx, lh, kWord, 1);
+        if (err)
+            throw std::system_error(-err, std::generic_category(), "cannot take and release it");
+    });
+}
+
+void throttled(const Options& options) {
+    Shared<Common> common;
+    Alice alice(options, *common, false);
+    wait_throttled(options.box);
+    lite_test::as_user(kBob, [&] { work_as_bob(options); });
+}
+
+void crowd(const Options& options) {
+    Shared<Common> common;
+    Alice alice(options, *common, true);
+    lite_test::as_user(kBob, [&] {
+        Pages pages(options);
+        std::vector<std::uint64_t> passed;
+        const auto begun = common->looks.load();
+        const auto wanted = static_cast<std::uint64_t>(options.threads);
+        // Until it is certain that her threads are at it.
+        while (passed.size() < static_cast<std::size_t>(options.rounds) ||
+               common->looks - begun < wanted) {
+            const auto before = common->looks.load();
+            (void)pages.there.stat();
+            passed.push_back(common->looks - before);
+        }
+        std::printf("%llu\n", static_cast<unsigned long long>(median_of(passed)));
+        std::fflush(stdout);
+    });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.size() != 6)
+        return 2;
+    try {
+        const Options options{std::stoi(words[1]), static_cast<std::uint32_t>(std::stoul(words[2])),
+                              words[3], std::stoi(words[4]), std::stoi(words[5])};
+        if (words[0] == "throttled")
+            throttled(options);
+        else if (words[0] == "crowd")
+            crowd(options);
+        else
+            return 2;
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "throng: %s\n", e.what());
+        return 1;
+    }
+    return 0;
+}
