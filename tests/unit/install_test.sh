@@ -31,6 +31,12 @@ linked=$(ldd "$root/hello")
 ! said=$("$root/hello" 1 2>&1) || fail "there is no such node, but: $said"
 [[ $said == "hello: open: no such LITE node"* ]] || fail "it says: $said"
 
+# For LD_PRELOAD; not built with all compilers' options.
+if [[ -s $build/ulib/malloc/liblite-arena.so ]]; then
+	said=$(LITE_ARENA_DEBUG=1 LITE_ARENA_MIN=4096 LD_PRELOAD=$libraries/liblite-arena.so bash -c 'echo {1..5000}' 2>&1 >/dev/null)
+	[[ $said == liblite-arena*": no such LITE node"* ]] || fail "liblite-arena.so says: $said"
+fi
+
 # The unit, with a fake litectl that can join only through member b.
 unit=$root$prefix/lib/systemd/system/lite.service
 cat >"$root/litectl" <<-END

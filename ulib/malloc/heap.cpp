@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+#include "heap.hpp"
+
+#include "node.hpp"
+
+#include <uapi/lite_arena.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include <sys/mman.h>
+#include <sys/sysinfo.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace lite::large {
+
+constinit address_range block_addresses;
+
+namespace {
+
+using internal::ranges;
+
+constexpr std::size_t unit = LITE_ARENA_BLOCK;
+// A chunk is larger than what was asked for by a quarter of what there is, up to this.
+constexpr std::size_t spare_max = 32 << 20;
+// Chunks without blocks stay for later ones up to this, as in the kernel.
+constexpr std::size_t idle_max = LITE_ARENA_KEPT_MAX * unit;
+
+constexpr std::size_t round_up(std::size_t n, std::size_t to) noexcept {
+    return (n + to - 1) / to * to;
+}
+
+// NOLINTNEXTLINE(performance-no-int-to-ptr): addresses are reckoned with
+std::byte* pointer(std::uintptr_t at) { return reinterpret_cast<std::byte*>(at); }
+
+// Replaces what is there by addresses that nothing else gets.
+bool seal(std::uintptr_t at, std::size_t size) noexcept {
+    return ::mmap(pointer(at), size, PROT_NONE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+bool move(void* from, std::size_t size, std::uintptr_t to) noexcept {
+    return ::mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, pointer(to)) != MAP_FAILED;
+}
+
+bool is_zero(const char* p) noexcept { return !*p && !std::memcmp(p, p + 1, page - 1); }
+
+// Copies whole pages to memory that is zero. The program may have made some unreadable: the copy
+// has zeroes there.
+void copy_pages(std::byte* to, std::byte* from, std::size_t size) noexcept {
+    alignas(page) static char buffer[64 * 1024];
+    for (std::size_t done = 0; done < size;) {
+        const std::size_t n = std::min(sizeof(buffer), size - done);
+        const iovec local{buffer, n};
+        const iovec remote{from + done, n};
+        ssize_t got = ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0);
+        if (got < 0 && errno != EFAULT) {
+            // A sandbox forbids it.
+            std::memcpy(buffer, from + done, n);
+            got = static_cast<ssize_t>(n);
+        }
+        const std::size_t pages = got < 0 ? 0 : static_cast<std::size_t>(got) / page * page;
+        for (std::size_t i = 0; i < pages; i += page)
+            if (!is_zero(buffer + i))
+                std::memcpy(to + done + i, buffer + i, page);
+        done += pages ? pages : page;
+    }
+}
+
+struct mapping {
+    void* at;
+    std::size_t size;
+    ~mapping() {
+        if (at)
+            ::munmap(at, size);
+    }
+};
+
+class errno_keeper {
+  public:
+    errno_keeper() = default;
+    ~errno_keeper() { errno = m_saved; }
+    errno_keeper(const errno_keeper&) = delete;
+    errno_keeper& operator=(const errno_keeper&) = delete;
+
+  private:
+    const int m_saved = errno;
+};
+
+}  // namespace
+
+// As many addresses as twice the machine's memory, of which arenas get a part: enough in spite of
+// gaps.
+bool heap::reserve() {
+    struct sysinfo info = {};
+    ::sysinfo(&info);
+    const std::size_t size = round_up(2 * info.totalram * info.mem_unit, unit);
+    void* p =
+        ::mmap(nullptr, size + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return false;
+    const std::uintptr_t start = round_up(reinterpret_cast<std::uintptr_t>(p), unit);
+    m_addresses.emplace(start, size);
+    block_addresses.start.store(start, std::memory_order_relaxed);
+    // Pairs with has().
+    block_addresses.size.store(size, std::memory_order_release);
+    return true;
+}
+
+void* heap::take_from(chunks::iterator in, std::size_t size, std::size_t alignment) {
+    auto spare = ranges::make_spare();
+    const auto at = in->second.free.take(size, alignment);
+    if (!at)
+        return nullptr;
+    try {
+        m_blocks.emplace(*at, block{in, size, {}}).first->second.spare = std::move(spare);
+    } catch (...) {
+        in->second.free.give(*at, size, spare);
+        throw;
+    }
+    return pointer(*at);
+}
+
+void* heap::take(std::size_t size, std::size_t alignment) {
+    for (auto it = m_chunks.begin(); it != m_chunks.end(); ++it) {
+        if (it->second.inherited)
+            continue;
+        if (void* p = take_from(it, size, alignment))
+            return p;
+    }
+    return nullptr;
+}
+
+// Takes a block from a new chunk of @length bytes.
+void* heap::grow(std::size_t length, std::size_t size, std::size_t alignment, int& err) {
+    mapping fresh{nullptr, length};
+    err = map_arena(length, fresh.at);
+    if (err)
+        return nullptr;
+    const std::lock_guard guard(m_lock);
+    if (!m_addresses && !reserve())
+        err = -ENODEV;  // for good: arenas do not come for nothing
+    const auto at = err ? std::nullopt : m_addresses->take(length, unit);
+    if (at) {
+        const auto it = m_chunks.try_emplace(*at, *at, length).first;
+        if (move(fresh.at, length, *at)) {
+            fresh.at = nullptr;
+            m_total += length;
+            return take_from(it, size, alignment);
+        }
+        m_addresses->give(*at, length, it->second.addresses);
+        m_chunks.erase(it);
+    }
+    say(event::no_addresses, "a large malloc is ordinary memory", "there are no free addresses");
+    err = err ? err : -ENOMEM;
+    return nullptr;
+}
+
+void* heap::allocate(std::size_t size, std::size_t alignment, bool& zeroed) noexcept try {
+    if (m_over.load(std::memory_order_relaxed) || alignment > unit)
+        return nullptr;
+    const errno_keeper keep;
+    std::size_t length;
+    size = round_up(size, page);
+    alignment = std::max(alignment, page);
+    zeroed = false;
+    {
+        const std::lock_guard guard(m_lock);
+        if (void* p = take(size, alignment))
+            return p;
+        length = std::min(m_total / 4 / unit * unit, spare_max);
+    }
+    zeroed = true;
+    const std::shared_lock growing(m_growing);
+    const std::size_t least = round_up(size, unit);
+    int err;
+    void* p = grow(std::max(length, least), size, alignment, err);
+    if (!err)
+        return p;
+    if (!may_pass(err))
+        m_over.store(true, std::memory_order_relaxed);
+    else if (length > least || drop_idle())
+        p = grow(least, size, alignment, err);
+    return p;
+} catch (const std::bad_alloc&) {
+    return nullptr;
+}
+
+// A chunk without blocks.
+void heap::drop(chunks::iterator it) noexcept {
+    chunk& c = it->second;
+    if (!c.inherited)
+        m_total -= c.size;
+    // Addresses that could not be sealed may be anything's, and are not used again.
+    if (seal(it->first, c.size))
+        m_addresses->give(it->first, c.size, c.addresses);
+    else
+        ::munmap(pointer(it->first), c.size);
+    m_chunks.erase(it);
+}
+
+bool heap::drop_idle() noexcept {
+    const std::lock_guard guard(m_lock);
+    bool any = false;
+    for (auto it = m_chunks.begin(); it != m_chunks.end();) {
+        const auto at = it++;
+        if (at->second.free.all_free()) {
+            drop(at);
+            any = true;
+        }
+    }
+    return any;
+}
+
+bool heap::free(void* p) noexcept {
+    const errno_keeper keep;
+    const std::lock_guard guard(m_lock);
+    const auto it = m_blocks.find(reinterpret_cast<std::uintptr_t>(p));
+    if (it == m_blocks.end())
+        return false;
+    const auto in = it->second.in;
+    chunk& c = in->second;
+    if (c.inherited)
+        ::madvise(p, it->second.size, MADV_DONTNEED);
+    c.free.give(it->first, it->second.size, it->second.spare);
+    m_blocks.erase(it);
+    if (!c.free.all_free())
+        return true;
+    std::size_t idle = 0;
+    for (const auto& [at, other] : m_chunks)
+        idle += other.free.all_free() ? other.size : 0;
+    if (c.inherited || idle > idle_max)
+        drop(in);
+    return true;
+}
+
+std::size_t heap::size_of(const void* p) noexcept {
+    const std::lock_guard guard(m_lock);
+    const auto it = m_blocks.find(reinterpret_cast<std::uintptr_t>(p));
+    return it == m_blocks.end() ? 0 : it->second.size;
+}
+
+void heap::before_fork() noexcept {
+    m_growing.lock();
+    m_lock.lock();
+    const errno_keeper keep;
+    for (const auto& [at, b] : m_blocks) {
+        chunk& c = b.in->second;
+        if (c.inherited)
+            continue;
+        if (!c.copy) {
+            void* copy = ::mmap(nullptr, c.size, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            if (copy == MAP_FAILED) {
+                say(event::not_copied, "a child lacks large mallocs of its parent", "no memory");
+                continue;
+            }
+            c.copy = static_cast<std::byte*>(copy);
+        }
+        copy_pages(c.copy + (at - b.in->first), pointer(at), b.size);
+    }
+}
+
+void heap::after_fork_in_parent() noexcept {
+    const errno_keeper keep;
+    for (auto& [at, c] : m_chunks) {
+        if (c.copy)
+            ::munmap(c.copy, c.size);
+        c.copy = nullptr;
+    }
+    m_lock.unlock();
+    m_growing.unlock();
+}
+
+void heap::after_fork_in_child() noexcept {
+    const errno_keeper keep;
+    for (auto it = m_chunks.begin(); it != m_chunks.end();) {
+        const auto at = it++;
+        chunk& c = at->second;
+        if (c.inherited)
+            continue;
+        c.inherited = true;
+        std::byte* copy = std::exchange(c.copy, nullptr);
+        // Nothing is there, or what ibv_fork_init(3) has made shared with the parent.
+        if (c.free.all_free())
+            drop(at);
+        else if (!copy || !move(copy, c.size, at->first))
+            seal(at->first, c.size);
+    }
+    m_total = 0;
+    // A thread of another number unlocks it.
+    new (&m_growing) std::shared_mutex;
+    m_lock.unlock();
+}
+
+}  // namespace lite::large

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "node.hpp"
+
+#include <lite/arena.h>
+#include <lite/lite.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace lite::large {
+
+bool may_pass(int err) noexcept {
+    return err == -ENOMEM || err == -ENOSPC || err == -EDQUOT || err == -EFBIG || err == -EINTR ||
+           err == -EMFILE || err == -ENFILE;
+}
+
+int map_arena(std::size_t size, void*& at) noexcept {
+    lite_ctx* ctx;
+    int err = lite_open(-1, &ctx);
+    if (!err) {
+        err = lite_arena_mmap(ctx, size, LITE_ARENA_EAGER, &at);
+        lite_close(ctx);
+        // Pages that are absent when the node stops raise SIGBUS; this call does not. EINVAL:
+        // before Linux 5.14.
+        if (!err && ::madvise(at, size, MADV_POPULATE_READ) && errno != EINVAL) {
+            ::munmap(at, size);
+            at = nullptr;
+            err = -ENODEV;
+        }
+    }
+    if (!err)
+        say(event::used, "large mallocs come from the LITE node", nullptr);
+    else if (may_pass(err))
+        say(event::refused, "a large malloc is ordinary memory", lite_strerror(err));
+    else
+        say(event::no_node, "all mallocs are ordinary memory", lite_strerror(err));
+    return err;
+}
+
+void say(event what, const char* text, const char* why) noexcept {
+    static constinit std::atomic<unsigned> said = 0;
+    const unsigned bit = 1U << static_cast<unsigned>(what);
+    if (said.fetch_or(bit, std::memory_order_relaxed) & bit)
+        return;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
+    const char* debug = std::getenv("LITE_ARENA_DEBUG");
+    if (what != event::not_copied && (!debug || !*debug || *debug == '0'))
+        return;
+    char line[300];
+    const int n =
+        std::snprintf(line, sizeof(line), "liblite-arena[%d]: %s%s%s\n",
+                      static_cast<int>(::getpid()), text, why ? ": " : "", why ? why : "");
+    const auto length =
+        static_cast<std::size_t>(n) < sizeof(line) ? static_cast<std::size_t>(n) : sizeof(line) - 1;
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line, length);
+}
+
+}  // namespace lite::large
