@@ -60,13 +60,17 @@ std::optional<uint64_t> bounce::take(uint64_t length, uint64_t count, bool all, 
         if (count > 1 && room < most)
             wanted = std::max(wanted, std::min(most, room * count));
         wanted = std::bit_ceil(wanted);
-        // With a low RLIMIT_MEMLOCK a smaller one must do.
+        // With a low RLIMIT_MEMLOCK a smaller one must do, and be kept: what was refused is tried
+        // again only for a message that needs it.
+        if (m_refused / 2 >= room)
+            wanted = std::min(wanted, m_refused / 2);
         while (m_ring.size() < wanted) {
             if (m_ring.size() >= room && m_ring.size() * 2 > most)
                 break;
             failed = make(wanted);
             if (!failed || wanted / 2 < room)
                 break;
+            m_refused = wanted;
             wanted /= 2;
         }
         if (failed)

@@ -41,6 +41,7 @@ class bounce {
 
     ibv_pd* const m_pd;
     ring m_ring;
+    uint64_t m_refused = UINT64_MAX;  // so much could not be pinned
     char* m_memory = nullptr;
     ibv_mr* m_mr = nullptr;
 };

@@ -24,7 +24,9 @@ constexpr std::uint32_t kTransferMax = 150000;
 class Client {
   public:
     Client(const Options& options, Wire& wire, std::uint64_t seed)
-        : fabric_(options),
+        : local_key_error_(options.local_key_is_op_error ? IBV_WC_LOC_QP_OP_ERR
+                                                         : IBV_WC_LOC_PROT_ERR),
+          fabric_(options),
           wire_(wire),
           random_(seed),
           local_(std::size_t{kSends} * kTransferMax),
@@ -51,6 +53,8 @@ class Client {
     void errors();
     void overlaps();
     void large(std::uint64_t bytes);
+    void fill(std::uint64_t bytes);
+    void first_use(int rounds);
     void finish() {
         ask(Ask::done);
         mine_.reset();
@@ -76,6 +80,7 @@ class Client {
                      std::uint32_t length);
     void expect_failure(const char* what, ibv_send_wr wr, ibv_wc_status status);
 
+    const ibv_wc_status local_key_error_;
     Fabric fabric_;
     Wire& wire_;
     std::mt19937_64 random_;
@@ -203,10 +208,8 @@ void Client::data(int rounds) {
     settle(0);
     check(fabric_.is_quiet(), "completions that nobody asked for");
     const Answer answer = ask(Ask::digest, 0, kRegion);
-    std::uint64_t hash = 14695981039346656037U;
-    for (const std::uint8_t byte : shadow_)
-        hash = (hash ^ byte) * 1099511628211U;
-    check(answer.value == hash, "the server's memory is not what it must be");
+    check(answer.value == digest(shadow_.data(), shadow_.size()),
+          "the server's memory is not what it must be");
     ask(Ask::free_region, region_.id);
     std::printf("data: %llu operations, %llu completions, read %llu, written %llu bytes\n",
                 static_cast<unsigned long long>(next_id_),
@@ -259,7 +262,8 @@ void Client::messages(int rounds) {
             list.push_back(message);
         }
         check(!fabric_.post(list), "post");
-        ask(Ask::expect, n, number, kOrderWord);
+        // The server begins to post more receives; what fails here it would wait for.
+        wire_.put(Request{Ask::expect, 0, n, number, kOrderWord});
         for (std::uint64_t k = 0; k < n; k++) {
             const std::uint64_t m = number + k;
             if (!(m % 5 == 0 || k + 1 == n))
@@ -269,6 +273,7 @@ void Client::messages(int rounds) {
             check(wc.wr_id == 2 * m + 1, "completions of messages out of order");
             check(wc.opcode == (m % 3 == 2 ? IBV_WC_RDMA_WRITE : IBV_WC_SEND), "opcode");
         }
+        wire_.get<Answer>();
         number += n;
     }
     check(fabric_.is_quiet(), "completions that nobody asked for");
@@ -367,7 +372,7 @@ void Client::errors() {
     ibv_sge wrong = mine_->sge(0, 64);
     wrong.lkey ^= 0x1500;
     wr.sg_list = &wrong;
-    expect_failure("write with a wrong local key", wr, IBV_WC_LOC_PROT_ERR);
+    expect_failure("write with a wrong local key", wr, local_key_error_);
     wrong = mine_->sge(local_.size() - 8, 9);
     expect_failure("write from beyond the local end", wr, IBV_WC_LOC_PROT_ERR);
     for (const Answer& a : {region_, readable, writable, odd})
@@ -421,6 +426,61 @@ void Client::large(std::uint64_t bytes) {
     std::printf("large: %llu bytes\n", static_cast<unsigned long long>(bytes));
 }
 
+// All bytes of a region, in words that say where they are; the server's own view of some of them.
+void Client::fill(std::uint64_t bytes) {
+    constexpr std::uint64_t step = 131072;
+    region_ = ask(Ask::region, 0, bytes, 0, kAll);
+    const auto number = [](std::uint64_t at) { return (at + 1) * 0x9e3779b97f4a7c15; };
+    for (std::uint64_t at = 0; at < bytes; at += step) {
+        for (std::uint64_t i = 0; i < step; i += 8) {
+            const std::uint64_t word = number(at + i);
+            std::memcpy(slot(0) + i, &word, 8);
+        }
+        check(outcome(make(IBV_WR_RDMA_WRITE, region_.addr + at, region_.rkey, step)) ==
+                  IBV_WC_SUCCESS,
+              "write");
+    }
+    for (std::uint64_t at = 0; at < bytes; at += step) {
+        check(outcome(make(IBV_WR_RDMA_READ, region_.addr + at, region_.rkey, step)) ==
+                  IBV_WC_SUCCESS,
+              "read");
+        for (std::uint64_t i = 0; i < step; i += 8) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, slot(0) + i, 8);
+            check(word == number(at + i), "what was read at " + std::to_string(at + i));
+        }
+    }
+    for (int i = 0; i < 100; i++) {
+        const std::uint64_t at = pick(bytes / 4096) * 4096;
+        std::uint8_t page[4096];
+        for (std::uint64_t k = 0; k < sizeof(page); k += 8) {
+            const std::uint64_t word = number(at + k);
+            std::memcpy(page + k, &word, 8);
+        }
+        check(ask(Ask::digest, at, sizeof(page)).value == digest(page, sizeof(page)),
+              "what the server sees at " + std::to_string(at));
+    }
+    ask(Ask::free_region, region_.id);
+    std::printf("fill: %llu bytes\n", static_cast<unsigned long long>(bytes));
+}
+
+// What the first write to a new registration takes, and the next one: medians.
+void Client::first_use(int rounds) {
+    std::vector<double> times[2];
+    for (int i = 0; i < rounds; i++) {
+        region_ = ask(Ask::region, 0, kRegion, 0, kAll);
+        for (std::vector<double>& one : times) {
+            const double begun = microseconds();
+            check(
+                outcome(make(IBV_WR_RDMA_WRITE, region_.addr, region_.rkey, 64)) == IBV_WC_SUCCESS,
+                "write");
+            one.push_back(microseconds() - begun);
+        }
+        ask(Ask::free_region, region_.id);
+    }
+    std::printf("first write %.1f us, second %.1f us\n", median(times[0]), median(times[1]));
+}
+
 }  // namespace
 
 int use(const Options& options, const char* address, int port, std::uint64_t seed, int rounds,
@@ -438,6 +498,10 @@ int use(const Options& options, const char* address, int port, std::uint64_t see
         client.overlaps();
     if (what == "large")
         client.large(static_cast<std::uint64_t>(rounds) << 20);
+    if (what == "fill")
+        client.fill(static_cast<std::uint64_t>(rounds) << 20);
+    if (what == "first")
+        client.first_use(rounds);
     client.finish();
     std::printf("good\n");
     return 0;

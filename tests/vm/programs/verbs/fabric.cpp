@@ -55,6 +55,11 @@ bool Wire::get(void* data, std::size_t length) {
     return ::recv(fd_, data, length, MSG_WAITALL) == static_cast<ssize_t>(length);
 }
 
+bool Wire::is_closed() const {
+    char next = 0;
+    return ::recv(fd_, &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 Memory::Memory(ibv_pd* pd, std::uint8_t* memory, std::size_t length, unsigned access) : at(memory) {
     mr = ibv_reg_mr(pd, memory, length, access);
     check(mr != nullptr, std::string("ibv_reg_mr: ") + std::strerror(errno));
@@ -151,6 +156,7 @@ Fabric::~Fabric() {
 }
 
 void Fabric::connect(Wire& wire) {
+    wire_ = &wire;
     if (qp_)
         check(!ibv_destroy_qp(qp_), "destroy QP");
     ibv_qp_init_attr init = {};
@@ -189,17 +195,25 @@ int Fabric::post(std::vector<ibv_send_wr>& list) {
     return ibv_post_send(qp_, list.data(), &bad);
 }
 
+// Not for ever: the other end may have failed, and a device may try again without end.
 ibv_wc Fabric::wait() {
+    constexpr double patience = 60e6;
+    const double begun = microseconds();
     ibv_wc wc = {};
-    for (;;) {
+    for (unsigned polls = 1;; polls++) {
         const int n = ibv_poll_cq(cq_, 1, &wc);
         check(n >= 0, "poll");
         if (n)
             return wc;
+        if (polls % 1024 == 0) {
+            check(!wire_->is_closed(), "the other end has gone");
+            check(microseconds() - begun < patience, "no completion in a minute");
+        }
         if (!channel_)
             continue;
-        pollfd fd = {channel_->fd, POLLIN, 0};
-        check(::poll(&fd, 1, 20000) == 1, "no event in 20 s");
+        pollfd fds[2] = {{channel_->fd, POLLIN, 0}, {wire_->fd(), POLLRDHUP, 0}};
+        check(::poll(fds, 2, 60000) > 0, "no event in a minute");
+        check(!fds[1].revents, "the other end has gone");
         ibv_cq* cq = nullptr;
         void* self = nullptr;
         if (ibv_get_cq_event(channel_, &cq, &self)) {

@@ -5,6 +5,9 @@
 
 #include <infiniband/verbs.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
@@ -28,6 +31,26 @@ inline std::uint8_t pattern(std::uint64_t number, std::uint64_t at) {
     return static_cast<std::uint8_t>((number * 0x9e3779b97f4a7c15 + at * 131) >> 24);
 }
 
+// Of bytes of both ends, to be compared.
+inline std::uint64_t digest(const std::uint8_t* at, std::size_t length) {
+    std::uint64_t hash = 14695981039346656037U;
+    for (std::size_t i = 0; i < length; i++)
+        hash = (hash ^ at[i]) * 1099511628211U;
+    return hash;
+}
+
+// The clock's time.
+inline double microseconds() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double, std::micro>(now).count();
+}
+
+inline double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
 // A TCP connection that carries structures.
 class Wire {
   public:
@@ -40,6 +63,9 @@ class Wire {
     void put(const void* data, std::size_t length);
     // False: the other end has closed it.
     bool get(void* data, std::size_t length);
+    // The other end has closed it, and nothing is left to be read.
+    bool is_closed() const;
+    int fd() const { return fd_; }
     template <typename T>
     void put(const T& value) {
         put(&value, sizeof(value));
@@ -76,6 +102,8 @@ struct Options {
     int gid_index = 1;
     bool events = false;  // sleep for completions
     bool srq = false;
+    // Of Soft-RoCE: its status for a wrong local key is another.
+    bool local_key_is_op_error = false;
 };
 
 ibv_context* open_device(const std::string& name);
@@ -90,7 +118,7 @@ class Fabric {
     Fabric& operator=(const Fabric&) = delete;
     ~Fabric();
 
-    // A new queue pair, connected with the other end's.
+    // A new queue pair, connected with the other end's. @wire must live as long as this.
     void connect(Wire& wire);
     void receive(std::uint64_t id, const ibv_sge& sge);
     // Posts a list; its @n-th work request failed if the result is not 0.
@@ -105,6 +133,7 @@ class Fabric {
 
   private:
     Options options_;
+    const Wire* wire_ = nullptr;
     ibv_context* context_ = nullptr;
     ibv_pd* pd_ = nullptr;
     ibv_comp_channel* channel_ = nullptr;
@@ -134,5 +163,6 @@ int serve(const Options& options, int port, std::size_t bytes);
 int use(const Options& options, const char* address, int port, std::uint64_t seed, int rounds,
         const std::string& what);
 int loop(const Options& options, int rounds);
+int registering(const Options& options, std::size_t bytes, int rounds);
 
 }  // namespace verbs_check

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // A program of plain verbs that checks every byte, completion and error:
 //
-//   verbs_check serve [-e] [-s] [-d DEVICE] [-x GID_INDEX] PORT MB     has MB of memory
+//   verbs_check serve [-e] [-q] [-s] [-d DEVICE] [-x GID_INDEX] PORT MB     has MB of memory
 //   verbs_check use [...] ADDRESS PORT SEED ROUNDS data|messages|errors|overlaps|all
-//   verbs_check use [...] ADDRESS PORT SEED MB large
-//   verbs_check loop [-d DEVICE] [-x GID_INDEX] ROUNDS    destroys and resets what is in use
+//   verbs_check use [...] ADDRESS PORT SEED ROUNDS first     times the first uses of registrations
+//   verbs_check use [...] ADDRESS PORT SEED MB large|fill    some bytes of so much, or all
+//   verbs_check loop [-d DEVICE] [-x GID_INDEX] ROUNDS       destroys and resets what is in use
+//   verbs_check register [-d DEVICE] KB ROUNDS               times registering
 //
-// -e: sleeps for completions; -s: receives from an SRQ. It knows nothing of LITE, and must say the
-// same with liblite-verbs.so and without.
+// -e: sleeps for completions; -s: receives from an SRQ; -q: a wrong local key ends
+// with IBV_WC_LOC_QP_OP_ERR, as with Soft-RoCE, and not with IBV_WC_LOC_PROT_ERR. It knows nothing
+// of LITE.
 #include "fabric.hpp"
 
 #include <unistd.h>
@@ -22,9 +25,11 @@ int main(int argc, char** argv) {
     Options options;
     int option = 0;
     optind = 2;
-    while ((option = ::getopt(argc, argv, "esd:x:")) != -1) {
+    while ((option = ::getopt(argc, argv, "eqsd:x:")) != -1) {
         if (option == 'e')
             options.events = true;
+        else if (option == 'q')
+            options.local_key_is_op_error = true;
         else if (option == 's')
             options.srq = true;
         else if (option == 'd')
@@ -45,6 +50,9 @@ int main(int argc, char** argv) {
                        std::atoi(words[3]), words[4]);
         if (role == "loop" && left == 1)
             return loop(options, std::atoi(words[0]));
+        if (role == "register" && left == 2)
+            return registering(options, std::strtoull(words[0], nullptr, 0) << 10,
+                               std::atoi(words[1]));
     } catch (const std::exception& e) {
         std::printf("%s: %s\n", role.c_str(), e.what());
         return 1;

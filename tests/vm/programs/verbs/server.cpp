@@ -12,13 +12,6 @@
 namespace verbs_check {
 namespace {
 
-std::uint64_t digest(const std::uint8_t* at, std::size_t length) {
-    std::uint64_t hash = 14695981039346656037U;
-    for (std::size_t i = 0; i < length; i++)
-        hash = (hash ^ at[i]) * 1099511628211U;
-    return hash;
-}
-
 class Server {
   public:
     Server(const Options& options, Wire& wire, std::size_t bytes)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Programs of verbs with liblite-verbs.so, on two machines: what their tests share."""
+
+import re
+import subprocess
+
+from litelab import USER_BUILD, on_machines, prepare, program_path
+from vmlab import ROOT
+
+_LIBRARY = "/usr/lib/liblite-verbs.so"
+PRELOAD = {"LD_PRELOAD": _LIBRARY}
+CHECKER = program_path("verbs_check")
+
+
+def setup(cluster):
+    """LITE, and the library, stripped: it is 9p that programs would otherwise read it through. A test file's setup."""
+    stripped = ROOT / "build/guest/liblite-verbs.so"
+    stripped.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["strip", "-o", stripped, USER_BUILD / "ulib/verbs/liblite-verbs.so"], check=True)
+
+    def install(node):
+        prepare(node)
+        node.run(f"cp /lite/{stripped.relative_to(ROOT)} {_LIBRARY}")
+
+    cluster.each(install)
+
+
+def unpinned(lab):
+    """A node on each machine that lets memory be unpinned."""
+    return on_machines(lab, unpinned=True)
+
+
+def wait_listening(node, port):
+    """Waits until a process of the machine listens at this TCP port."""
+    node.run(f"until grep -q ':{port:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6; do :; done")
+
+
+def pair(lab, server, client, ready, env=None, timeout=60, user=None):
+    """A server on the first machine and its client on the second. Returns what both printed. `ready` is what says that the
+    server listens: a port, or a text that it prints."""
+    env = PRELOAD if env is None else env
+    p = lab.n1.spawn(server, env=env, user=user)
+    if isinstance(ready, str):
+        p.wait_output(ready)
+    else:
+        wait_listening(lab.n1, ready)
+    return _finish(lab, p, client, env, timeout, user)
+
+
+def _finish(lab, server, client, env, timeout, user=None):
+    done = lab.n2.run(client, env=env, timeout=timeout, user=user, check=False)
+    # A server whose client failed may wait for it for ever.
+    assert done.ok, f"{client} failed: {done.out}{done.err}\nserver: {server.out}{server.err}"
+    server.wait(timeout=timeout, check=True)
+    return server.out + done.out
+
+
+def _listeners(node):
+    return len(re.findall("state LISTEN", node.run("rdma resource show cm_id").out))
+
+
+def rdmacm_pair(lab, server, client, env=None, timeout=60):
+    """As pair(), for servers that listen with the RDMA CM."""
+    env = PRELOAD if env is None else env
+    before = _listeners(lab.n1)
+    p = lab.n1.spawn(server, env=env)
+    while _listeners(lab.n1) == before:
+        assert p.running, p.out + p.err
+    return _finish(lab, p, client, env, timeout)
+
+
+def check(lab, what, rounds, options="", env=None, mb=8, timeout=120, user=None):
+    """Runs the checker between the machines; it must be content. Returns what it printed."""
+    seed = lab.rng.getrandbits(31)
+    out = pair(lab, f"{CHECKER} serve {options} 7000 {mb}",
+               f"{CHECKER} use {options} {lab.n1.ip} 7000 {seed} {rounds} {what}", "ready", env=env, timeout=timeout, user=user)
+    print(out)
+    assert out.endswith("good\n"), out
+    return out

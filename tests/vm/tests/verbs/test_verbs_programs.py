@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""liblite-verbs.so: unmodified programs of verbs from Debian."""
+
+import re
+import statistics
+
+import preload
+from preload import CHECKER, PRELOAD, pair, rdmacm_pair, unpinned
+from vmlab.testing import vmtest
+
+setup = preload.setup
+
+
+def test_ibv_rc_pingpong(lab):
+    unpinned(lab)
+    for option in ("", "-e", "-s 100000 -c"):
+        out = pair(lab, f"ibv_rc_pingpong -g 1 -n 200 {option}", f"ibv_rc_pingpong -g 1 -n 200 {option} {lab.n1.ip}", 18515)
+        assert "200 iters" in out, out
+
+
+def test_ibv_other_pingpongs(lab):
+    """UC, UD, and an SRQ."""
+    unpinned(lab)
+    for program in ("ibv_uc_pingpong", "ibv_ud_pingpong", "ibv_ud_pingpong -e", "ibv_srq_pingpong -q 4"):
+        out = pair(lab, f"{program} -g 1 -n 100", f"{program} -g 1 -n 100 {lab.n1.ip}", 18515)
+        assert "100 iters" in out or "400 iters" in out, out
+
+
+# --- perftest -----------------------------------------------------------------------------------------------------------
+
+def _perftest(lab, program, options="", env=None, iterations=100):
+    command = f"{program} -d rxe0 -n {iterations} {options}"
+    run = rdmacm_pair if "-R" in options.split() else pair
+    ready = () if run is rdmacm_pair else (18515,)
+    return run(lab, command, f"{command} {lab.n1.ip}", *ready, env=env, timeout=150)
+
+
+def _results(out, iterations):
+    """{bytes: the other columns} of perftest's table."""
+    return {int(size): [float(word) for word in rest.split()]
+            for size, rest in re.findall(rf"^ *(\d+) +{iterations} +([\d. \t]+)$", out, re.M)}
+
+
+def _perftests(lab, *programs):
+    unpinned(lab)
+    for program, *options in programs:
+        for option in options:
+            out = _perftest(lab, program, option)
+            assert _results(out, 100), out
+
+
+@vmtest(timeout=240)
+def test_perftest_write(lab):
+    _perftests(lab, ("ib_write_lat", "-s 64", "-s 65536"), ("ib_write_bw", "-s 64", "-s 65536", "-s 4096 -e"))
+
+
+@vmtest(timeout=240)
+def test_perftest_read(lab):
+    _perftests(lab, ("ib_read_lat", "-s 64", "-s 64 -e"), ("ib_read_bw", "-s 64", "-s 65536", "-s 4096 -e"))
+
+
+@vmtest(timeout=240)
+def test_perftest_send(lab):
+    _perftests(lab, ("ib_send_lat", "-s 64", "-s 65536", "-s 64 -e", "-s 64 -c UD"),
+               ("ib_send_bw", "-s 64", "-s 65536", "-s 4096 -e"))
+
+
+@vmtest(timeout=240)
+def test_perftest_atomic(lab):
+    _perftests(lab, ("ib_atomic_lat", "", "-A CMP_AND_SWAP", "-e"), ("ib_atomic_bw", "", "-e"))
+
+
+@vmtest(timeout=240)
+def test_perftest_rdmacm(lab):
+    _perftests(lab, ("ib_write_lat", "-R -s 64"), ("ib_read_bw", "-R -s 4096"), ("ib_send_bw", "-R -s 4096 -e"))
+
+
+@vmtest(timeout=400)
+def test_perftest_all_sizes(lab):
+    unpinned(lab)
+    for program in ("ib_write_lat", "ib_read_lat", "ib_send_lat"):
+        out = _perftest(lab, program, "-a", iterations=5)
+        assert list(_results(out, 5)) == [2 << i for i in range(23)], out
+
+
+# --- librdmacm ----------------------------------------------------------------------------------------------------------
+
+def test_rping(lab):
+    unpinned(lab)
+    out = rdmacm_pair(lab, f"rping -s -a {lab.n1.ip} -C 50 -V -v", f"rping -c -a {lab.n1.ip} -C 50 -V -v")
+    assert "rdma-ping-49: " in out, out
+
+
+def test_ucmatose(lab):
+    unpinned(lab)
+    out = rdmacm_pair(lab, "ucmatose", f"ucmatose -s {lab.n1.ip}")
+    assert "data transfers complete" in out and out.count("return status 0") == 2, out
+
+
+def test_udaddy(lab):
+    unpinned(lab)
+    out = rdmacm_pair(lab, "udaddy", f"udaddy -s {lab.n1.ip}")
+    assert "data transfers complete" in out and out.count("return status 0") == 2, out
+
+
+def test_rdma_client(lab):
+    unpinned(lab)
+    out = rdmacm_pair(lab, "rdma_server", f"rdma_client -s {lab.n1.ip}")
+    assert out.count("end 0") == 2, out
+
+
+# --- qperf --------------------------------------------------------------------------------------------------------------
+
+@vmtest(timeout=240)
+def test_qperf(lab):
+    unpinned(lab)
+    server = lab.n1.spawn("qperf", env=PRELOAD)
+    preload.wait_listening(lab.n1, 19765)
+    for test in ("rc_lat", "rc_bw", "rc_bi_bw", "rc_rdma_write_lat", "rc_rdma_write_bw", "rc_rdma_write_poll_lat", "rc_rdma_read_lat",
+                 "rc_rdma_read_bw", "rc_compare_swap_mr", "rc_fetch_add_mr"):
+        out = lab.n2.run(f"qperf -t 1 {lab.n1.ip} {test}", env=PRELOAD, timeout=30).out
+        print(out)
+        assert re.search(r"(latency|bw|msg_rate) += +[\d.]+", out), out
+    server.kill(9)
+
+
+# --- costs --------------------------------------------------------------------------------------------------------------
+
+def _in_turn(rounds, measure):
+    """{key: (native, preload)} of medians; measure(env) returns {key: number}."""
+    values = {}
+    for _ in range(rounds):
+        for arm, env in enumerate(({}, PRELOAD)):
+            for key, value in measure(env).items():
+                values.setdefault(key, ([], []))[arm].append(value)
+    return {key: tuple(statistics.median(arm) for arm in arms) for key, arms in values.items()}
+
+
+def _numbers(out):
+    return {name: float(value) for name, value in re.findall(r"([a-z ]+) ([\d.]+) us", out)}
+
+
+@vmtest(timeout=1800, slow=True, alone=True)
+def test_costs(lab):
+    """What the library costs: medians of runs with and without it, in turn."""
+    unpinned(lab)
+    rounds = 7
+
+    def show(what, results, unit):
+        for key, (native, preloaded) in results.items():
+            print(f"{what} {key}: native {native:.1f} {unit}, preload {preloaded:.1f} {unit}, ratio {preloaded / native:.3f}")
+
+    for kb, repetitions in ((4, 200), (1024, 50), (131072, 3)):
+        show(f"register {kb} KB", _in_turn(rounds, lambda env, kb=kb, n=repetitions: _numbers(
+            lab.n1.run(f"{CHECKER} register {kb} {n}", env=env, timeout=120).out)), "us")
+    show("a peer's", _in_turn(rounds, lambda env: _numbers(preload.check(lab, "first", 50, env=env))), "us")
+    for program, size, column, unit in (("ib_write_lat", 64, 2, "us"), ("ib_read_lat", 64, 2, "us"), ("ib_send_lat", 64, 2, "us"),
+                                        ("ib_atomic_lat", 8, 2, "us"), ("ib_write_lat", 65536, 2, "us"), ("ib_read_lat", 65536, 2, "us"),
+                                        ("ib_send_lat", 65536, 2, "us"), ("ib_write_bw", 65536, 1, "MB/s"),
+                                        ("ib_read_bw", 65536, 1, "MB/s"), ("ib_send_bw", 65536, 1, "MB/s")):
+        options = "" if "atomic" in program else f"-s {size}"
+        show(f"{program} {options}", _in_turn(rounds, lambda env, p=program, o=options, s=size, c=column: {
+            "median" if c == 2 else "average": _results(_perftest(lab, p, o, env=env, iterations=300), 300)[s][c]}), unit)
