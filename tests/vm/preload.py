@@ -30,9 +30,10 @@ def unpinned(lab):
     return on_machines(lab, unpinned=True)
 
 
-def wait_listening(node, port):
-    """Waits until a process of the machine listens at this TCP port."""
-    node.run(f"until grep -q ':{port:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6; do :; done")
+def wait_listening(node, server, port):
+    """Waits until a server, a process that was spawned on this machine, listens at this TCP port."""
+    while not node.run(f"grep -q ':{port:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6 2>/dev/null", check=False).ok:
+        assert server.running, server.out + server.err
 
 
 def pair(lab, server, client, ready, env=None, timeout=60, user=None):
@@ -43,7 +44,7 @@ def pair(lab, server, client, ready, env=None, timeout=60, user=None):
     if isinstance(ready, str):
         p.wait_output(ready)
     else:
-        wait_listening(lab.n1, ready)
+        wait_listening(lab.n1, p, ready)
     return _finish(lab, p, client, env, timeout, user)
 
 
