@@ -48,11 +48,15 @@ def pair(lab, server, client, ready, env=None, timeout=60, user=None):
     return _finish(lab, p, client, env, timeout, user)
 
 
-def _finish(lab, server, client, env, timeout, user=None):
+def _finish(lab, server, client, env, timeout, user=None, forgiven=None):
+    def check_ended(end):
+        assert end.rc == 0 or (forgiven and forgiven in end.err), f"{client}: {done.out}{done.err}\nserver: {server.out}{server.err}"
+
     done = lab.n2.run(client, env=env, timeout=timeout, user=user, check=False)
     # A server whose client failed may wait for it for ever.
-    assert done.ok, f"{client} failed: {done.out}{done.err}\nserver: {server.out}{server.err}"
-    server.wait(timeout=timeout, check=True)
+    check_ended(done)
+    server.wait(timeout=timeout)
+    check_ended(server)
     return server.out + done.out
 
 
@@ -60,14 +64,14 @@ def _listeners(node):
     return len(re.findall("state LISTEN", node.run("rdma resource show cm_id").out))
 
 
-def rdmacm_pair(lab, server, client, env=None, timeout=60):
-    """As pair(), for servers that listen with the RDMA CM."""
+def rdmacm_pair(lab, server, client, env=None, timeout=60, forgiven=None):
+    """As pair(), for servers that listen with the RDMA CM. `forgiven` is a message with which both may fail."""
     env = PRELOAD if env is None else env
     before = _listeners(lab.n1)
     p = lab.n1.spawn(server, env=env)
     while _listeners(lab.n1) == before:
         assert p.running, p.out + p.err
-    return _finish(lab, p, client, env, timeout)
+    return _finish(lab, p, client, env, timeout, forgiven=forgiven)
 
 
 def check(lab, what, rounds, options="", env=None, mb=8, timeout=120, user=None):

@@ -102,8 +102,7 @@ struct Options {
     int gid_index = 1;
     bool events = false;  // sleep for completions
     bool srq = false;
-    // Of Soft-RoCE: its status for a wrong local key is another.
-    bool local_key_is_op_error = false;
+    bool is_soft = false;  // Soft-RoCE alone is under test
 };
 
 ibv_context* open_device(const std::string& name);

@@ -8,9 +8,9 @@
 //   verbs_check loop [-d DEVICE] [-x GID_INDEX] ROUNDS       destroys and resets what is in use
 //   verbs_check register [-d DEVICE] KB ROUNDS               times registering
 //
-// -e: sleeps for completions; -s: receives from an SRQ; -q: a wrong local key ends
-// with IBV_WC_LOC_QP_OP_ERR, as with Soft-RoCE, and not with IBV_WC_LOC_PROT_ERR. It knows nothing
-// of LITE.
+// -e: sleeps for completions; -s: receives from an SRQ; -q: without
+// liblite-verbs.so, on Soft-RoCE, which ends a wrong local key with IBV_WC_LOC_QP_OP_ERR and cannot
+// repeat what is fenced. It knows nothing of LITE.
 #include "fabric.hpp"
 
 #include <unistd.h>
@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
         if (option == 'e')
             options.events = true;
         else if (option == 'q')
-            options.local_key_is_op_error = true;
+            options.is_soft = true;
         else if (option == 's')
             options.srq = true;
         else if (option == 'd')

@@ -88,8 +88,10 @@ def test_perftest_all_sizes(lab):
 
 def test_rping(lab):
     unpinned(lab)
-    out = rdmacm_pair(lab, f"rping -s -a {lab.n1.ip} -C 50 -V -v", f"rping -c -a {lab.n1.ip} -C 50 -V -v")
-    assert "rdma-ping-49: " in out, out
+    # At the end one of its threads closes the channel of events that another may be about to read.
+    out = rdmacm_pair(lab, f"rping -s -a {lab.n1.ip} -C 50 -V -v", f"rping -c -a {lab.n1.ip} -C 50 -V -v",
+                      forgiven="rdma_get_cm_event: Bad file descriptor")
+    assert out.count("rdma-ping-49: ") == 2, out
 
 
 def test_ucmatose(lab):
@@ -123,6 +125,7 @@ def test_qperf(lab):
                  "rc_rdma_read_bw", "rc_compare_swap_mr", "rc_fetch_add_mr"):
         out = lab.n2.run(f"qperf -cm 1 -t 1 {lab.n1.ip} {test}", env=PRELOAD, timeout=30).out
         print(out)
+        # Of reads it posts a thousand before it counts the first one, so that it may count none in a second.
         assert re.search(r"(latency|bw|msg_rate) += +[\d.]+", out), out
     server.kill(9)
 
