@@ -53,7 +53,7 @@ def _finish(lab, server, client, env, timeout, user=None, forgiven=None):
         assert end.rc == 0 or (forgiven and forgiven in end.err), f"{client}: {done.out}{done.err}\nserver: {server.out}{server.err}"
 
     done = lab.n2.run(client, env=env, timeout=timeout, user=user, check=False)
-    # A server whose client failed may wait for it for ever.
+    # If the client failed, the server may wait for it for ever.
     check_ended(done)
     server.wait(timeout=timeout)
     check_ended(server)

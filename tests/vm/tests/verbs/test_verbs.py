@@ -91,7 +91,7 @@ def _limited(limit, command):
 
 @vmtest(timeout=240)
 def test_more_than_may_be_locked(lab):
-    """A user who may lock 4 MB registers more than that, and more than the machine has."""
+    """With 4 MB of RLIMIT_MEMLOCK, a program registers more than that, and more than the machine has."""
     unpinned(lab)
     mb = 3000
     assert mb * 1024 > int(lab.n1.run("awk '/MemTotal/ { print $2 }' /proc/meminfo").out)
