@@ -137,8 +137,7 @@ _UCX = ("/usr/bin/ucx_perftest", "/usr/lib/x86_64-linux-gnu/ucx/libuct_ib.so.0")
 
 @vmtest(timeout=240, files={path: path for path in _UCX})
 def test_ucx(lab):
-    """UCX's transport rc_verbs. UCP, above it, connects by UD, which UCX cannot do with Soft-RoCE, with or without the library:
-    its tests end with "unhandled timeout error"."""
+    """UCX's transport rc_verbs. UCP, above it, connects through UD, where UCX fails on plain Soft-RoCE ("unhandled timeout error")."""
     unpinned(lab)
     for test in ("am_lat -s 64", "am_bw -s 4096 -D bcopy", "put_lat -s 64", "put_bw -s 4096 -D zcopy", "get -s 4096 -D zcopy", "fadd -s 8",
                  "cswap -s 8"):
