@@ -61,7 +61,14 @@ def _finish(lab, server, client, env, timeout, user=None, forgiven=None):
 
 
 def _listeners(node):
-    return len(re.findall("state LISTEN", node.run("rdma resource show cm_id").out))
+    """{number: process} of the machine's listeners of the RDMA CM, but those of the kernel."""
+    return dict(re.findall(r"cm-idn (\d+) .*state LISTEN .*pid (\d+)", node.run("rdma resource show cm_id").out))
+
+
+def _is_listening(node, before):
+    new = [pid for number, pid in _listeners(node).items() if number not in before]
+    # The state changes before the port can be reached: until the process sleeps, it may not have done the rest.
+    return new and node.run(f"grep -q 'State:.S' /proc/{new[0]}/status", check=False).ok
 
 
 def rdmacm_pair(lab, server, client, env=None, timeout=60, forgiven=None):
@@ -69,7 +76,7 @@ def rdmacm_pair(lab, server, client, env=None, timeout=60, forgiven=None):
     env = PRELOAD if env is None else env
     before = _listeners(lab.n1)
     p = lab.n1.spawn(server, env=env)
-    while _listeners(lab.n1) == before:
+    while not _is_listening(lab.n1, before):
         assert p.running, p.out + p.err
     return _finish(lab, p, client, env, timeout, forgiven=forgiven)
 
