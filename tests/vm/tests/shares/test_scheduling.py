@@ -77,8 +77,8 @@ def test_one_user_passes_a_crowd_of_another(lab):
     with _box(lab.n1) as box:
         said = run_program(lab, lites, "throng", "crowd", here.index, there.id, box, threads, lab.scale(30, 10), timeout=250)
     print("      passed by", said.out.strip())
-    # In order of arrival all of them would pass. Some do while the thread waits for a processor, after its turn.
-    assert int(said.out) <= threads // 2, said.out
+    # In order of arrival all of them would pass.
+    assert int(said.out) <= threads // 4, said.out
     stop_all(lites)
 
 
