@@ -371,20 +371,18 @@ static void lite_wave_settle(struct lite_vector *v)
 	}
 }
 
-/* Carry out a wave. Sets bits in @left for operations to be done alone. */
-static void lite_wave_submit(struct lite_vector *v, struct lite_op *ops, unsigned long *left)
+/* Post or send what the wave has, and wait until it has ended. */
+static void lite_wave_submit(struct lite_vector *v)
 {
-	struct lite_memory *mem = v->ctx->mem;
 	unsigned long deadline;
 	u32 i;
 
-	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT, v->n);
 	lite_wave_sync(v, true);
 	for (i = 0; i < v->n_to; i++) {
 		if (!lite_wave_packs(&v->to[i]))
 			lite_chain_post(&v->to[i].chain);
 	}
-	deadline = jiffies + lite_pack_time(mem->fab);
+	deadline = jiffies + lite_pack_time(v->ctx->mem->fab);
 	for (i = 0; i < v->n_to; i++) {
 		if (!lite_wave_packs(&v->to[i]))
 			continue;
@@ -404,6 +402,13 @@ static void lite_wave_submit(struct lite_vector *v, struct lite_op *ops, unsigne
 		if (w->at < chain->posted)
 			lite_io_result(w->m, chain->io.status);
 	}
+}
+
+/* Leave the LMRs that lite_wave_add() has entered, and put the connections. */
+static void lite_wave_leave(struct lite_vector *v)
+{
+	u32 i;
+
 	/* The operation that entered an LMR leaves it. */
 	for (i = 0; i < v->n; i++) {
 		if (v->wave[i].entered)
@@ -411,6 +416,17 @@ static void lite_wave_submit(struct lite_vector *v, struct lite_op *ops, unsigne
 	}
 	for (i = 0; i < v->n_to; i++)
 		lite_conn_put_live(v->to[i].conn);
+}
+
+/*
+ * End the operations of a wave that has left its LMRs, and put its pages. Sets bits in @left for
+ * operations to be done alone.
+ */
+static void lite_wave_finish(struct lite_vector *v, struct lite_op *ops, unsigned long *left)
+{
+	struct lite_memory *mem = v->ctx->mem;
+	u32 i;
+
 	lite_wave_end_all(v, ops, false, left);
 	for (i = 0; i < v->n_pages; i++) {
 		if (unlikely(v->alone))
@@ -419,7 +435,6 @@ static void lite_wave_submit(struct lite_vector *v, struct lite_op *ops, unsigne
 	}
 	lite_wave_settle(v);
 	lite_wave_end_all(v, ops, true, left);
-	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT, -(s64)v->n);
 }
 
 static int lite_vector_check(const struct lite_vector *v, const struct lite_op *op)
@@ -460,7 +475,11 @@ static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from, u32 n
 			break;
 		__set_bit(i, left);
 	}
-	lite_wave_submit(v, ops, left);
+	lite_stat_add(v->ctx->mem->stats, LITE_STAT_OPS_INFLIGHT, v->n);
+	lite_wave_submit(v);
+	lite_wave_leave(v);
+	lite_wave_finish(v, ops, left);
+	lite_stat_add(v->ctx->mem->stats, LITE_STAT_OPS_INFLIGHT, -(s64)v->n);
 	return i;
 }
 

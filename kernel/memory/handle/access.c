@@ -166,18 +166,28 @@ struct lite_mapping *lite_access_enter(const struct lite_access *a)
 	}
 }
 
-/*
- * Enter the chunk of an entered unpinned LMR that has the byte @at, and leave the LMR. As
- * lite_tryenter_at().
- */
-noinline struct lite_mapping *lite_tryenter_chunk(const struct lite_access *a,
-						  struct lite_mapping *m, u64 at,
-						  const struct lite_mapping **stale)
+/* Enter the chunk of an entered unpinned LMR that has the byte @at. ERR_PTR: -EAGAIN, -ERANGE. */
+static noinline struct lite_mapping *lite_access_chunk(const struct lite_access *a,
+						       struct lite_mapping *m, u64 at)
 {
-	struct lite_mapping *chunk = ERR_PTR(-ERANGE);
+	if (at >= m->length)
+		return ERR_PTR(-ERANGE);
+	return lite_chunk_enter(m, at, a->right & ~LITE_RIGHT_READ);
+}
 
-	if (at < m->length)
-		chunk = lite_chunk_enter(m, at, a->right & ~LITE_RIGHT_READ);
+/*
+ * As lite_access_tryenter(), but enters the chunk that has the byte @at if the LMR is unpinned:
+ * also -ERANGE then. The caller checks the bounds of the mapping.
+ */
+struct lite_mapping *lite_tryenter_byte(const struct lite_access *a, u64 at,
+					const struct lite_mapping **stale)
+{
+	struct lite_mapping *m = lite_access_tryenter(a, stale);
+	struct lite_mapping *chunk;
+
+	if (IS_ERR(m) || likely(!m->chunked))
+		return m;
+	chunk = lite_access_chunk(a, m, at);
 	*stale = m;
 	lite_access_exit(m);
 	return chunk;
@@ -200,7 +210,7 @@ noinline struct lite_mapping *lite_tryenter_chunk(const struct lite_access *a,
 struct lite_mapping *lite_tryenter_at(const struct lite_access *a, u64 offset, u64 length, u64 at,
 				      const struct lite_mapping **stale)
 {
-	struct lite_mapping *m;
+	struct lite_mapping *m, *chunk;
 	int err;
 
 	rcu_read_lock();
@@ -209,10 +219,12 @@ struct lite_mapping *lite_tryenter_at(const struct lite_access *a, u64 offset, u
 	if (IS_ERR(m))
 		return m;
 	err = lite_bounds_check(offset, length, m->length);
-	if (likely(!err))
-		return likely(!m->chunked) ? m : lite_tryenter_chunk(a, m, at, stale);
+	if (likely(!err && !m->chunked))
+		return m;
+	chunk = err ? ERR_PTR(err) : lite_access_chunk(a, m, at);
+	*stale = m;
 	lite_access_exit(m);
-	return ERR_PTR(err);
+	return chunk;
 }
 
 /**

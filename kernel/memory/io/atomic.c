@@ -62,10 +62,7 @@ static int lite_atomic_try(const struct lite_access *a, struct lite_devop *d, st
 
 	if (!bounce)
 		return -EINTR;
-	d->m = lite_access_tryenter(a, &stale);
-	/* Its bounds are checked once the handle was. */
-	if (!IS_ERR(d->m) && unlikely(d->m->chunked))
-		d->m = lite_tryenter_chunk(a, d->m, op->offset, &stale);
+	d->m = lite_tryenter_byte(a, op->offset, &stale);
 	err = PTR_ERR_OR_ZERO(d->m);
 	if (!err) {
 		stale = d->m;

@@ -77,23 +77,6 @@ static __always_inline struct lite_conn *lite_devop_conn(const struct lite_devop
 	return lite_access_conn(d->m, d->e->share);
 }
 
-/*
- * What has failed may still be in flight. Before memory is freed, its store fences us from it; but
- * a store does not fence itself, so what we have posted to ourselves must end before the mapping is
- * left.
- */
-static noinline void lite_devop_failed(struct lite_mapping *m, struct lite_conn *conn)
-{
-	if (!conn->other_end) {
-		lite_conn_put_live(conn);
-		return;
-	}
-	lite_conn_get(conn);
-	lite_conn_put_live(conn);
-	lite_cluster_fence_self(m->mem->cl, conn);
-	lite_conn_put(conn);
-}
-
 /* What is posted in an LMR that has been entered. */
 struct lite_entered_io {
 	struct lite_io io;
@@ -163,6 +146,15 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 		lite_conn_put_live(conn);
 		return lite_ops_closed(d->m) ? -EAGAIN : -EINTR;
 	}
-	lite_devop_failed(d->m, conn);
+	/*
+	 * What has failed may still be in flight. Before memory is freed, its store fences us from
+	 * it; but a store does not fence itself, so what we have posted to ourselves must end
+	 * before the mapping is left.
+	 */
+	lite_conn_get(conn);
+	lite_conn_put_live(conn);
+	if (conn->other_end)
+		lite_cluster_fence_self(d->m->mem->cl, conn);
+	lite_conn_put(conn);
 	return lite_io_result(d->m, err);
 }

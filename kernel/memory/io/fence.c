@@ -14,30 +14,32 @@
 /* Attempts per LMR, across sessions. */
 #define LITE_FENCE_TRIES 3
 
-static int lite_fence_conn(struct lite_conn *conn)
-{
-	int err = lite_conn_flush(conn);
-
-	lite_conn_put_live(conn);
-	return err;
-}
-
 /* Flush atomics that the device performed on memory of this node. */
 static int lite_fence_self(struct lite_memory *mem)
 {
 	struct lite_conn *conn = lite_cluster_self_conn_tryget(mem->cl);
+	int err;
 
-	return conn ? lite_fence_conn(conn) : 0;
+	if (!conn)
+		return 0;
+	err = lite_conn_flush(conn);
+	lite_conn_put_live(conn);
+	return err;
 }
 
 static int lite_fence_share(struct lite_mapping *m, u32 share)
 {
 	struct lite_conn *conn;
+	int err;
 
 	if (m->share[share].node == lite_cluster_id(m->mem->cl))
 		return lite_fence_self(m->mem);
 	conn = lite_access_conn(m, share);
-	return IS_ERR(conn) ? PTR_ERR(conn) : lite_fence_conn(conn);
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	err = lite_conn_flush(conn);
+	lite_conn_put_live(conn);
+	return err;
 }
 
 static int lite_fence_lmr(const struct lite_access *a)

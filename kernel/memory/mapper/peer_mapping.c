@@ -124,18 +124,18 @@ static struct lite_mapping *lite_peer_mapping_oldest(struct lite_memory *mem)
 	return oldest;
 }
 
-/* Keep a mapping, or refresh it if it is kept; consumes the reference. */
+/* Keep a mapping, with a reference of the list's own, or refresh it if it is kept. */
 static void lite_peer_mapping_keep(struct lite_mapping *m)
 {
 	struct lite_memory *mem = m->mem;
-	struct lite_mapping *out = m;
+	struct lite_mapping *out = NULL;
 
 	spin_lock(&mem->map_lock);
 	WRITE_ONCE(m->lent_used, jiffies);
 	if (!m->lent && !mem->lent.closed && m->state == LITE_MAPPING_ACTIVE) {
-		out = NULL;
 		if (mem->lent.n == LITE_PEER_MAPPING_MAX)
 			out = lite_peer_mapping_oldest(mem);
+		kref_get(&m->ref);
 		list_add_tail(&m->lent_list, &mem->lent.mappings);
 		m->lent = true;
 		mem->lent.n++;
@@ -295,8 +295,7 @@ int lite_peer_mapping_prepare(struct lite_memory *mem, const struct lite_wire_ra
 			lite_mapping_retire(m);
 		if (!err && (made || !m->anonymous))
 			lite_peer_mapping_keep(m);
-		else
-			lite_mapping_put(m);
+		lite_mapping_put(m);
 		if (err != -EAGAIN)
 			return err;
 	}
