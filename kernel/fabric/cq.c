@@ -61,13 +61,13 @@ void lite_cq_arm(struct lite_cq *cq)
  * Have the poller handle completions that have no waiter: call this before posting, and
  * lite_cq_disarm_sleeper() when they have come. Process context.
  *
- * With two sleepers the queue is armed, or is about to be, or the poller has it. The event of a
- * single one may have been handed to it.
+ * Other sleepers may have armed the queue, but to be certain of that would be to rely on threads
+ * that may be without a processor.
  */
 void lite_cq_arm_sleeper(struct lite_cq *cq)
 {
-	if (atomic_inc_return(&cq->sleepers) <= 2)
-		lite_cq_arm(cq);
+	atomic_inc(&cq->sleepers);
+	lite_cq_arm(cq);
 }
 
 /*

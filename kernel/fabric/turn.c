@@ -320,11 +320,11 @@ int lite_turn_take(struct lite_post *post)
 }
 
 /* All completions of a connection are taken while a thread waits for its turn. */
-static void lite_turn_arm(struct lite_conn *conn, int n, bool arm)
+static void lite_turn_arm(struct lite_conn *conn, bool arm)
 {
 	int i;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < conn->nqps; i++) {
 		if (arm)
 			lite_cq_arm_sleeper(conn->qp[i].scq);
 		else
@@ -367,7 +367,6 @@ static void lite_turn_tick(struct lite_io *turn)
 bool lite_turn_wait(struct lite_post *post)
 {
 	struct lite_conn *conn = post->qp->conn;
-	int n = READ_ONCE(conn->n_up);
 	int slot;
 
 	lite_quirks_post_begin(&conn->fab->quirks);
@@ -391,9 +390,9 @@ bool lite_turn_wait(struct lite_post *post)
 	lite_turns_grant(conn);
 	if (lite_io_ended(&post->turn))
 		return true;
-	lite_turn_arm(conn, n, true);
+	lite_turn_arm(conn, true);
 	lite_io_wait_ticking(&post->turn, post->qp, LITE_ROOM_SPIN_NS, lite_turn_tick);
-	lite_turn_arm(conn, n, false);
+	lite_turn_arm(conn, false);
 	return true;
 }
 

@@ -228,12 +228,15 @@ static void lite_call_late_work(struct work_struct *work)
 	void *ctx = s->late_ctx;
 	u32 max = lite_call_payload_max(s->call);
 	void *reply = kmalloc(max, GFP_KERNEL);
+	int err = -ENOMEM;
 	u32 len;
 
+	if (reply)
+		err = lite_call_take_reply(s, reply, max, &len);
 	/* The call's effect is undone by ending the session. */
-	if (!reply)
-		lite_conn_kill(conn, -ENOMEM);
-	if (!reply || lite_call_take_reply(s, reply, max, &len))
+	if (!reply || err == -EBADMSG)
+		lite_conn_kill(conn, reply ? -EPROTO : -ENOMEM);
+	if (err)
 		late = NULL;
 	/* Free the slot first: @late may need one of the same lane. */
 	lite_call_slot_free(s);

@@ -3,8 +3,8 @@
  * Calls between kernels, by RDMA write-with-immediate into slots.
  *
  * Each side of a connection has LITE_SLOT_COUNT request slots, which the peer writes requests into,
- * and as many reply slots for replies. A caller owns a slot number from before it writes the
- * request until the reply has been taken. So a slot is its own credit: nothing overflows, and there
+ * and as many reply slots for replies. A call has a slot number from before its request is
+ * written until its reply has been taken. So a slot is its own credit: nothing overflows, and there
  * is always a receive posted.
  *
  * Lanes (enum lite_lane) prevent deadlock: a handler waits only for calls, handlers and operations
