@@ -7,6 +7,9 @@
 //   throng crowd INDEX NODE BOX THREADS ROUNDS
 //       alice's threads do nothing but look at an LMR at NODE. Prints how many of them have done so
 //       while bob did once (the median)
+//   throng restless INDEX NODE BOX THREADS 0
+//       as throttled, but without bob, beside sessions that end: prints "ready", and ends when it
+//       reads a line
 //
 // Any error that bob sees ends it. Run by root.
 #include <lite/sync.h>
@@ -32,6 +35,7 @@
 #include <vector>
 
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "../common/process.hpp"
 
@@ -84,11 +88,19 @@ void move_to(const std::string& box, pid_t pid) {
 
 // ---- alice --------------------------------------------------------------------------------------
 
-void work_as_alice(Pages& pages, Common& common, int number, bool looks_only) {
+enum class Mode { throttled, crowd, restless };
+
+// She may be too slow for her own operations, and sessions may end in the middle of them.
+bool expected(const std::system_error& e, Mode mode) {
+    const int err = e.code().value();
+    return err == ETIMEDOUT || (mode == Mode::restless && err == EHOSTDOWN);
+}
+
+void work_as_alice(Pages& pages, Common& common, int number, Mode mode) {
     const auto word = static_cast<std::uint64_t>(number) * sizeof(std::uint64_t);
     for (bool first = true;; first = false) {
         try {
-            const int kind = looks_only ? 0 : number % 4;
+            const int kind = mode == Mode::crowd ? 0 : number % 4;
             if (kind == 0)
                 (void)pages.there.stat();
             else if (kind == 1)
@@ -100,8 +112,7 @@ void work_as_alice(Pages& pages, Common& common, int number, bool looks_only) {
             if (kind == 0)
                 common.looks++;
         } catch (const std::system_error& e) {
-            // She may be too slow for her own operations.
-            if (e.code().value() != ETIMEDOUT)
+            if (!expected(e, mode))
                 throw;
         }
         if (first)
@@ -109,12 +120,12 @@ void work_as_alice(Pages& pages, Common& common, int number, bool looks_only) {
     }
 }
 
-[[noreturn]] void be_alice(const Options& options, Common& common, bool looks_only) {
+[[noreturn]] void be_alice(const Options& options, Common& common, Mode mode) {
     lite_test::become(kAlice);
     Pages pages(options);
     std::vector<std::jthread> threads;
     for (int i = 0; i < options.threads; i++)
-        threads.emplace_back([&, i] { work_as_alice(pages, common, i, looks_only); });
+        threads.emplace_back([&, i] { work_as_alice(pages, common, i, mode); });
     while (common.ready < options.threads)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     common.begun.post();
@@ -125,9 +136,9 @@ void work_as_alice(Pages& pages, Common& common, int number, bool looks_only) {
 // Alice's process, in the cgroup.
 class Alice {
   public:
-    Alice(const Options& options, Common& common, bool looks_only)
+    Alice(const Options& options, Common& common, Mode mode)
         : outside_(options.box.substr(0, options.box.rfind('/'))),
-          child_([&] { be_alice(options, common, looks_only); }) {
+          child_([&] { be_alice(options, common, mode); }) {
         common.begun.wait("alice's threads");
         move_to(options.box, child_.pid());
     }
@@ -138,6 +149,12 @@ class Alice {
         move_to(outside_, child_.pid());
         child_.kill(SIGKILL);
         (void)child_.wait();
+    }
+    bool running() const {
+        siginfo_t info{};
+        return !::waitid(P_PID, static_cast<id_t>(child_.pid()), &info,
+                         WEXITED | WNOHANG | WNOWAIT) &&
+               !info.si_pid;
     }
 
   private:
@@ -218,14 +235,14 @@ void work_as_bob(const Options& options) {
 
 void throttled(const Options& options) {
     Shared<Common> common;
-    Alice alice(options, *common, false);
+    Alice alice(options, *common, Mode::throttled);
     wait_throttled(options.box);
     lite_test::as_user(kBob, [&] { work_as_bob(options); });
 }
 
 void crowd(const Options& options) {
     Shared<Common> common;
-    Alice alice(options, *common, true);
+    Alice alice(options, *common, Mode::crowd);
     // So that this thread does not wait for a processor: only the order of calls is to count.
     if (::setpriority(PRIO_PROCESS, 0, -20))
         throw std::runtime_error("cannot raise the priority");
@@ -246,6 +263,17 @@ void crowd(const Options& options) {
     });
 }
 
+void restless(const Options& options) {
+    Shared<Common> common;
+    Alice alice(options, *common, Mode::restless);
+    wait_throttled(options.box);
+    std::printf("ready\n");
+    std::fflush(stdout);
+    (void)std::getchar();
+    if (!alice.running())
+        throw std::runtime_error("alice has seen an error");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -259,6 +287,8 @@ int main(int argc, char** argv) {
             throttled(options);
         else if (words[0] == "crowd")
             crowd(options);
+        else if (words[0] == "restless")
+            restless(options);
         else
             return 2;
     } catch (const std::exception& e) {

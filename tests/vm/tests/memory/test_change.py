@@ -5,6 +5,7 @@ programs/slots."""
 import hashlib
 import json
 import re
+import time
 
 from litelab import (Lite, dead_seconds, in_one_machine, join_all, nodes_in, on_machines, prepare, prepare_all, program_path,
                      run_catch, stop_all, times, wait_complete, wait_until)
@@ -203,23 +204,90 @@ def test_a_store_restarts_while_memory_is_made_there(lab):
     # The home waits for the store to return.
     patient = {**times(lab.n1), "dead": 30000 * lab.n1.time_scale}
     home, store = lites = on_machines(lab, **patient)
-    number = store.id
     home.lite("alloc", "mine", "4M", "--node", f"{home.id},{store.id}")
     store.vm.netem("delay 50ms")
     grower = home.vm.spawn(["lite", "resize", "mine", "96M"])
     wait_until("some of it has been made", lambda: store.stats()["allocs"] > 3 or not grower.running, 60,
                lab.n1.time_scale)
     store.vm.netem(None)
-    store.vm.run("rdma link del rxe0", timeout=60)
-    store.vm.run("rdma link add rxe0 type rxe netdev eth0")
-    store.forget()
-    store.start(**patient, id=number)
-    store.join(home)
+    _restart_unseen(store, home, **patient)
     grower.wait(120)
     assert grower.rc == 0 or re.search("restarted|down", grower.err), grower.err
     home.lite("free", "mine", timeout=60)
     for lite in lites:
         lite.check_idle()
+    stop_all(lites)
+
+
+# Changes of the LMR "changed": 4 MB at the home H, 4 MB at the store S.
+_CHANGES = {
+    "alloc": "alloc changed 8M --node H,S --mode 0666",
+    "grow": "resize changed 24M",
+    "shrink": "resize changed 5M",
+    "cut off": "resize changed 3M",
+    "chmod": "chmod 0600 changed",
+    "grant": "grant changed -u 1000 -r rw",
+    "rename": "rename changed renamed",
+    "move there": "move changed --node S --length 3M",
+    "move back": "move changed --node H",
+    "move away": "move changed --node O --offset 3M",
+    "free": "free changed",
+}
+
+
+def _restart_unseen(store, through, **options):
+    """The node begins another life; its device is removed, so that it cannot say that it goes."""
+    number = store.id
+    store.vm.run("rdma link del rxe0", timeout=60)
+    store.vm.run("rdma link add rxe0 type rxe netdev eth0")
+    store.forget()
+    store.start(**options, id=number)
+    store.join(through)
+
+
+@vmtest(nodes=3, fresh=True, timeout=900)
+def test_a_store_restarts_in_every_change(lab):
+    """The change is done, or says that it is not; the LMR is whole or as it was, what the home has of it can be used, and
+    all its memory is free once it is freed."""
+    options = times(lab.n1)
+    home, store, other = lites = on_machines(lab)
+    number = {"H": home.id, "S": store.id, "O": other.id}
+    for name, change in [item for item in _CHANGES.items() for _ in range(lab.scale(2, 1))]:
+        if name != "alloc":
+            home.lite("alloc", "changed", "8M", "--node", f"{home.id},{store.id}", "--mode", "0666")
+            home.lite("write", "changed", "1M", "living")
+            holders = [lite.spawn("hold", "changed") for lite in (home, store, other)]
+            for holder in holders:
+                holder.wait_output("running")
+        else:
+            holders = []
+        words = ["lite", *re.sub(r"\b[HSO]\b", lambda match: str(number[match[0]]), change).split()]
+        # A step takes some of these delays; a change of memory, a hundred.
+        store.vm.netem("delay 60ms")
+        delay = lab.rng.uniform(0, 0.5) * lab.n1.time_scale
+        changer = (home, other)[lab.rng.randrange(2)].vm.spawn(words)
+        time.sleep(delay)  # the instant of the fault
+        under_way = changer.running
+        store.vm.netem(None)
+        _restart_unseen(store, home, **options)
+        wait_complete(lites, timeout=40)
+        changer.wait(100)
+        said = changer.err.strip()
+        print(f"      {name}: {'under way' if under_way else 'done'} after {delay:.2f} s; {said or 'success'}")
+        assert changer.rc == 0 or re.search("restarted|down|no LMR of that name", said), said
+        for holder in holders:
+            holder.kill()
+            holder.wait(30)
+        left = home.names()
+        assert left <= {"renamed" if name == "rename" else "changed"} or (name == "rename" and left == {"changed"}), left
+        for lmr in left:
+            size = json.loads(home.lite("stat", lmr, "-j").out)["size"]
+            assert size in {"grow": (8 << 20, 24 << 20), "shrink": (5 << 20, 8 << 20), "cut off": (3 << 20, 8 << 20)}.get(name, (8 << 20,)), size
+            if name not in ("alloc", "move there"):
+                assert home.lite("read", lmr, "1M", 6).out == "living"
+            home.lite("free", lmr, timeout=60)
+        for lite in lites:
+            lite.check_idle()
     stop_all(lites)
 
 

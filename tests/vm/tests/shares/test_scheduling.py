@@ -82,6 +82,33 @@ def test_one_user_passes_a_crowd_of_another(lab):
     stop_all(lites)
 
 
+@vmtest(nodes=2, fresh=True, timeout=400)
+def test_sessions_end_beside_throttled_threads(lab):
+    """These are in the middle of calls and atomics when the session ends, in line, at work, or done but not yet awake. The
+    session is made anew each time, and when they have gone nothing is left of what they had."""
+    scale = lab.n1.time_scale
+    here, there = lites = on_machines(lab, dead=60000 * scale, op_timeout=500 * scale)
+    before = here.stats()["fences"]
+    with _box(lab.n1, f"{10 * _QUOTA} {_PERIOD}") as box:
+        throng = lab.n1.spawn([program_path("throng"), "restless", str(here.index), str(there.id), box, "64", "0"])
+        throng.wait_output("ready", timeout=100)
+        for number in range(1, lab.scale(8, 4) + 1):
+            lab.n2.cut()
+            try:
+                wait_until("the session ends", lambda number=number: here.stats()["fences"] >= before + number, 60, scale)
+            finally:
+                lab.n2.cut(False)
+            # Waits for the next session.
+            here.lite("alloc", "one", "4K", "--node", there.id, timeout=60)
+            here.lite("free", "one", timeout=60)
+            assert throng.running, throng.out + throng.err
+        throng.write("\n")
+        throng.wait(100, check=True)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
 def _slow_link(lab, **options):
     here, there = on_machines(lab, qps=1, **options)
     here.lite("alloc", "target", "32M", "--node", there.id)
