@@ -42,6 +42,23 @@ apt_update() {
 	retry apt update || die "apt-get update failed: is there a network and a Debian mirror in /etc/apt?"
 }
 
+# For a Debian 12 that does not have it: add bookworm-backports, from the mirror that it already uses.
+BACKPORTS=/etc/apt/sources.list.d/lite-backports.sources
+add_backports() {
+	local mirror
+	[[ ! -e $BACKPORTS ]] || return 0
+	mirror=$(LC_ALL=C apt-cache policy | sed -nE 's/^ *[0-9]+ ((https?|file|copy|mirror[^ :]*):[^ ]*) bookworm\/main .*/\1/p' | sed -n 1p)
+	say "adding bookworm-backports of ${mirror:=http://deb.debian.org/debian} in $BACKPORTS"
+	as_root tee "$BACKPORTS" >/dev/null <<-END
+		# Added by LITE's scripts. Nothing is upgraded from here unless asked for.
+		Types: deb
+		URIs: $mirror
+		Suites: bookworm-backports
+		Components: main
+		Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+	END
+}
+
 # One builder at a time per cache entry; others wait here and then find it built. The script holds the lock, through its
 # descriptor 9, until it ends. A child that outlives the script would keep the lock: run such children with 9>&-.
 lock_cache() {
