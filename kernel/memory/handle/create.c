@@ -299,12 +299,12 @@ static struct lite_alloc *lite_register_adopt(struct lite_ctx *ctx, struct lite_
 static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lite_cred *cred,
 					  const struct lite_ioc_register *r, struct lite_gate *gate)
 {
-	struct lite_lmr *lmr = ERR_PTR(-ENOMEM);
 	struct lite_memory *mem = ctx->mem;
 	struct lite_origin origin = {};
-	struct lite_alloc *alloc, *taken;
-	struct lite_wire_create *req;
 	struct lite_register_from from;
+	struct lite_wire_create *req;
+	struct lite_alloc *alloc;
+	struct lite_lmr *lmr;
 	unsigned long life;
 	int err;
 
@@ -313,25 +313,21 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lit
 		return ERR_PTR(err);
 	/* Pinning may have taken long. */
 	life = lite_cluster_life(mem->cl);
-	err = lite_cluster_ready(mem->cl);
+	req = lite_create_new(lite_cluster_id(mem->cl), cred, r->name, r->length, r->mode);
+	err = req ? lite_cluster_ready(mem->cl) : -ENOMEM;
 	if (err) {
 		lite_register_drop(&from);
+		kfree(req);
 		return ERR_PTR(err);
 	}
 	alloc = lite_register_adopt(ctx, &from, cred->uid);
-	if (IS_ERR(alloc))
+	if (IS_ERR(alloc)) {
+		kfree(req);
 		return ERR_CAST(alloc);
-	req = lite_create_new(alloc->home, cred, r->name, r->length, r->mode);
-	origin.alloc = alloc;
-	if (req)
-		lmr = lite_home_create(mem, NULL, req, &origin, life, NULL);
-	kfree(req);
-	/* Unless that has already released the part. */
-	if (IS_ERR(lmr)) {
-		taken = lite_store_take(mem, alloc->id, alloc->home);
-		if (taken)
-			lite_store_free(mem, taken);
 	}
+	origin.alloc = alloc;
+	lmr = lite_home_create(mem, NULL, req, &origin, life, NULL);
+	kfree(req);
 	lite_store_free(mem, alloc);
 	return lmr;
 }

@@ -301,13 +301,26 @@ err_parts:
 	return err;
 }
 
+/* Free memory of which no LMR has been published. May sleep. */
+static void lite_origin_drop(struct lite_memory *mem, const struct lite_origin *from)
+{
+	struct lite_alloc *alloc = NULL;
+
+	if (from && from->alloc)
+		alloc = lite_store_take(mem, from->alloc->id, from->alloc->home);
+	/* NULL: it was released as a part. */
+	if (alloc)
+		lite_store_free(mem, alloc);
+}
+
 /**
  * lite_home_create - make an LMR
  * @mem: memory layer
  * @conn: session with its maker; NULL: this node
  * @c: what to make
- * @from: what to make it of; NULL: allocate as @c says. The caller has a reference to memory of it;
- *	on failure it also takes that out of the store's table, if it is still there
+ * @from: what to make it of; NULL: allocate as @c says. The caller has a reference to memory of it.
+ *	On failure, that is taken out of the store's table before the caller is told, or when no
+ *	mapper of the LMR can reach it any more
  * @life: lite_cluster_life() before anything was made
  * @rights: set to those granted if @c says that its maker maps it
  *
@@ -322,6 +335,7 @@ struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *con
 	int err;
 
 	if (IS_ERR(lmr)) {
+		lite_origin_drop(mem, from);
 		if (from)
 			mem->home_ops->unpinned_free(from->unpinned);
 		return lmr;
@@ -333,9 +347,12 @@ struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *con
 		mem->home_ops->unpinned_begin(lmr->unpinned, lmr, lmr->id);
 	}
 	err = lite_lmr_make(lmr, conn, c, from, rights);
-	if (!err) {
+	if (err) {
+		lite_origin_drop(mem, from);
+	} else {
 		/* A leave or join that began meanwhile may have missed it. */
 		err = lite_cluster_recheck(mem->cl, life);
+		/* Also if that is killed, the LMR has its memory until all mappers have let go. */
 		if (err)
 			lite_home_free(lmr);
 	}

@@ -53,13 +53,8 @@ static int lite_chunk_lmr(struct lite_chunk *c, struct lite_bring *b)
 		c->alloc = alloc;
 		return 0;
 	}
-	err = PTR_ERR(c->lmr);
-	/* Unless that has already released the part. */
-	c->alloc = lite_store_take(mem, alloc->id, alloc->home);
-	if (c->alloc)
-		lite_store_free(mem, c->alloc);
 	lite_store_free(mem, alloc);
-	return err;
+	return PTR_ERR(c->lmr);
 }
 
 /* Make a chunk of pages that were brought in. */
