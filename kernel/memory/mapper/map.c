@@ -75,14 +75,18 @@ static int lite_mapping_shares(struct lite_mapping *m, const struct lite_wire_ma
 		}
 		s->peer = lite_peer_find(cl, s->node);
 		conn = s->peer ? lite_peer_conn_get(s->peer) : NULL;
+		m->early |= !s->peer;
 		/* What is elsewhere can be used. */
 		if (!conn)
 			continue;
-		/* A new incarnation does not have the memory any more. */
 		if (conn->from.incarnation == incarnation)
 			s->session = conn->session;
-		else
+		else if (conn->from.incarnation > incarnation)
+			/* A new incarnation does not have the memory any more. */
 			s->lost = true;
+		else
+			/* The home has heard first that this one is over: look for the next. */
+			lite_conn_kill(conn, -EHOSTDOWN);
 		/* The home is reached in the session of the MAP. */
 		*newer |= i && conn->up_before >= before;
 		lite_conn_put(conn);
@@ -297,6 +301,7 @@ struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_co
 					 const struct lite_map_begun *begun,
 					 const struct lite_wire_map_reply *r, bool created)
 {
+	int changes = atomic_read_acquire(&mem->changes);
 	struct lite_mapping *m = ERR_PTR(-ENOMEM);
 	struct lite_made *made = NULL;
 	bool newer = false;
@@ -333,6 +338,9 @@ struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_co
 	}
 	if (!err) {
 		trace_lite_map(home, m->id, m->length);
+		/* The work that the change has begun may not have seen it in the table. */
+		if (m->early && atomic_read_acquire(&mem->changes) != changes)
+			queue_work(mem->wq, &mem->retire_work);
 		return m;
 	}
 	/* An inconsistent reply may be from before and after a change. */

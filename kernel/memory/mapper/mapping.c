@@ -107,7 +107,7 @@ void lite_mapping_retire(struct lite_mapping *m)
 	lite_mapping_watch(m);
 }
 
-/* lite_mapping_retire_home(); @dead: only mappings with a dead session to the home. */
+/* lite_mapping_retire_home(); @dead: only those of lite_mappings_retire_work(). */
 static void lite_mappings_retire(struct lite_memory *mem, u32 home, bool dead)
 {
 	unsigned long last = home ? lite_mapping_key(home, U64_MAX) : ULONG_MAX;
@@ -119,7 +119,7 @@ static void lite_mappings_retire(struct lite_memory *mem, u32 home, bool dead)
 		spin_lock(&mem->map_lock);
 		m = dead ? xa_find_after(&mem->mappings, &key, last, XA_PRESENT) :
 			   xa_find(&mem->mappings, &key, last, XA_PRESENT);
-		end = m && !(dead && lite_mapping_current(m));
+		end = m && (!dead || m->early || !lite_mapping_current(m));
 		if (end)
 			lite_mapping_end(m, LITE_MAPPING_RETIRED);
 		spin_unlock(&mem->map_lock);
@@ -142,9 +142,9 @@ void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
 }
 
 /*
- * Retire and drain mappings with a dead session to the home, which may free the LMR without asking
- * this node. Operations would notice that themselves, but accesses through page tables do not. May
- * sleep.
+ * Members have changed: retire and drain mappings with a dead session to the home, which may free
+ * the LMR without asking this node. Operations would notice that themselves, but accesses through
+ * page tables do not. And mappings that were made too early: the nodes may be known now. May sleep.
  */
 void lite_mappings_retire_work(struct work_struct *work)
 {

@@ -24,7 +24,7 @@ enum lite_mapping_state {
 /* A node that stores part of an LMR, or is its home. */
 struct lite_map_share {
 	u32 node;
-	struct lite_peer *peer; /* NULL: this node, or one that it does not know */
+	struct lite_peer *peer; /* NULL: this node, or one that it did not know */
 	u64 session;            /* the only one to use; 0: the node was down */
 	bool local;             /* this node in its present incarnation */
 	bool lost;              /* a new incarnation of it has lost the memory: -ESTALE */
@@ -54,6 +54,7 @@ struct lite_mapping {
 	bool chunked;              /* unpinned: no extents, but @chunks */
 	struct xarray chunks;      /* struct lite_mapping by first page, with references; chunk.c */
 	bool anonymous;            /* the LMR has no name */
+	bool early;                /* this node did not know some of its nodes yet */
 	/* A handle of an anonymous LMR's creator has or had this mapping; under map_lock. */
 	struct lite_made *made;
 	bool unclean;              /* an operation failed and may still be executed */

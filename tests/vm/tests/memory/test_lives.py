@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""A node uses an LMR of a node that it does not know yet, or of whose next life it does not know. Its view is out of date
+only for a while, and so are the errors that it gives."""
+
+from litelab import Lite, prepare_all, stop_all, wait_complete, wait_until
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+# Nothing is told by heartbeats, and no silent node counts as dead before a test is over.
+_RARE = {"heartbeat": 100_000, "dead": 300_000}
+
+
+def _times(vm):
+    return {**{name: value * vm.time_scale for name, value in _RARE.items()}, "op_timeout": 3000 * vm.time_scale}
+
+
+def _deaf(lite, other, on=True):
+    """This node sends nothing to the other one, and so makes no connection with it."""
+    lite.vm.run(f"ip route {'add' if on else 'del'} blackhole {other.address}")
+
+
+def _next_life(lite, through, number):
+    """The node loses its device, so that it cannot say that it goes, and comes back."""
+    lite.vm.cut()
+    lite.vm.run("rdma link del rxe0", timeout=60)
+    lite.vm.run("rdma link add rxe0 type rxe netdev eth0")
+    lite.vm.cut(False)
+    lite.forget()
+    lite.start(**_times(lite.vm), id=number)
+    lite.join(through, timeout=60)
+
+
+@vmtest(nodes=3, timeout=300)
+def test_a_store_that_the_user_has_not_heard_of(lab):
+    """An LMR is opened on a node that has not heard of its store, then on one that takes the store for its earlier life. The
+    handles work when the node has a session with the store."""
+    home, store, user = lites = [Lite(vm) for vm in lab.nodes]
+    stop_all(lites)
+    for lite in lites:
+        lite.start(**_times(lite.vm))
+    user.join(home)
+    _deaf(user, store)
+    store.join(home, timeout=60)
+    number = store.id
+    home.wait_states({home.id: "up", number: "up", user.id: "up"})
+    home.lite("alloc", "new", "8M", "--node", f"{home.id},{number}")
+    assert number not in user.states()
+    holders = [user.spawn("hold", "new")]
+    holders[0].wait_output("running")
+    user.lite("write", "new", "1M", "living")
+    result = user.lite("read", "new", "5M", 4, check=False)
+    assert result.rc == 1 and "down" in result.err, result
+    _deaf(user, store, False)
+    wait_complete(lites, timeout=60)
+    user.lite("write", "new", "5M", "living")
+    assert home.lite("read", "new", "5M", 6).out == "living"
+
+    _deaf(user, store)
+    _next_life(store, home, number)
+    home.wait_states({home.id: "up", number: "up", user.id: "up"})
+    home.lite("alloc", "newer", "8M", "--node", f"{home.id},{number}")
+    home.lite("write", "newer", "5M", "living")
+    holders.append(user.spawn("hold", "newer"))
+    holders[1].wait_output("running")
+    _deaf(user, store, False)
+    wait_until("it can be read", lambda: user.lite("read", "newer", "5M", 6, check=False).out == "living", 30, user.vm.time_scale)
+    result = user.lite("read", "new", "5M", 6, check=False)
+    assert result.rc == 1 and "restarted" in result.err, result
+    for name, holder in zip(("new", "newer"), holders):
+        holder.kill()
+        holder.wait(10)
+        home.lite("free", name)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
