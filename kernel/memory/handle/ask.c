@@ -79,6 +79,8 @@ static int lite_ask_handle(struct lite_ask *q)
 		return PTR_ERR(m);
 	/* Ids are never reused, so home and id stay valid after leaving. */
 	q->home = m->home;
+	/* A home that has restarted has lost the LMR: ESTALE. It would say that it was freed. */
+	q->d.life = m->home_incarnation;
 	rcu_read_lock();
 	h = lite_handle_find(q->ctx, q->target->lh);
 	if (h)

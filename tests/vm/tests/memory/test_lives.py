@@ -2,7 +2,9 @@
 """A node uses an LMR of a node that it does not know yet, or of whose next life it does not know. Its view is out of date
 only for a while, and so are the errors that it gives."""
 
-from litelab import Lite, prepare_all, stop_all, wait_complete, wait_until
+import re
+
+from litelab import Lite, join_all, prepare_all, program_path, stop_all, wait_complete, wait_until
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -71,6 +73,37 @@ def test_a_store_that_the_user_has_not_heard_of(lab):
         holder.kill()
         holder.wait(10)
         home.lite("free", name)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
+@vmtest(nodes=2, timeout=200)
+def test_a_change_for_an_earlier_life_of_the_home(lab):
+    """Requests by handle wait for a slot to the home, which restarts. They are told that it did: to its next life, the LMRs
+    are unknown, as if they had been freed."""
+    user, home = lites = [Lite(vm) for vm in lab.nodes[:2]]
+    stop_all([Lite(vm) for vm in lab.nodes])
+    for lite in lites:
+        lite.start(**_times(lite.vm))
+    join_all(lites)
+    number = home.id
+    changers = []
+    for name in "abcdef":
+        home.lite("alloc", name, "64K")
+        changers.append(user.vm.spawn([program_path("crowd"), "change", str(user.index), name]))
+        changers[-1].wait_output("ready")
+    home.vm.cut()
+    for changer in changers:
+        changer.write("\n")
+    _next_life(home, user, number)
+    for changer in changers:
+        changer.wait(60)
+    said = [changer.err.strip() for changer in changers]
+    # The home may have acted on what was sent.
+    assert all(re.fullmatch("crowd: resize: (Host is down|Stale file handle)", line) for line in said), said
+    assert any("Stale" in line for line in said), said
+    wait_complete(lites)
     for lite in lites:
         lite.check_idle()
     stop_all(lites)
