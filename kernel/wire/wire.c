@@ -308,7 +308,8 @@ static bool lite_rpc_bind_reply_ok(const struct lite_payload *p)
 
 /* clang-format off */
 static const struct lite_rule lite_change_rules[] = {
-	ZERO(change, reserved), BITS(change, rights, LITE_RIGHTS_ALL), CRED(change), END
+	ZERO(change, reserved), BITS(change, rights, LITE_RIGHTS_ALL), CRED(change),
+	NAME0(change), END
 };
 
 static const struct lite_rule lite_grant_rules[] = {

@@ -16,7 +16,7 @@
 #include "wire_sync.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
-#define LITE_WIRE_VERSION 14
+#define LITE_WIRE_VERSION 15
 
 #define LITE_NONCE_SIZE 16
 #define LITE_MAC_SIZE 32
@@ -440,6 +440,7 @@ struct lite_wire_change {
 	__le32 rights;   /* of the handle used; all: by name */
 	__le32 reserved;
 	struct lite_wire_cred cred;
+	char name[LITE_NAME_SIZE]; /* that it must have; empty: any */
 } __packed;
 
 struct lite_wire_grant {

@@ -82,6 +82,8 @@ void use_request(std::uint16_t call, const std::uint8_t* payload, std::size_t si
             lite_wire_change free{};
             std::memcpy(&free, payload, sizeof(free));
             use_cred(free.cred);
+            if (free.name[0])
+                use_name(free.name);
             break;
         }
         case LITE_CALL_LMR_GRANT:
@@ -92,6 +94,8 @@ void use_request(std::uint16_t call, const std::uint8_t* payload, std::size_t si
             require(size >= sizeof(change), "a change without a head");
             std::memcpy(&change, payload, sizeof(change));
             use_cred(change.cred);
+            if (change.name[0])
+                use_name(change.name);
             break;
         }
         case LITE_CALL_LMR_RENAME: {

@@ -3,7 +3,8 @@
  * Asking homes to describe, change or free LMRs.
  *
  * A request by handle names the handle's user and rights, and the home permits what both allow. A
- * request by name is permitted by the user's rights alone.
+ * request by name is permitted by the user's rights alone. If it is for a change, it holds the name:
+ * the LMR may be renamed, and another one get its name, before the home serves it.
  *
  * Every lite_ctx_*() here may sleep, is killable and returns what its ioctl does (LITE_IOC_FREE,
  * ...). @arg is the structure of that ioctl; its flags, reserved members, handle and name are
@@ -50,7 +51,9 @@ static bool lite_ask_looks(const struct lite_ask *q)
 	return q->d.len == sizeof(struct lite_wire_id);
 }
 
-static void lite_ask_as(struct lite_ask *q, u64 id, u32 rights, const struct lite_cred *cred)
+/* @name: that it must have, or empty. */
+static void lite_ask_as(struct lite_ask *q, u64 id, const char *name, u32 rights,
+			const struct lite_cred *cred)
 {
 	struct lite_wire_change *c = (void *)q->d.req;
 
@@ -59,6 +62,7 @@ static void lite_ask_as(struct lite_ask *q, u64 id, u32 rights, const struct lit
 		return;
 	c->rights = cpu_to_le32(rights);
 	lite_wire_cred_put(&c->cred, cred);
+	strscpy(c->name, name, sizeof(c->name));
 }
 
 /* Fill in a request by handle. */
@@ -84,7 +88,7 @@ static int lite_ask_handle(struct lite_ask *q)
 	rcu_read_lock();
 	h = lite_handle_find(q->ctx, q->target->lh);
 	if (h)
-		lite_ask_as(q, m->id, READ_ONCE(h->rights), &h->user->cred);
+		lite_ask_as(q, m->id, "", READ_ONCE(h->rights), &h->user->cred);
 	rcu_read_unlock();
 	lite_access_exit(m);
 	return h ? 0 : -EBADF;
@@ -149,7 +153,7 @@ static int lite_ask(struct lite_ask *q)
 		return err == -ENOENT ? -EIDRM : err;
 	}
 	while (lite_name_search(mem, &at)) {
-		lite_ask_as(q, at.id, LITE_RIGHTS_ALL, q->target->cred);
+		lite_ask_as(q, at.id, at.name, LITE_RIGHTS_ALL, q->target->cred);
 		q->home = at.home;
 		at.err = lite_ask_call(q);
 	}

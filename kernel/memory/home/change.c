@@ -83,22 +83,43 @@ static u32 lite_change_rights(struct lite_lmr *lmr, struct lite_conn *conn,
 	return lite_lmr_rights(lmr, conn, &c->cred) & le32_to_cpu(c->rights);
 }
 
-/* May a requester (@conn; NULL: this node) change an LMR? May sleep. Return: 0, -EPERM. */
-int lite_change_check(struct lite_lmr *lmr, struct lite_conn *conn,
-		      const struct lite_wire_change *c)
+/* Has the LMR got another name than the requester knows it by? It is locked. 0 or -ENOENT. */
+static int lite_change_named(struct lite_lmr *lmr, const struct lite_wire_change *c)
 {
-	u32 rights;
+	lockdep_assert_held(&lmr->lock);
+	return c->name[0] && strcmp(c->name, lmr->name) ? -ENOENT : 0;
+}
+
+/*
+ * May a requester (@conn; NULL: this node) change a locked LMR? Return: 0; -ENOENT: it has got
+ * another name since the requester looked it up; -EPERM.
+ */
+int lite_change_check_locked(struct lite_lmr *lmr, struct lite_conn *conn,
+			     const struct lite_wire_change *c)
+{
+	int err = lite_change_named(lmr, c);
+
+	if (!err && !(lite_change_rights(lmr, conn, c) & LITE_RIGHT_MASTER))
+		err = -EPERM;
+	return err;
+}
+
+/* The same for one that is not locked. May sleep. */
+static int lite_change_check(struct lite_lmr *lmr, struct lite_conn *conn,
+			     const struct lite_wire_change *c)
+{
+	int err;
 
 	mutex_lock(&lmr->lock);
-	rights = lite_change_rights(lmr, conn, c);
+	err = lite_change_check_locked(lmr, conn, c);
 	mutex_unlock(&lmr->lock);
-	return rights & LITE_RIGHT_MASTER ? 0 : -EPERM;
+	return err;
 }
 
 /*
  * Begin a change that a master (@conn; NULL: this node) requests. Rights are checked again after
  * the wait for earlier changes. May sleep; killable. Return: 0, ended with lite_change_end();
- * -EPERM; -ENOENT: being freed; -ETIMEDOUT: other changes go on; -EINTR.
+ * -EPERM; -ENOENT: being freed, or renamed; -ETIMEDOUT: other changes go on; -EINTR.
  */
 int lite_change_open(struct lite_lmr *lmr, struct lite_conn *conn, const struct lite_wire_change *c)
 {
@@ -133,10 +154,12 @@ static int lite_grant_prepare(struct lite_lmr *lmr, struct lite_conn *conn,
 			      const struct lite_grant *g, bool *takes)
 {
 	struct lite_acl *acl = &lmr->acl;
+	int err = lite_change_named(lmr, c);
 	u32 old = 0;
 	u32 i;
 
-	lockdep_assert_held(&lmr->lock);
+	if (err)
+		return err;
 	i = lite_grant_find(acl, g->uid, g->node);
 	if (i < acl->n_grants)
 		old = acl->grants[i].rights;

@@ -29,17 +29,25 @@
  */
 #define LITE_UNMAP_PATIENCE HZ
 
-/* No MAPs and changes from now on. Return: true for the first caller. */
+/* No MAPs and changes from now on. The LMR is locked. Return: true for the first caller. */
+static bool lite_home_doom_locked(struct lite_lmr *lmr)
+{
+	bool first = !lmr->dying;
+
+	lockdep_assert_held(&lmr->lock);
+	lmr->dying = true;
+	if (first)
+		wake_up_all(&lmr->changed);
+	return first;
+}
+
 static bool lite_home_doom(struct lite_lmr *lmr)
 {
 	bool first;
 
 	mutex_lock(&lmr->lock);
-	first = !lmr->dying;
-	lmr->dying = true;
+	first = lite_home_doom_locked(lmr);
 	mutex_unlock(&lmr->lock);
-	if (first)
-		wake_up_all(&lmr->changed);
 	return first;
 }
 
@@ -89,18 +97,22 @@ void lite_home_finish(struct lite_lmr *lmr)
 	lite_home_end(lmr);
 }
 
+/* Do the rest of lite_home_free(). @first: the caller's call has made it dying. */
+static int lite_home_await(struct lite_lmr *lmr, bool first)
+{
+	lite_home_reap(lmr);
+	if (wait_for_completion_killable(&lmr->freed))
+		return -EINTR;
+	return first ? 0 : -ENOENT;
+}
+
 /*
  * Free an LMR to which the caller has a reference. May sleep; killable. Return: 0: freed; -ENOENT:
  * freed by another caller; -EINTR: killed, and it is freed in the background.
  */
 int lite_home_free(struct lite_lmr *lmr)
 {
-	bool first = lite_home_doom(lmr);
-
-	lite_home_reap(lmr);
-	if (wait_for_completion_killable(&lmr->freed))
-		return -EINTR;
-	return first ? 0 : -ENOENT;
+	return lite_home_await(lmr, lite_home_doom(lmr));
 }
 
 /* Free an LMR in the background. Context: any process. */
@@ -176,7 +188,14 @@ void lite_orphans_work(struct work_struct *work)
 static int lite_serve_free(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
 			   void *reply, u32 *reply_len)
 {
-	return lite_change_check(lmr, conn, req) ?: lite_home_free(lmr);
+	bool first;
+	int err;
+
+	mutex_lock(&lmr->lock);
+	err = lite_change_check_locked(lmr, conn, req);
+	first = !err && lite_home_doom_locked(lmr);
+	mutex_unlock(&lmr->lock);
+	return err ?: lite_home_await(lmr, first);
 }
 
 /* This node gives back @count MAPs of an LMR homed here. May sleep; makes leaf calls. */

@@ -204,8 +204,8 @@ void lite_home_unmap_own(struct lite_memory *mem, u64 id, u32 count, u32 flags);
 /* change.c, move.c */
 int lite_change_close(struct lite_lmr *lmr);
 void lite_change_end(struct lite_lmr *lmr);
-int lite_change_check(struct lite_lmr *lmr, struct lite_conn *conn,
-		      const struct lite_wire_change *c);
+int lite_change_check_locked(struct lite_lmr *lmr, struct lite_conn *conn,
+			     const struct lite_wire_change *c);
 int lite_change_open(struct lite_lmr *lmr, struct lite_conn *conn,
 		     const struct lite_wire_change *c);
 void lite_change_handlers(struct lite_memory *mem);

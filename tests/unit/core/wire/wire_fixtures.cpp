@@ -264,12 +264,14 @@ lite_wire_change change() {
     c.id = cpu_to_le64(9);
     c.rights = cpu_to_le32(LITE_RIGHTS_ALL);
     c.cred = credentials();
+    name_it(c);
     return c;
 }
 
 std::vector<Spoiler> change_spoilers() {
     return {FIELD(lite_wire_change, rights, 1U << 5, kAllOnes),
             FIELD(lite_wire_change, reserved, 1),
+            FIELD(lite_wire_change, name[0], '\x1f', '\n', 0x7f),
             FIELD(lite_wire_change, cred.n_groups, LITE_CRED_GROUPS + 1, kAllOnes)};
 }
 

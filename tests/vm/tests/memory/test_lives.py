@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A node uses an LMR of a node that it does not know yet, or of whose next life it does not know. Its view is out of date
-only for a while, and so are the errors that it gives."""
+"""A node uses an LMR of a node that it does not know yet, or the next life of which it does not know. Its view is out of
+date only for a while, and so are the errors that it gives."""
 
 import re
 

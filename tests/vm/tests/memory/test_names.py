@@ -5,7 +5,7 @@ its directory."""
 import re
 
 from litelab import (dead_seconds, in_one_machine, nodes_in, on_machines, prepare, prepare_all, program_path,
-                     program_scale, run_program, stop_all, times, wait_complete)
+                     program_scale, run_program, stop_all, times, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -240,3 +240,43 @@ def test_many_machines_want_the_same_names(lab):
         lite.leave()
     _idle(lites)
     stop_all(lites)
+
+
+@vmtest(timeout=300)
+def test_an_lmr_is_replaced_while_it_is_to_be_freed(lab):
+    """A program replaces an LMR: it renames the old one, and makes another of that name. Whoever frees the name meanwhile,
+    with a request that waits for a slot to the home, does not free the old one."""
+    home, other = lites = on_machines(lab)
+    # The stack of a process shows that its request has no slot yet.
+    in_line = "for f in /proc/[0-9]*/stack; do grep -q lite_ctx_free $f && grep -qE 'lite_call_slot|lite_kcall_begin' $f && echo 1; done"
+
+    def replaced():
+        home.lite("alloc", "grown", "4M", "--node", f"{home.id},{other.id}")
+        home.lite("alloc", "current", "64K")
+        home.lite("write", "current", 0, "old data")
+        other.vm.netem("delay 100ms")
+        grower = home.vm.spawn(["lite", "resize", "grown", "96M"])
+        wait_until("some of it has been made", lambda: other.stats()["allocs"] > 2 or not grower.running)
+        # They wait at the home for the end of that change, and take all slots that the user may have.
+        waiting = [other.vm.spawn(["lite", "chmod", "0600", "grown"]) for _ in range(5)]
+        wait_until("they wait", lambda: int(other.vm.run("grep -ls lite_ctx_setattr /proc/[0-9]*/stack | wc -l").out) == 5 or
+                   not grower.running, 20, other.vm.time_scale)
+        freeing = other.vm.spawn(["lite", "free", "current"])
+        wait_until("it is in line", lambda: other.vm.run(in_line, check=False).out or not grower.running, 20, other.vm.time_scale)
+        home.lite("rename", "current", "old")
+        home.lite("alloc", "current", "64K")
+        in_time = grower.running
+        other.vm.netem(None)
+        for process in (grower, *waiting, freeing):
+            process.wait(60, check=True)
+        # As if the other LMR had been freed first, or after all this.
+        assert not in_time or home.names() == {"grown", "old"}, home.names()
+        if in_time:
+            assert home.lite("read", "old", 0, 8).out == "old data"
+        for name in home.names():
+            home.lite("free", name)
+        return in_time
+
+    assert any(replaced() for _ in range(3)), "growing was always over too early"
+    for lite in lites:
+        lite.check_idle()
