@@ -164,6 +164,7 @@ void lite_home_handlers(struct lite_memory *mem);
 u64 lite_part_max(u64 length);
 struct lite_part *lite_part_add(struct lite_replace *r, const struct lite_share *at, u64 length);
 int lite_part_fill(struct lite_part *part, const struct lite_alloc *a);
+int lite_parts_check(const struct lite_replace *r);
 int lite_parts_make(struct lite_replace *r, const struct lite_share *at, u64 length, u64 max);
 struct lite_place *lite_place_new(const struct lite_replace *r, u64 length);
 void lite_place_free(struct lite_lmr *lmr, struct lite_place *place);

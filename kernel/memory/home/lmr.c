@@ -285,7 +285,7 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 		place->home_stores = true;
 	}
 	lmr->place = place;
-	err = lite_lmr_publish(lmr, conn, c, rights);
+	err = lite_parts_check(&r) ?: lite_lmr_publish(lmr, conn, c, rights);
 	if (err)
 		goto err_parts;
 	lite_stat_inc(mem->stats, LITE_STAT_LMRS);

@@ -171,29 +171,47 @@ static void lite_replace_switch(struct lite_replace *r, struct lite_place *place
 }
 
 /*
+ * Copy the first @keep bytes of the part at @first into those new parts that are, or are not, where
+ * it is (@here).
+ */
+static int lite_replace_copy(struct lite_replace *r, u64 keep, bool here)
+{
+	const struct lite_part *from, *to;
+	u64 offset = 0;
+	int err = 0;
+
+	list_for_each_entry(to, &r->parts, list) {
+		if (err || offset >= keep)
+			break;
+		from = r->lmr->place->part[r->first];
+		if (lite_share_is(&to->at, &from->at) == here) {
+			r->copying = true;
+			err = lite_part_copy(r->lmr, from, offset, to,
+					     min(to->bytes, keep - offset));
+		}
+		offset += to->bytes;
+	}
+	return err;
+}
+
+/*
  * Close the LMR, copy the first @keep bytes of the part at @first into the new parts, and switch to
  * a place of @length bytes.
  */
 static int lite_replace_apply(struct lite_replace *r, u64 keep, u64 length)
 {
 	struct lite_lmr *lmr = r->lmr;
-	const struct lite_part *from, *to;
 	struct lite_place *place;
-	u64 offset = 0;
 	int err;
 
 	place = lite_place_new(r, length);
 	if (IS_ERR(place))
 		return PTR_ERR(place);
-	err = lite_change_close(lmr);
-	list_for_each_entry(to, &r->parts, list) {
-		if (err || offset >= keep)
-			break;
-		r->copying = true;
-		from = lmr->place->part[r->first];
-		err = lite_part_copy(lmr, from, offset, to, min(to->bytes, keep - offset));
-		offset += to->bytes;
-	}
+	/* What goes to another node is copied last: it is lost if that one restarts after that. */
+	err = lite_change_close(lmr) ?:
+	      lite_replace_copy(r, keep, true) ?:
+	      lite_replace_copy(r, keep, false) ?:
+	      lite_parts_check(r);
 	if (err)
 		lite_place_free(lmr, place);
 	else

@@ -158,8 +158,8 @@ struct lite_part *lite_part_add(struct lite_replace *r, const struct lite_share 
 /*
  * Take memory for a range of an LMR at one node, and add the parts to @r. @length: bytes, not 0;
  * @max: most bytes of a part, whole pages. May sleep; makes leaf calls. Return: 0 or a negative
- * errno: -ESTALE: the incarnation is over; -ENOENT: the LMR is being freed. In any case the caller
- * releases @r->parts.
+ * errno: -ESTALE: the incarnation is over; -ENOENT: the LMR is being freed; -ENOTCONN, -ENODEV: the
+ * node is leaving or stopping. In any case the caller releases @r->parts.
  */
 int lite_parts_make(struct lite_replace *r, const struct lite_share *at, u64 length, u64 max)
 {
@@ -171,9 +171,12 @@ int lite_parts_make(struct lite_replace *r, const struct lite_share *at, u64 len
 	if (at->node == lite_cluster_id(lmr->mem->cl))
 		err = lite_limit_room(&lmr->mem->limit, lmr->acl.uid, round_up(length, PAGE_SIZE));
 	while (length && !err) {
-		/* Freeing must not wait for hundreds of gigabytes. */
+		/* Freeing and leaving must not wait for hundreds of gigabytes. */
 		if (READ_ONCE(lmr->dying))
 			return -ENOENT;
+		err = lite_cluster_ready(lmr->mem->cl);
+		if (err)
+			return err;
 		part = lite_part_add(r, at, min(length, max));
 		if (!part)
 			return -ENOMEM;
@@ -183,6 +186,25 @@ int lite_parts_make(struct lite_replace *r, const struct lite_share *at, u64 len
 		      lite_part_extents_remote(lmr, part, n);
 	}
 	return err;
+}
+
+/*
+ * Before new parts get into use: have the stores kept them, as far as this node knows? Making and
+ * filling them may have taken minutes. Any context. Return: 0; -ESTALE: one has a new incarnation;
+ * -EHOSTDOWN: one has left.
+ */
+int lite_parts_check(const struct lite_replace *r)
+{
+	const struct lite_part *part;
+	u64 now;
+
+	list_for_each_entry(part, &r->parts, list) {
+		now = part->local ? part->at.incarnation :
+				    lite_cluster_incarnation(r->lmr->mem->cl, part->at.node);
+		if (now != part->at.incarnation)
+			return now ? -ESTALE : -EHOSTDOWN;
+	}
+	return 0;
 }
 
 /*

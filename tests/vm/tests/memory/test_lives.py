@@ -2,6 +2,7 @@
 """A node uses an LMR of a node that it does not know yet, or the next life of which it does not know. Its view is out of
 date only for a while, and so are the errors that it gives."""
 
+import json
 import re
 
 from litelab import Lite, join_all, prepare_all, program_path, stop_all, wait_complete, wait_until
@@ -104,6 +105,41 @@ def test_a_change_for_an_earlier_life_of_the_home(lab):
     assert all(re.fullmatch("crowd: resize: (Host is down|Stale file handle)", line) for line in said), said
     assert any("Stale" in line for line in said), said
     wait_complete(lites)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
+@vmtest(nodes=3, timeout=300)
+def test_a_store_restarts_before_an_lmr_has_grown(lab):
+    """An LMR grows by memory of a store that restarts before users get to know it: while one of them does not answer. The LMR
+    does not get memory that does not exist any more."""
+    home, store, mapper = lites = [Lite(vm) for vm in lab.nodes]
+    stop_all(lites)
+    for lite in lites:
+        lite.start(**_times(lite.vm))
+    join_all(lites)
+    number = store.id
+    home.lite("alloc", "growing", "16K", "--node", f"{home.id},{number}", "--mode", "0666")
+    holder = mapper.spawn("hold", "growing")
+    holder.wait_output("running")
+    changer = home.vm.spawn([program_path("crowd"), "change", str(home.index), "growing"])
+    changer.wait_output("ready")
+    asked = home.stats()["revokes"]
+    mapper.vm.pause()
+    try:
+        changer.write("\n")
+        wait_until("it has made the memory", lambda: home.stats()["revokes"] > asked, 20, home.vm.time_scale)
+        _next_life(store, home, number)
+    finally:
+        mapper.vm.resume()
+    changer.wait(60)
+    assert "resize: Stale file handle" in changer.err, changer.out + changer.err
+    assert json.loads(home.lite("stat", "growing", "-j").out)["size"] == 16 << 10
+    holder.kill()
+    holder.wait(10)
+    home.lite("free", "growing", timeout=60)
+    wait_complete(lites, timeout=60)
     for lite in lites:
         lite.check_idle()
     stop_all(lites)
