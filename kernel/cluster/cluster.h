@@ -81,7 +81,7 @@ struct lite_cluster_ops {
 	/* A member came up or went down; must not wait for calls. */
 	void (*members_changed)(void *priv);
 	/* A session ended and its peer is fenced; may sleep, must not wait for calls. */
-	void (*peer_gone)(void *priv, u64 session);
+	void (*peer_gone)(void *priv, const struct lite_conn *conn);
 	/* An incarnation will never come back, but the next may be up; may sleep, must not call. */
 	void (*peer_lost)(void *priv, u32 id, u64 incarnation);
 	/* For the administrator: @node is now in @state. */

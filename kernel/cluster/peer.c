@@ -306,7 +306,7 @@ void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn)
 	mutex_unlock(&cl->lock);
 	/* Even if it was never published: it may have served calls. */
 	if (conn->from.node && peer != cl->self)
-		cl->ops->peer_gone(cl->priv, conn->session);
+		cl->ops->peer_gone(cl->priv, conn);
 	if (peer)
 		lite_peer_put(peer);
 }

@@ -111,11 +111,11 @@ static void lite_node_members_changed(void *priv)
 	lite_locks_changed(&node->locks);
 }
 
-static void lite_node_peer_gone(void *priv, u64 session)
+static void lite_node_peer_gone(void *priv, const struct lite_conn *conn)
 {
 	struct lite_node *node = priv;
 
-	lite_memory_peer_gone(&node->memory, session);
+	lite_memory_peer_gone(&node->memory, conn);
 }
 
 static void lite_node_peer_lost(void *priv, u32 id, u64 incarnation)

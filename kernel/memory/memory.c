@@ -277,10 +277,13 @@ void lite_memory_members_changed(struct lite_memory *mem)
 }
 
 /* A session has ended, and its peer is fenced from us. May sleep. */
-void lite_memory_peer_gone(struct lite_memory *mem, u64 session)
+void lite_memory_peer_gone(struct lite_memory *mem, const struct lite_conn *conn)
 {
-	lite_home_session_gone(mem, session);
-	lite_store_session_gone(mem, session);
+	lite_home_session_gone(mem, conn->session);
+	lite_store_session_gone(mem, conn->session);
+	/* Its requests may have been served after lite_memory_peer_lost(). */
+	if (lite_cluster_incarnation(mem->cl, conn->from.node) != conn->from.incarnation)
+		lite_store_lost(mem, conn->from.node, conn->from.incarnation);
 }
 
 /*

@@ -226,7 +226,7 @@ u64 lite_memory_used(struct lite_memory *mem);
 
 /* Called by the cluster (struct lite_cluster_ops). */
 void lite_memory_members_changed(struct lite_memory *mem);
-void lite_memory_peer_gone(struct lite_memory *mem, u64 session);
+void lite_memory_peer_gone(struct lite_memory *mem, const struct lite_conn *conn);
 void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation);
 
 #endif /* _LITE_MEMORY_H */
