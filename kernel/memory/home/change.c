@@ -298,6 +298,8 @@ static int lite_home_rename(struct lite_lmr *lmr, struct lite_conn *conn,
 	err = lite_change_close(lmr);
 	if (err)
 		goto err_change;
+	/* Both names find it. A MAP by one of them waits, as it is closed, and then looks again. */
+	lite_name_show(mem, to, lmr->id);
 	mutex_lock(&lmr->lock);
 	from = lmr->name;
 	lmr->name = to;

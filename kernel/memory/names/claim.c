@@ -377,6 +377,19 @@ int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id, u32 uid
 	return err;
 }
 
+/* The beginning of lite_name_confirm(): it finds the LMR, but no waiter is told. May sleep. */
+void lite_name_show(struct lite_memory *mem, const char *name, u64 id)
+{
+	const struct lite_name_claim c = { .mem = mem, .name = name, .id = id };
+	struct lite_name_entry *entry;
+
+	mutex_lock(&mem->local.lock);
+	entry = lite_name_claim_entry(&c);
+	if (entry)
+		entry->state = LITE_NAME_CONFIRMED;
+	mutex_unlock(&mem->local.lock);
+}
+
 /* Make a reserved name find its LMR. May sleep; makes leaf calls. */
 void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id)
 {

@@ -83,6 +83,7 @@ int lite_name_call_all(struct lite_memory *mem, u16 call, const char *name, u64 
 
 void lite_names_event(struct lite_memory *mem);
 int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id, u32 uid);
+void lite_name_show(struct lite_memory *mem, const char *name, u64 id);
 void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id);
 void lite_name_drop(struct lite_memory *mem, const char *name, u64 id);
 bool lite_local_find(struct lite_memory *mem, const char *name, struct lite_name_at *at);
