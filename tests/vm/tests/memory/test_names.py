@@ -244,8 +244,8 @@ def test_many_machines_want_the_same_names(lab):
 
 @vmtest(timeout=300)
 def test_an_lmr_is_replaced_while_it_is_to_be_freed(lab):
-    """A program replaces an LMR: it renames the old one, and makes another of that name. Whoever frees the name meanwhile,
-    with a request that waits for a slot to the home, does not free the old one."""
+    """A program replaces an LMR: it renames the old one, and makes another of that name. A request to free the name,
+    which waits for a slot to the home meanwhile, does not free the old one."""
     home, other = lites = on_machines(lab)
     # The stack of a process shows that its request has no slot yet.
     in_line = "for f in /proc/[0-9]*/stack; do grep -q lite_ctx_free $f && grep -qE 'lite_call_slot|lite_kcall_begin' $f && echo 1; done"
@@ -254,7 +254,7 @@ def test_an_lmr_is_replaced_while_it_is_to_be_freed(lab):
         home.lite("alloc", "grown", "4M", "--node", f"{home.id},{other.id}")
         home.lite("alloc", "current", "64K")
         home.lite("write", "current", 0, "old data")
-        other.vm.netem("delay 100ms")
+        other.vm.netem("delay 300ms")
         grower = home.vm.spawn(["lite", "resize", "grown", "96M"])
         wait_until("some of it has been made", lambda: other.stats()["allocs"] > 2 or not grower.running)
         # They wait at the home for the end of that change, and take all slots that the user may have.
@@ -263,9 +263,10 @@ def test_an_lmr_is_replaced_while_it_is_to_be_freed(lab):
                    not grower.running, 20, other.vm.time_scale)
         freeing = other.vm.spawn(["lite", "free", "current"])
         wait_until("it is in line", lambda: other.vm.run(in_line, check=False).out or not grower.running, 20, other.vm.time_scale)
-        home.lite("rename", "current", "old")
-        home.lite("alloc", "current", "64K")
-        in_time = grower.running
+        in_time = home.lite("rename", "current", "old", check=False).ok
+        if in_time:
+            home.lite("alloc", "current", "64K")
+            in_time = grower.running
         other.vm.netem(None)
         for process in (grower, *waiting, freeing):
             process.wait(60, check=True)
