@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A node: one LITE instance on one RDMA device, made of the layers, and its device node /dev/liteN.
- * The only state outside of nodes is the registry of all nodes in this kernel, the workqueue that
- * closes files, and the file system of mapped LMRs.
+ * The only state outside of nodes is the registry of all nodes in this kernel, what closes files,
+ * and the file system of mapped LMRs.
  *
  * A user of a node holds @active (lite_node_enter()); stopping ends all connections, and then waits
  * for these users. A pointer to the object holds @ref.
@@ -13,6 +13,7 @@
 #include <linux/miscdevice.h>
 
 #include "function/service.h"
+#include "line.h"
 #include "memory/handle/ctx.h"
 #include "memory/memory.h"
 #include "sync/lock.h"
@@ -103,6 +104,9 @@ struct lite_file {
 	bool read_only;            /* opened read-only: its handles may at most read */
 	struct lite_urings urings;
 	refcount_t ref;
+	const struct cred *cred;         /* of the opener */
+	struct lite_pool_part *workers;  /* its user's part of the workers that close files */
+	struct lite_line_place closing;  /* closed, and waiting for a worker; by uid */
 	struct work_struct close_work; /* releases its resources after the last descriptor closed */
 	struct completion closed;      /* completed when @close_work is done */
 };

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""What one user begins and does not get done holds up no other user."""
+
+import statistics
+
+from litelab import in_one_machine, on_machines, prepare_all, program_path, run_program, stop_all, wait_complete, wait_until
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+@vmtest(nodes=3, timeout=300)
+def test_closing_many_files(lab):
+    """A user's process dies with hundreds of files open, and closing each takes seconds: homes wait for a silent store.
+    The lock and the function of another user's process are free when that dies."""
+    here, home, silent = lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
+    vm, program = here.vm, program_path("users")
+    here.lite("alloc", "words", "4K", user="bob")
+    many = vm.spawn([program, "files", str(here.index), f"{home.id},{silent.id}", "280"], user="alice")
+    many.wait_output("ready", timeout=100)
+    owner = vm.spawn([program, "owner", str(here.index), "words"], user="bob")
+    owner.wait_output("is ready", timeout=20)
+    function = owner.out.split()[0]
+    silent.vm.pause()
+    try:
+        for process in (many, owner):
+            process.kill()
+            process.wait(60)
+        assert here.stats()["files"] >= 200, "the files of the other user are closed already"
+        said = vm.run([program, "heir", str(here.index), "words", function, str(10000 * vm.time_scale)], user="bob",
+                      timeout=40)
+        assert said.out.split() == ["EOWNERDEAD", "ECONNREFUSED"], said
+        assert here.stats()["files"] >= 200, "the files of the other user were closed meanwhile"
+    finally:
+        silent.vm.resume()
+    wait_complete(lites)
+    here.lite("free", "words", user="bob")
+    wait_until("all files are closed", lambda: here.stats()["files"] <= 1, 100, vm.time_scale)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
+@vmtest(nodes=1, cpus=2, timeout=300)
+def test_a_ring_that_another_user_makes(lab):
+    """A user's first call to a function is in line behind those of many threads of that user. Another user's call of the
+    same function does not wait for that."""
+    here, there = lites = in_one_machine(lab.n1, 2)
+    threads, rounds = 200, lab.scale(20, 6)
+    said = run_program(lab, lites, "users", "bind", here.index, there.index, there.id, rounds, threads, timeout=250)
+    passed = [int(word) for word in said.out.split()]
+    print("      passed by", passed)
+    # In line with the first user's call most of them would pass.
+    assert len(passed) >= rounds // 2 and statistics.median(passed) <= threads // 4, passed
+    stop_all(lites)
+
+
+@vmtest(nodes=2, timeout=200)
+def test_a_command_in_vain_is_cancelled(lab):
+    """It has no time-out and asks a silent node for a ring, and then waits for that node as long as it is suspect."""
+    here, silent = lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
+    connections = here.stats()["conns"]
+    silent.vm.pause()
+    try:
+        for state in ("up", "suspect"):
+            caller = here.vm.spawn([program_path("users"), "cancel", str(here.index), str(silent.id), "2000"])
+            caller.wait_output("begun", timeout=20)
+            if state == "suspect":
+                wait_until("the node is suspect", lambda: here.stats()["conns"] < connections, 60, here.vm.time_scale)
+            wait_until("a worker is in the call", lambda: "iou-wrk" in here.vm.run("cat /proc/[0-9]*/task/*/comm").out)
+            caller.write("\n")
+            caller.wait_output("E", timeout=20)
+            assert caller.out.split()[1] in ("EINTR", "ECANCELED"), caller.out
+            caller.wait(20, check=True)
+    finally:
+        silent.vm.resume()
+    wait_complete(lites)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
