@@ -559,8 +559,13 @@ inline take(b, s, u)
 #define usable(b) (bind[b].state == LIVE || bind[b].state == NEW)
 #if BINDS > 1
 #define none_usable (!usable(0) && !usable(1))
+#define none_live (bind[0].state != LIVE && bind[1].state != LIVE)
+/* Another ring of the session has been made meanwhile. */
+#define is_late(b) (bind[1 - b].state == LIVE && bind[1 - b].in == bind[b].in)
 #else
 #define none_usable (!usable(0))
+#define none_live none_usable
+#define is_late(b) false
 #endif
 
 /* Calls are alike, so they take room in the order of their numbers. */
@@ -574,8 +579,11 @@ again:	atomic {
 #if BINDS > 1
 		:: usable(1) -> b = 1
 #endif
-		/* Needs a session; binds again while BINDS allows it. */
-		:: none_usable && up_client[session] && binds < BINDS ->
+		/*
+		 * Needs a session; binds again while BINDS allows it. Does not wait for the
+		 * ring that another user is making.
+		 */
+		:: none_live && up_client[session] && binds < BINDS ->
 			b = binds;
 			binds++;
 			bind[b].state = NEW;
@@ -592,12 +600,25 @@ made:	bind[b].callers++;
 	bind[b].index || !up_client[bind[b].in];
 	atomic {
 		if
-		:: bind[b].state == NEW && up_client[bind[b].in] ->
+		:: bind[b].state == NEW && up_client[bind[b].in] && is_late(b) ->
+			bind[b].state = CLOSING;
+			to_server[bind[b].in] ! UNBIND, bind[b].index - 1, 0, 0, b, 0;
+			goto late
+		:: bind[b].state == NEW && up_client[bind[b].in] && !is_late(b) ->
 			by_index[bind[b].in].at[bind[b].index - 1] = b + 1;
 			bind[b].mirror = true;
 			bind[b].state = LIVE
 		:: else -> bind[b].state = GONE
 		fi
+	}
+	goto bound;
+late:	/* Nothing was sent through it: give it back. */
+	atomic {
+		unbound[b] || !qp_client[bind[b].in];
+		bind[b].state = GONE;
+		bind[b].callers--;
+		b = 0;
+		goto again
 	}
 bound:	/* Wait in line for room. */
 	atomic {

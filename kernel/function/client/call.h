@@ -55,7 +55,8 @@ struct lite_client_ring {
 	struct kref ref;		/* held by rp's tables, callers and work items */
 	u32 function;			/* its number */
 	enum lite_client_ring_state state; /* under rp->lock, as the fields below */
-	struct rb_node by_function;	/* in rp->by_function, if NEW or LIVE */
+	u64 key;			/* @function, and the maker's uid while it is NEW */
+	struct rb_node by_function;	/* in rp->by_function, by @key, if NEW or LIVE */
 	struct list_head line_list;	/* in rp->lines while @line has entries */
 	struct list_head cancel_list;	/* in rp->cancels while there are @cancels */
 	struct lite_line line;		/* struct lite_rcall, waiting for room */

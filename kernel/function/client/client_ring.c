@@ -3,7 +3,10 @@
  * The client's side of a ring: from BIND to UNBIND.
  *
  * Normal operation: the first caller of a function in a session binds it; other callers wait for
- * that. A ring that is idle for LITE_CLIENT_RING_IDLE is closed, and the next caller binds anew.
+ * that, if they are of the same user: a maker may be long without a processor, or in line behind
+ * other calls of its user. So several users may bind a function at the same time; one of the rings
+ * becomes LIVE, and the others are given back. A ring that is idle for LITE_CLIENT_RING_IDLE is
+ * closed, and the next caller binds anew.
  *
  * What runs concurrently: callers, receive handlers, idle_work, unbind_work, and the end of the
  * connection. The state, under rp->lock, says which of them may use a ring: NEW: its maker; LIVE:
@@ -15,6 +18,9 @@
 
 #include "function/service.h"
 #include "wait.h"
+
+/* In keys of LIVE rings, instead of a uid. */
+#define LITE_RING_OF_ALL U32_MAX
 
 static void lite_client_ring_release(struct kref *ref)
 {
@@ -310,6 +316,51 @@ static int lite_client_ring_bind(struct lite_client_ring *ring, struct lite_rcal
 	return err;
 }
 
+static u64 lite_client_ring_key(u32 function, u32 uid)
+{
+	return (u64)function << 32 | uid;
+}
+
+static int lite_client_ring_cmp(const void *key, const struct rb_node *node)
+{
+	u64 wanted = *(const u64 *)key;
+	u64 has = rb_entry(node, struct lite_client_ring, by_function)->key;
+
+	return wanted < has ? -1 : wanted > has;
+}
+
+static bool lite_client_ring_less(struct rb_node *a, const struct rb_node *b)
+{
+	return rb_entry(a, struct lite_client_ring, by_function)->key <
+	       rb_entry(b, struct lite_client_ring, by_function)->key;
+}
+
+/* The LIVE ring of a function with @uid LITE_RING_OF_ALL, else the NEW one of a user; or NULL. */
+static struct lite_client_ring *lite_client_ring_of(struct lite_rpc_peer *rp, u32 function, u32 uid)
+{
+	u64 key = lite_client_ring_key(function, uid);
+	struct rb_node *node;
+
+	lockdep_assert_held(&rp->lock);
+	node = rb_find(&key, &rp->by_function, lite_client_ring_cmp);
+	return node ? rb_entry(node, struct lite_client_ring, by_function) : NULL;
+}
+
+/* The ring for new calls of a user to a function, LIVE or NEW, or NULL. */
+static struct lite_client_ring *lite_client_ring_find(struct lite_rpc_peer *rp, u32 function,
+						      u32 uid)
+{
+	return lite_client_ring_of(rp, function, LITE_RING_OF_ALL) ?:
+	       lite_client_ring_of(rp, function, uid);
+}
+
+static void lite_client_ring_enter(struct lite_client_ring *ring, u32 uid)
+{
+	lockdep_assert_held(&ring->rp->lock);
+	ring->key = lite_client_ring_key(ring->function, uid);
+	rb_add(&ring->by_function, &ring->rp->by_function, lite_client_ring_less);
+}
+
 /* Bind a NEW ring. On failure it leaves the tables. */
 static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcall *call)
 {
@@ -320,8 +371,12 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 	if (bound)
 		err = xa_reserve(&rp->by_index, ring->index, GFP_KERNEL);
 	spin_lock(&rp->lock);
+	rb_erase(&ring->by_function, &rp->by_function);
 	if (!err && rp->dead)
 		err = -EHOSTDOWN;
+	/* Another user was faster. */
+	if (!err && lite_client_ring_of(rp, ring->function, LITE_RING_OF_ALL))
+		err = -ESTALE;
 	if (!err && xa_load(&rp->by_index, ring->index)) {
 		/* The peer gave one number to two rings. */
 		lite_conn_kill(rp->conn, -EPROTO);
@@ -332,9 +387,9 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 		xa_store(&rp->by_index, ring->index, ring, GFP_ATOMIC);
 		ring->used = jiffies;
 		ring->state = LITE_CLIENT_RING_LIVE;
+		lite_client_ring_enter(ring, LITE_RING_OF_ALL);
 	} else {
 		ring->state = LITE_CLIENT_RING_DEAD;
-		rb_erase(&ring->by_function, &rp->by_function);
 	}
 	spin_unlock(&rp->lock);
 	/* They look again; the maker's signal or time-out is not that of other callers. */
@@ -351,30 +406,6 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 	}
 	lite_client_ring_put(ring); /* the tables' */
 	return err;
-}
-
-static int lite_client_ring_cmp(const void *function, const struct rb_node *node)
-{
-	u32 wanted = *(const u32 *)function;
-	u32 has = rb_entry(node, struct lite_client_ring, by_function)->function;
-
-	return wanted < has ? -1 : wanted > has;
-}
-
-static bool lite_client_ring_less(struct rb_node *a, const struct rb_node *b)
-{
-	return rb_entry(a, struct lite_client_ring, by_function)->function <
-	       rb_entry(b, struct lite_client_ring, by_function)->function;
-}
-
-/* The ring for new calls to a function, NEW or LIVE, of which there is at most one; or NULL. */
-static struct lite_client_ring *lite_client_ring_find(struct lite_rpc_peer *rp, u32 function)
-{
-	struct rb_node *node;
-
-	lockdep_assert_held(&rp->lock);
-	node = rb_find(&function, &rp->by_function, lite_client_ring_cmp);
-	return node ? rb_entry(node, struct lite_client_ring, by_function) : NULL;
 }
 
 static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp, u32 function)
@@ -405,7 +436,7 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call
 	int err = 0;
 
 	spin_lock(&rp->lock);
-	ring = lite_client_ring_find(rp, call->function);
+	ring = lite_client_ring_find(rp, call->function, call->cred->uid);
 	if (call->flags & LITE_RCALL_TRY && (!ring || ring->state == LITE_CLIENT_RING_NEW)) {
 		spin_unlock(&rp->lock);
 		return -EAGAIN;
@@ -416,7 +447,7 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call
 		if (!new)
 			return -ENOMEM;
 		spin_lock(&rp->lock);
-		ring = lite_client_ring_find(rp, call->function);
+		ring = lite_client_ring_find(rp, call->function, call->cred->uid);
 	}
 	if (ring) {
 		kref_get(&ring->ref);
@@ -434,7 +465,7 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call
 		ring = new;
 		kref_get(&ring->ref); /* the first one is the tables' */
 		call->ring = ring;
-		rb_add(&ring->by_function, &rp->by_function, lite_client_ring_less);
+		lite_client_ring_enter(ring, call->cred->uid);
 	}
 	spin_unlock(&rp->lock);
 	if (new && ring != new)
