@@ -345,8 +345,8 @@ int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout)
 	long left;
 
 	for (part = 0; part < LITE_TIMEOUT_PARTS; part++) {
-		left = wait_event_killable_timeout(peer->cl->suspects, !lite_peer_is_suspect(peer),
-						   timeout / LITE_TIMEOUT_PARTS + 1);
+		left = lite_wait_event_timeout(peer->cl->suspects, !lite_peer_is_suspect(peer),
+					       timeout / LITE_TIMEOUT_PARTS + 1);
 		if (left < 0)
 			return -EINTR;
 		if (left)

@@ -28,6 +28,7 @@
 
 #include "kcall.h"
 #include "trace.h"
+#include "wait.h"
 
 /* A waiter for a slot: in its lane's line until its descriptor has one, or an ERR_PTR. */
 struct lite_slot_waiter {
@@ -482,7 +483,7 @@ static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc,
 	long ret;
 
 	if (killable)
-		ret = wait_for_completion_killable_timeout(&w->done, timeout);
+		ret = lite_wait_done_timeout(&w->done, timeout);
 	else
 		ret = wait_for_completion_timeout(&w->done, timeout);
 	spin_lock(&rc->lock);
@@ -588,7 +589,7 @@ int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *d)
 	/* @d->io must not go before. */
 	lite_kcall_settle(d);
 	if (d->killable)
-		ret = wait_for_completion_killable_timeout(&d->done, timeout);
+		ret = lite_wait_done_timeout(&d->done, timeout);
 	else
 		ret = wait_for_completion_timeout(&d->done, timeout);
 	if (ret <= 0 && lite_call_abandon(d))

@@ -11,6 +11,7 @@
  */
 #include "memory/memory.h"
 #include "memop.h"
+#include "wait.h"
 
 /* An atomic of a thread of this node: in line until the work item has begun it. */
 struct lite_word_job {
@@ -72,7 +73,7 @@ ssize_t lite_word_ask(struct lite_memop_exec *r)
 	lite_line_enter(&words->line, &job.place, false);
 	spin_unlock(&words->line_lock);
 	lite_words_queue(words);
-	if (!wait_for_completion_killable(&job.done))
+	if (lite_wait_done_timeout(&job.done, MAX_SCHEDULE_TIMEOUT) > 0)
 		return job.ret;
 	spin_lock(&words->line_lock);
 	left = job.place.line;
