@@ -620,29 +620,3 @@ int lite_kcall(struct lite_conn *conn, struct lite_call_desc *d)
 	trace_lite_call(conn->session, conn->from.node, d->call, err);
 	return err;
 }
-
-/*
- * Serve a call of this node to itself. May sleep. Return: the handler's result; -ENOMEM; -EPROTO:
- * the reply is too long.
- */
-int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *d)
-{
-	void *reply;
-	u32 len = 0;
-	int err;
-
-	d->sent = true;
-	reply = kzalloc(lite_call_payload_max(d->call),
-			d->no_reclaim ? GFP_NOWAIT | __GFP_NOWARN : GFP_KERNEL);
-	if (!reply)
-		return -ENOMEM;
-	err = lite_kcall_dispatch(rpc, NULL, d->call, d->req, d->len, reply, &len);
-	if (!err && len > d->reply_max)
-		err = -EPROTO;
-	if (!err) {
-		memcpy(d->reply, reply, len);
-		d->reply_len = len;
-	}
-	kfree(reply);
-	return err;
-}

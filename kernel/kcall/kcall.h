@@ -35,6 +35,13 @@ struct lite_call_slot;
 typedef int lite_handler(void *priv, struct lite_conn *conn, const void *req, u32 len, void *reply,
 			 u32 *reply_len);
 
+/* Calls of this node to itself that a work item serves: kcall_local.c */
+struct lite_locals {
+	spinlock_t lock;       /* protects @line */
+	struct lite_line line; /* struct lite_local_call, by uid */
+	struct work_struct work;
+};
+
 struct lite_kcalls {
 	struct {
 		lite_handler *fn;
@@ -42,6 +49,7 @@ struct lite_kcalls {
 	} handler[LITE_CALL_MAX];
 	struct lite_stats __percpu *stats;
 	struct workqueue_struct *wq[LITE_LANES]; /* of handlers */
+	struct lite_locals locals;
 	unsigned long timeout;                   /* jiffies, default of calls */
 	atomic64_t seq;
 };
@@ -66,6 +74,7 @@ struct lite_call_desc {
 	bool no_wait;                /* do not wait for a slot */
 	bool killable;               /* a fatal signal ends the wait */
 	bool no_reclaim;             /* if it is local: do not wait for memory */
+	bool by_worker;              /* if it is local: not in this thread */
 	bool once;                   /* lite_cluster_call_patiently(): it is served at most once */
 	bool sent;                   /* set: may the peer have got the request? */
 	bool repeated;               /* set by call_patiently(): may it have got an earlier one? */
@@ -104,7 +113,10 @@ int lite_kcall(struct lite_conn *conn, struct lite_call_desc *desc);
 int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *desc);
 void lite_kcall_settle(struct lite_call_desc *desc);
 int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *desc);
+
+/* kcall_local.c */
 int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *desc);
+void lite_locals_init(struct lite_locals *locals);
 
 /* beat.c */
 void lite_beat_ask(struct lite_conn *conn);

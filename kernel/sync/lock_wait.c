@@ -44,6 +44,7 @@ static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *aga
 		.req = &req,
 		.len = sizeof(req),
 		.killable = true,
+		.by_worker = true, /* it takes home_lock */
 	};
 	int err = lite_cluster_call_patiently(h->locks->cl, h->word.home, &d);
 
@@ -81,6 +82,7 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn, bool try, 
 		.len = sizeof(req),
 		.timeout = clamp(left, 1UL, rpc->timeout),
 		.killable = true,
+		.by_worker = true,
 	};
 	u32 arg = (h->shared ? LITE_WIRE_LOCK_SHARED : 0) | (try ? LITE_WIRE_LOCK_TRY : 0);
 	int err;

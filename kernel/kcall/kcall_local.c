@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Calls of a node to itself.
+ *
+ * The handler runs in the caller's thread or, with d->by_worker, in a work item, one such call at a
+ * time: where handlers take a lock that others wait for, which a user's thread could keep while it
+ * has no processor. Users take turns.
+ *
+ * What runs concurrently: callers, and the work item, which owns all that is in line.
+ */
+#include <linux/cred.h>
+#include <linux/slab.h>
+
+#include "kcall.h"
+
+/* A call, in line until the work item has begun it. */
+struct lite_local_call {
+	struct lite_line_place place;
+	struct lite_call_desc *desc;
+	void *reply;
+	u32 len; /* of the reply */
+	int err;
+	struct completion done;
+};
+
+static struct lite_local_call *lite_local_next(struct lite_locals *locals)
+{
+	struct lite_line_place *place;
+
+	spin_lock(&locals->lock);
+	place = lite_line_front(&locals->line);
+	if (place)
+		lite_line_leave(place);
+	spin_unlock(&locals->lock);
+	return place ? container_of(place, struct lite_local_call, place) : NULL;
+}
+
+static void lite_local_work(struct work_struct *work)
+{
+	struct lite_locals *locals = container_of(work, struct lite_locals, work);
+	struct lite_kcalls *rpc = container_of(locals, struct lite_kcalls, locals);
+	struct lite_local_call *call = lite_local_next(locals);
+
+	if (!call)
+		return;
+	call->err = lite_kcall_dispatch(rpc, NULL, call->desc->call, call->desc->req,
+					call->desc->len, call->reply, &call->len);
+	/* Handlers for peers, which share these workers, get their turn before the next. */
+	queue_work(rpc->wq[LITE_LANE_SHORT], &locals->work);
+	complete(&call->done);
+}
+
+/* Have a worker run the handler; not killable, as what is in line is short. */
+static int lite_local_ask(struct lite_kcalls *rpc, struct lite_call_desc *d, void *reply, u32 *len)
+{
+	struct lite_local_call call = {
+		.place.kind = d->uid ?: from_kuid(&init_user_ns, current_euid()),
+		.desc = d,
+		.reply = reply,
+		.done = COMPLETION_INITIALIZER_ONSTACK(call.done),
+	};
+
+	spin_lock(&rpc->locals.lock);
+	lite_line_enter(&rpc->locals.line, &call.place, false);
+	spin_unlock(&rpc->locals.lock);
+	queue_work(rpc->wq[LITE_LANE_SHORT], &rpc->locals.work);
+	wait_for_completion(&call.done);
+	*len = call.len;
+	return call.err;
+}
+
+/*
+ * Serve a call of this node to itself. May sleep. Return: the handler's result; -ENOMEM; -EPROTO:
+ * the reply is too long.
+ */
+int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *d)
+{
+	void *reply;
+	u32 len = 0;
+	int err;
+
+	d->sent = true;
+	reply = kzalloc(lite_call_payload_max(d->call),
+			d->no_reclaim ? GFP_NOWAIT | __GFP_NOWARN : GFP_KERNEL);
+	if (!reply)
+		return -ENOMEM;
+	if (d->by_worker)
+		err = lite_local_ask(rpc, d, reply, &len);
+	else
+		err = lite_kcall_dispatch(rpc, NULL, d->call, d->req, d->len, reply, &len);
+	if (!err && len > d->reply_max)
+		err = -EPROTO;
+	if (!err) {
+		memcpy(d->reply, reply, len);
+		d->reply_len = len;
+	}
+	kfree(reply);
+	return err;
+}
+
+void lite_locals_init(struct lite_locals *locals)
+{
+	spin_lock_init(&locals->lock);
+	lite_line_init(&locals->line);
+	INIT_WORK(&locals->work, lite_local_work);
+}
