@@ -12,6 +12,9 @@
 #include "registry.hpp"
 
 #include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
 
 namespace lite::verbs {
 namespace {
@@ -69,6 +72,13 @@ bool device_context::take_over(ibv_context* context) {
     ibv_comp_channel* channel = lite::verbs::real().create_comp_channel(context);
     if (!channel) {
         say_once("plain verbs on a device", "it has no completion channels");
+        return false;
+    }
+    // An event that poll(2) has reported may be gone: with its CQ, which the program destroys.
+    const int flags = ::fcntl(channel->fd, F_GETFL);
+    if (flags < 0 || ::fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK)) {
+        say_once("plain verbs on a device", std::strerror(errno));
+        lite::verbs::real().destroy_comp_channel(channel);
         return false;
     }
     const verbs_context* wide = verbs_get_ctx(context);

@@ -51,8 +51,11 @@ void progress::run() {
             return;
         ibv_cq* cq = nullptr;
         void* cq_context = nullptr;
-        if (real().get_cq_event(m_channel, &cq, &cq_context))
+        if (real().get_cq_event(m_channel, &cq, &cq_context)) {
+            if (errno == EAGAIN || errno == EINTR)
+                continue;
             return;
+        }
         // After the acknowledgement the device's CQ may be destroyed, unless ours is in use.
         const auto found = completion_queue::find(cq);
         real().ack_cq_events(cq, 1);

@@ -6,6 +6,7 @@
 //   verbs_check use [...] ADDRESS PORT SEED ROUNDS first     times the first uses of registrations
 //   verbs_check use [...] ADDRESS PORT SEED MB large|fill    some bytes of so much, or all
 //   verbs_check loop [-d DEVICE] [-x GID_INDEX] ROUNDS       destroys and resets what is in use
+//   verbs_check events [-d DEVICE] [-x GID_INDEX] ROUNDS     delays the library's thread of events
 //   verbs_check register [-d DEVICE] KB ROUNDS               times registering
 //
 // -e: sleeps for completions; -s: receives from an SRQ; -q: without
@@ -50,6 +51,8 @@ int main(int argc, char** argv) {
                        std::atoi(words[3]), words[4]);
         if (role == "loop" && left == 1)
             return loop(options, std::atoi(words[0]));
+        if (role == "events" && left == 1)
+            return events(options, std::atoi(words[0]));
         if (role == "register" && left == 2)
             return registering(options, std::strtoull(words[0], nullptr, 0) << 10,
                                std::atoi(words[1]));

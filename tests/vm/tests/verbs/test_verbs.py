@@ -69,6 +69,14 @@ def test_checker_loop(lab):
     assert out.endswith("good\n"), out
 
 
+@vmtest(timeout=120)
+def test_checker_events(lab):
+    """The library's thread of events is late: it ends with its device, and a program gets no event of what it knew of."""
+    unpinned(lab)
+    out = lab.n1.run(f"{CHECKER} events {lab.scale(20)}", env=PRELOAD, timeout=60).out
+    assert out.endswith("good\n"), out
+
+
 @vmtest(timeout=300)
 def test_checker_other_users(lab):
     """Memory of another user is used only if LITE_VERBS_MODE lets others in at both ends."""
