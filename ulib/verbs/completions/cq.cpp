@@ -99,12 +99,14 @@ int completion_queue::poll(int n, ibv_wc* wc) {
 // With m_ready_lock.
 void completion_queue::notify_locked() {
     m_armed = not_armed;
+    m_has_news = false;
     m_channel->push(m_real);
 }
 
 void completion_queue::push(const ibv_wc& wc, std::shared_ptr<work_queue> queue, uint64_t number) {
     const std::lock_guard lock(m_ready_lock);
     m_ready.push_back({wc, std::move(queue), number});
+    m_has_news = m_armed != not_armed;
     // Whether a receive was solicited only the device knows: it reports an event then.
     if (m_armed == for_any || (m_armed == for_solicited && wc.status != IBV_WC_SUCCESS))
         notify_locked();
@@ -120,6 +122,9 @@ int completion_queue::request_notify(bool solicited_only) {
         return 0;
     if (const int err = m_progress.start())
         return err;
+    // Only what comes after this is reported: some programs take an event without a completion for
+    // an error.
+    harvest();
     {
         const std::lock_guard lock(m_ready_lock);
         if (m_armed != for_any)
@@ -134,16 +139,16 @@ void completion_queue::on_event() {
     bool again = m_wanted > 0;
     {
         const std::lock_guard lock(m_ready_lock);
-        if (m_armed != not_armed && !m_ready.empty())
+        if (m_has_news && !m_ready.empty())
             notify_locked();
         else if (m_armed != not_armed)
-            again = true;  // another thread has polled it already
+            again = true;  // the event was for what came before that
     }
     if (!again)
         return;
     watch();
     const std::lock_guard lock(m_ready_lock);
-    if (m_armed != not_armed && !m_ready.empty())
+    if (m_has_news && !m_ready.empty())
         notify_locked();
 }
 
@@ -192,6 +197,7 @@ void completion_queue::close() {
     {
         const std::lock_guard lock(m_ready_lock);
         m_armed = not_armed;  // on_event() may be past its harvest
+        m_has_news = false;
         for (const ready& r : m_ready)
             r.queue->on_polled(r.number);
         m_ready.clear();

@@ -124,6 +124,7 @@ class completion_queue {
     std::mutex m_ready_lock;
     std::deque<ready> m_ready;
     enum { not_armed, for_solicited, for_any } m_armed = not_armed;
+    bool m_has_news = false;  // completions since it was armed
 };
 
 }  // namespace lite::verbs
