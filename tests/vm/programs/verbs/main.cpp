@@ -10,8 +10,8 @@
 //   verbs_check register [-d DEVICE] KB ROUNDS               times registering
 //
 // -e: sleeps for completions; -s: receives from an SRQ; -q: without
-// liblite-verbs.so, on Soft-RoCE, which ends a wrong local key with IBV_WC_LOC_QP_OP_ERR and cannot
-// repeat what is fenced. It knows nothing of LITE.
+// liblite-verbs.so, on Soft-RoCE, which ends a wrong local key with IBV_WC_LOC_QP_OP_ERR, or
+// flushes it, and cannot repeat what is fenced. It knows nothing of LITE.
 #include "fabric.hpp"
 
 #include <unistd.h>
