@@ -137,7 +137,11 @@ int lite_open_readonly(int index, struct lite_ctx** out) noexcept {
     return open_context(index, O_RDONLY, out);
 }
 
-void lite_close(struct lite_ctx* ctx) noexcept { delete ctx; }
+void lite_close(struct lite_ctx* ctx) noexcept {
+    if (ctx)
+        ctx->backing.end(ctx);
+    delete ctx;
+}
 
 int lite_fd(const struct lite_ctx* ctx) noexcept { return ctx->dev->fd(); }
 

@@ -89,9 +89,10 @@ int lite_map(struct lite_ctx* ctx, const char* name, uint32_t rights, lite_lh_t*
 int lite_unmap(struct lite_ctx* ctx, lite_lh_t lh) noexcept {
     struct lite_ioc_unmap arg = {};
     arg.lh = lh;
+    ctx->backing.closing(ctx, lh);
     const int err = control(ctx, LITE_IOC_UNMAP, arg);
     if (!err)
-        ctx->backing.closed(lh);
+        ctx->backing.closed(ctx, lh);
     return err;
 }
 
@@ -103,13 +104,17 @@ int lite_free(struct lite_ctx* ctx, lite_lh_t lh) noexcept {
     struct lite_ioc_free arg = {};
     arg.lh = lh;
     const int err = control(ctx, LITE_IOC_FREE, arg);
-    if (!err)
+    if (!err || err == -EIDRM)
         ctx->backing.freed(lh);
     return err;
 }
 
 int lite_free_name(struct lite_ctx* ctx, const char* name) noexcept {
     struct lite_ioc_free arg = {};
-    const int err = copy_name(arg.name, name);
-    return err ? err : control(ctx, LITE_IOC_FREE, arg);
+    int err = copy_name(arg.name, name);
+    if (!err)
+        err = control(ctx, LITE_IOC_FREE, arg);
+    if (!err)
+        ctx->backing.some_freed(ctx);
+    return err;
 }

@@ -94,8 +94,8 @@ struct lite_alloc_params {
  * The LMR's bytes are a memfd's that the library maps into this process and registers with
  * LITE_REGISTER_UNPINNED: they are brought in when they are used, can be swapped out, and count
  * against the process's memory cgroup alone. So the LMR is on this node only (-EINVAL), has whole
- * pages, and ends at the latest, also with a name, when the context is closed or the process ends.
- * With no other flag (-EINVAL). Other errors: as lite_register_with().
+ * pages, and ends at the latest, also with a name, when the process closes the context or ends; its
+ * children do not have it. With no other flag (-EINVAL). Other errors: as lite_register_with().
  */
 #define LITE_ALLOC_UNPINNED (1U << 31)
 

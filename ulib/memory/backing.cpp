@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <new>
+#include <utility>
+#include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -53,11 +55,33 @@ int check_nodes(lite_ctx* ctx, const lite_alloc_params& p) noexcept {
     return p.n_nodes == 1 && p.nodes && p.nodes[0] == query.node_id ? 0 : -EINVAL;
 }
 
+// One more handle of an LMR with a name; 0: it has none, or this fails.
+lite_lh_t another_handle(lite_ctx* ctx, lite_lh_t lh) noexcept {
+    lite_lmr_info info;
+    lite_lmr_info found;
+    lite_lh_t made = 0;
+    if (lite_stat(ctx, lh, &info, nullptr, nullptr) || !*info.name ||
+        lite_map(ctx, info.name, LITE_RIGHT_MASTER, &made, nullptr))
+        return 0;
+    // Another LMR may have got the name.
+    if (!lite_stat(ctx, made, &found, nullptr, nullptr) && found.id == info.id)
+        return made;
+    lite_unmap(ctx, made);
+    return 0;
+}
+
+// Has no LMR this memory any more? The kernel lets none have what another one has.
+bool is_free(lite_ctx* ctx, void* addr, std::size_t length) noexcept {
+    lite_lh_t lh = 0;
+    return !lite_register_with(ctx, nullptr, addr, length, 0, LITE_REGISTER_UNPINNED, &lh) &&
+           !lite_free(ctx, lh);
+}
+
 }  // namespace
 
 backing::~backing() {
     for (const auto& b : m_blocks) {
-        if (b.owner == ::getpid())
+        if (b.is_over)
             ::munmap(b.addr, b.length);
     }
 }
@@ -74,7 +98,7 @@ int backing::alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noe
         return -EFBIG;
     std::list<block> made(1);
     block& b = made.front();
-    b = {0, nullptr, length, p.name && *p.name, ::getpid()};
+    b = {0, 0, nullptr, length, ::getpid(), false};
     err = map_memory(length, b.addr);
     if (err)
         return err;
@@ -84,27 +108,80 @@ int backing::alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noe
         return err;
     }
     *lh = b.lh;
-    const std::lock_guard lock(m_lock);
-    m_blocks.splice(m_blocks.begin(), made);
+    put(made);
     return 0;
 } catch (const std::bad_alloc&) {
     return -ENOMEM;
 }
 
-void backing::drop(lite_lh_t lh, bool named_too) noexcept {
+// Out of the list, so that nothing sleeps with the lock.
+std::list<backing::block> backing::take(lite_lh_t lh) noexcept {
+    std::list<block> taken;
     const std::lock_guard lock(m_lock);
-    const auto b = std::find_if(m_blocks.begin(), m_blocks.end(), [&](const block& candidate) {
-        return candidate.lh == lh && (named_too || !candidate.named);
-    });
-    if (b == m_blocks.end())
-        return;
-    if (b->owner == ::getpid())
-        ::munmap(b->addr, b->length);
-    m_blocks.erase(b);
+    const auto b = std::find_if(m_blocks.begin(), m_blocks.end(),
+                                [&](const block& candidate) { return candidate.lh == lh; });
+    if (b != m_blocks.end())
+        taken.splice(taken.begin(), m_blocks, b);
+    return taken;
 }
 
-void backing::freed(lite_lh_t lh) noexcept { drop(lh, true); }
+void backing::put(std::list<block>& taken) noexcept {
+    const std::lock_guard lock(m_lock);
+    m_blocks.splice(m_blocks.begin(), taken);
+}
 
-void backing::closed(lite_lh_t lh) noexcept { drop(lh, false); }
+void backing::freed(lite_lh_t lh) noexcept {
+    for (const block& b : take(lh)) {
+        if (b.owner == ::getpid())
+            ::munmap(b.addr, b.length);
+    }
+}
+
+void backing::some_freed(lite_ctx* ctx) noexcept try {
+    std::vector<lite_lh_t> lhs;
+    {
+        const std::lock_guard lock(m_lock);
+        for (const block& b : m_blocks)
+            lhs.push_back(b.lh);
+    }
+    for (const lite_lh_t lh : lhs) {
+        lite_lmr_info info;
+        if (lite_stat(ctx, lh, &info, nullptr, nullptr) == -EIDRM)
+            freed(lh);
+    }
+} catch (const std::bad_alloc&) {
+    // Their memory stays a while.
+}
+
+void backing::closing(lite_ctx* ctx, lite_lh_t lh) noexcept {
+    auto taken = take(lh);
+    if (!taken.empty() && taken.front().owner == ::getpid() && !taken.front().kept)
+        taken.front().kept = another_handle(ctx, lh);
+    put(taken);
+}
+
+void backing::closed(lite_ctx* ctx, lite_lh_t lh) noexcept {
+    auto taken = take(lh);
+    if (taken.empty() || taken.front().owner != ::getpid())
+        return;
+    block& b = taken.front();
+    if (!b.kept && is_free(ctx, b.addr, b.length)) {
+        ::munmap(b.addr, b.length);
+        return;
+    }
+    b.lh = std::exchange(b.kept, 0);
+    put(taken);
+}
+
+void backing::end(lite_ctx* ctx) noexcept {
+    for (block& b : m_blocks) {
+        if (b.owner != ::getpid())
+            continue;
+        lite_ioc_free arg = {};
+        arg.lh = b.lh;
+        const int err = control(ctx, LITE_IOC_FREE, arg);
+        b.is_over = !err || err == -EIDRM || err == -ENODEV || is_free(ctx, b.addr, b.length);
+    }
+}
 
 }  // namespace lite::internal

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Memory of this process that lite_alloc() made for LMRs with LITE_ALLOC_UNPINNED.
+//
+// It is unmapped when no LMR has it any more, and not before: what the process maps at these
+// addresses next would be the LMR's. Where that is not certain, it stays until the process ends.
 #pragma once
 
 #include <lite/lite.h>
@@ -19,27 +22,33 @@ class backing {
     backing() = default;
     backing(const backing&) = delete;
     backing& operator=(const backing&) = delete;
-    // The file of the LMRs is closed by now: their memory may go.
     ~backing();
 
     // Makes such an LMR, and memory for it. @p, @lh: as for lite_alloc().
     // Return: 0 or a negative errno, as lite_alloc().
     int alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noexcept;
-    // Its LMR, which @lh was a handle of, has been freed; other handles are ignored.
+    // The LMR of a handle has been freed. All four ignore handles of other LMRs.
     void freed(lite_lh_t lh) noexcept;
-    // The handle has been closed: that frees an LMR without a name.
-    void closed(lite_lh_t lh) noexcept;
+    // LMRs may have been freed without their handles.
+    void some_freed(lite_ctx* ctx) noexcept;
+    // A handle will be closed, and has been: that frees an LMR without a name.
+    void closing(lite_ctx* ctx, lite_lh_t lh) noexcept;
+    void closed(lite_ctx* ctx, lite_lh_t lh) noexcept;
+    // Ends the LMRs: a child may have the file open longer than this process.
+    void end(lite_ctx* ctx) noexcept;
 
   private:
     struct block {
         lite_lh_t lh;
+        lite_lh_t kept;  // takes the place of @lh when that is closed, if the LMR has a name
         void* addr;
         std::size_t length;
-        bool named;
-        pid_t owner;  // a child does not have the memory
+        pid_t owner;   // a child does not have the memory
+        bool is_over;  // no LMR has the memory
     };
 
-    void drop(lite_lh_t lh, bool named_too) noexcept;
+    std::list<block> take(lite_lh_t lh) noexcept;
+    void put(std::list<block>& taken) noexcept;
 
     std::mutex m_lock;
     std::list<block> m_blocks;

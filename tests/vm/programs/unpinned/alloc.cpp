@@ -63,6 +63,86 @@ void refusals(const Node& node, std::uint32_t self, std::uint32_t other) {
     expect(lite_free(node.get(), lh), 0, "free");
 }
 
+// A block of memory, found by its length, of which there is no other.
+void* address_of(std::uint64_t length) {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        std::size_t at = 0;
+        if (line.find("/memfd:lite ") == std::string::npos)
+            continue;
+        const auto begin = std::stoull(line, &at, 16);
+        if (std::stoull(line.substr(at + 1), nullptr, 16) - begin == length)
+            return reinterpret_cast<void*>(begin);
+    }
+    return nullptr;
+}
+
+// What lives on keeps its memory, and what does not gives it back, however it ends.
+void ends(const Node& owner, const Node& user) {
+    const auto before = mapped();
+    std::uint64_t word = 0x900d, got = 0;
+    lite_lh_t lh = 0;
+    check(!try_alloc(owner, nullptr, kPage, 0, {}, &lh), "anonymous");
+    check(!lite_write(owner.get(), lh, 0, &word, 8), "write");
+    check(!lite_rename(owner.get(), lh, "late") && !lite_unmap(owner.get(), lh), "named later");
+    check(mapped() == before + kPage, "its memory goes with its handle");
+    lite_lh_t used = user.open("late");
+    check(!lite_read(user.get(), used, 0, &got, 8) && got == word, "named later: its bytes");
+    check(!lite_rename_name(user.get(), "late", "later"), "rename");
+    check(!lite_free_name(owner.get(), "later"), "free by name");
+    check(mapped() == before, "memory of what is freed by name stays");
+
+    check(!try_alloc(owner, "other", kPage, 0, {}, &lh), "alloc");
+    const lite_lh_t second = owner.open("other");
+    check(lite_free(owner.get(), second) == -EACCES, "without the right");
+    check(!lite_free_name(user.get(), "other") && !lite_unmap(owner.get(), lh), "freed elsewhere");
+    check(mapped() == before, "memory of what another node frees stays");
+    check(!try_alloc(owner, "other", kPage, 0, {}, &lh), "alloc");
+    check(!lite_free_name(user.get(), "other") && lite_free(owner.get(), lh) == -EIDRM, "freed");
+    check(mapped() == before, "memory of what is freed already stays");
+}
+
+// A child has the file open longer than the context's owner has.
+void ends_before_child(int index, const Node& user) {
+    constexpr std::uint64_t length = 3 * kPage;
+    int fds[2];
+    check(!::pipe(fds), "pipe");
+    lite_lh_t used[2] = {};
+    void* memory = nullptr;
+    pid_t child = 0;
+    {
+        Node owner(index);
+        lite_lh_t lh = 0;
+        check(!try_alloc(owner, "kept", length, 0, {}, &lh), "alloc");
+        memory = address_of(length);
+        check(!try_alloc(owner, "let go", length, 0, {}, &lh), "alloc");
+        used[0] = user.open("kept");
+        used[1] = user.open("let go");
+        check(!lite_unmap(owner.get(), lh), "unmap");
+        child = ::fork();
+        if (!child) {
+            ::close(fds[1]);
+            char byte = 0;
+            ::_exit(static_cast<int>(::read(fds[0], &byte, 1)));
+        }
+    }
+    check(!mapped(), "memory goes with the context, whatever children there are");
+    void* next = ::mmap(memory, length, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    check(memory && next == memory, "its addresses");
+    std::memset(next, 0x5e, length);
+    std::uint64_t got = 0;
+    for (const lite_lh_t lh : used) {
+        const int err = lite_read(user.get(), lh, 0, &got, 8);
+        check(err == -EIDRM, std::string("what comes there next: ") + lite_strerror(err));
+    }
+    ::munmap(next, length);
+    ::close(fds[1]);
+    int status = 0;
+    check(::waitpid(child, &status, 0) == child && !status, "the child");
+    ::close(fds[0]);
+}
+
 }  // namespace
 
 int alloc(int argc, char** argv) {
@@ -106,9 +186,11 @@ int alloc(int argc, char** argv) {
         check(mapped() == kLength + kPage, "an anonymous one ends with its handle");
         check(!try_alloc(owner, "freed", kPage, 0, {}, &lh) && !lite_free(owner.get(), lh), "free");
         check(mapped() == kLength + kPage, "memory goes with what is freed");
+        ends(owner, user);
     }
     check(!mapped(), "memory goes with the context");
     check(lite_read(user.get(), used, 0, got.data(), 8) == -EIDRM, "the LMR, too");
+    ends_before_child(std::stoi(argv[2]), user);
     {
         lite::context context(std::stoi(argv[2]));
         auto region = context.alloc({.name = "made", .length = kLength, .unpinned = true});
