@@ -126,7 +126,7 @@ std::size_t least_from_environment() noexcept {
     if (size <= old && size >= old / 2)
         return p;
     // What grows will grow again: without some room each step would copy all of it.
-    void* fresh = size > old ? take(size + size / 8, page) : nullptr;
+    void* fresh = size > old && size <= PTRDIFF_MAX ? take(size + size / 8, page) : nullptr;
     if (!fresh)
         fresh = ::malloc(size);
     if (!fresh)

@@ -171,7 +171,10 @@ void test_functions() {
 void test_refusals() {
     // The compiler must not know the sizes.
     volatile std::size_t huge = PTRDIFF_MAX, most = SIZE_MAX, half = SIZE_MAX / 2 + 2, two = 2;
-    for (const std::size_t size : {std::size_t{huge}, std::size_t{most}, huge - 1, most - 4095}) {
+    // And one of which nine eighths are less than 2 MB, modulo 2^64.
+    const std::size_t wraps = most / 9 * 8 + 0x1c0000;
+    for (const std::size_t size :
+         {std::size_t{huge}, std::size_t{most}, huge - 1, most - 4095, wraps}) {
         errno = 0;
         CHECK(!std::malloc(size) && errno == ENOMEM);
         errno = 0;
