@@ -67,7 +67,8 @@ std::size_t least_from_environment() noexcept {
     errno = 0;
     unsigned long long bytes = std::strtoull(text, &end, 10);
     constexpr char suffixes[] = "KMG";
-    const char* suffix = *end ? std::strchr(suffixes, *end & ~0x20) : nullptr;
+    const int letter = *end & ~0x20;  // 0: the end, or a space
+    const char* suffix = letter ? std::strchr(suffixes, letter) : nullptr;
     const auto shift = suffix ? 10 * static_cast<unsigned>(suffix - suffixes + 1) : 0;
     if (end == text || *text == '-' || errno || bytes << shift >> shift != bytes ||
         (*end && (!suffix || end[1]))) {

@@ -57,7 +57,9 @@ python=/usr/bin/python3
 says "all mallocs are ordinary memory: no such LITE node" "$library" $python -c "$program_of_mallocs"
 says "large mallocs come from the LITE node" "$fake" $python -c "$program_of_mallocs"
 LITE_FAKE_LIMIT=1000 says "a large malloc is ordinary memory: " "$fake" $python -c "$program_of_mallocs"
-says "LITE_ARENA_MIN is ignored: 1X" "$library" env LITE_ARENA_MIN=1X true
+for wrong in 1X "1 " "1K "; do
+	says "LITE_ARENA_MIN is ignored: $wrong" "$library" env "LITE_ARENA_MIN=$wrong" true
+done
 
 # Programs that know nothing of all this.
 seq 300000 | rev >"$work/lines"
