@@ -24,6 +24,10 @@ uint64_t address_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
 
 // Is all of it mapped? msync() looks at the mappings, and does nothing else with MS_ASYNC.
 bool is_mapped(const void* addr, size_t length) {
+    // It rounds up the length, to 0 if that is too large.
+    constexpr uint64_t last = UINT64_MAX - page_size;
+    if (address_of(addr) > last || length > last - address_of(addr))
+        return false;
     const uint64_t begin = address_of(addr) / page_size * page_size;
     return !::msync(reinterpret_cast<void*>(begin), address_of(addr) + length - begin, MS_ASYNC);
 }

@@ -390,6 +390,9 @@ void Client::errors() {
     expect_failure("write from beyond the local end", wr, IBV_WC_LOC_PROT_ERR);
     for (const Answer& a : {region_, readable, writable, odd})
         ask(Ask::free_region, a.id);
+    for (void* at : {static_cast<void*>(nullptr), static_cast<void*>(local_.data())})
+        check(!ibv_reg_mr(fabric_.pd(), at, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE),
+              "more than all addresses are registered");
 }
 
 // The same memory in several registrations; any may go first.
