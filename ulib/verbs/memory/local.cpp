@@ -34,6 +34,19 @@ bool is_mapped(const void* addr, size_t length) {
 
 }  // namespace
 
+memory_in_use::~memory_in_use() {
+    for (const auto& users : m_users) {
+        if (--*users == 0)
+            users->notify_all();
+    }
+}
+
+// After it was taken out, so that there will be no new ones.
+void registrations::record::wait_unused() const {
+    while (const uint32_t n = *users)
+        users->wait(n);
+}
+
 registrations& registrations::get() {
     static auto& only = *new registrations;
     return only;
@@ -202,6 +215,8 @@ int registrations::remove(ibv_mr* mr) {
         std::unique_lock lock(m_mutex);
         auto taken = m_records.extract(key);
         lock.unlock();
+        if (!taken.empty())
+            taken.mapped().wait_unused();
         const int err = real().dereg_mr(mr);
         if (err && !taken.empty()) {
             lock.lock();
@@ -209,7 +224,7 @@ int registrations::remove(ibv_mr* mr) {
         }
         return err;
     }
-    const std::lock_guard guard(m_change);
+    std::unique_lock guard(m_change);
     std::unique_lock lock(m_mutex);
     const auto found = m_records.find(key);
     if (found == m_records.end() || found->second.own.get() != mr)
@@ -219,6 +234,9 @@ int registrations::remove(ibv_mr* mr) {
     node::get()->show(slot_of(key), {});
     forget_lmrs(taken.mapped().lmrs);
     m_keys->give(key);
+    // Other threads register meanwhile.
+    guard.unlock();
+    taken.mapped().wait_unused();
     return 0;
 }
 
@@ -231,6 +249,7 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
         auto taken = m_records.extract(old);
         if (!taken.empty() && (!err || err == IBV_REREG_MR_ERR_INPUT)) {
             record& r = taken.mapped();
+            r.wait_unused();
             taken.key() = mr->lkey;
             r.pd = mr->pd;
             if (!err && flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
@@ -275,7 +294,7 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
     if (!fresh)
         return IBV_REREG_MR_ERR_INPUT;
 
-    const std::lock_guard guard(m_change);
+    std::unique_lock guard(m_change);
     std::unique_lock lock(m_mutex);
     auto old = m_records.extract(mr->lkey);
     const uint32_t old_key = mr->lkey;
@@ -285,6 +304,8 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
     node::get()->show(slot_of(old_key), {});
     forget_lmrs(old.mapped().lmrs);
     m_keys->give(old_key);
+    guard.unlock();
+    old.mapped().wait_unused();
     return 0;
 }
 
@@ -295,7 +316,7 @@ bool registrations::has(const ibv_pd* pd) const {
 }
 
 bool registrations::resolve(const ibv_pd* pd, const ibv_sge* list, int n, bool write,
-                            std::vector<span>& spans) const {
+                            std::vector<span>& spans, memory_in_use& used) const {
     spans.clear();
     const std::shared_lock lock(m_mutex);
     for (int i = 0; i < n; i++) {
@@ -309,6 +330,8 @@ bool registrations::resolve(const ibv_pd* pd, const ibv_sge* list, int n, bool w
         if (r.pd != pd || (write && !(r.access & IBV_ACCESS_LOCAL_WRITE)) || sge.addr < r.iova ||
             sge.addr - r.iova > r.length || sge.length > r.length - (sge.addr - r.iova))
             return false;
+        used.m_users.push_back(r.users);
+        ++*r.users;
         spans.push_back({r.addr + (sge.addr - r.iova), sge.length});
     }
     return true;

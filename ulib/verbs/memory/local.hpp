@@ -9,6 +9,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,19 @@ struct span {
     uint64_t length;
 };
 
+// What a thread copies from or to: removing it waits for the thread.
+class memory_in_use {
+  public:
+    memory_in_use() = default;
+    memory_in_use(const memory_in_use&) = delete;
+    memory_in_use& operator=(const memory_in_use&) = delete;
+    ~memory_in_use();
+
+  private:
+    friend class registrations;
+    std::vector<std::shared_ptr<std::atomic<uint32_t>>> m_users;
+};
+
 class registrations {
   public:
     // The process's only one.
@@ -32,7 +46,7 @@ class registrations {
 
     // As ibv_reg_mr_iova2(): unpinned, or else with the device. nullptr and errno.
     ibv_mr* add(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access);
-    // As ibv_dereg_mr().
+    // As ibv_dereg_mr(). On success nothing copies from or to the memory any more.
     int remove(ibv_mr* mr);
     // As ibv_rereg_mr().
     int change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access);
@@ -40,9 +54,9 @@ class registrations {
     bool has(const ibv_pd* pd) const;
 
     // Where the buffers of a work request are, and whether the keys allow that: false if not.
-    // @write: they will be written to.
-    bool resolve(const ibv_pd* pd, const ibv_sge* list, int n, bool write,
-                 std::vector<span>& spans) const;
+    // @write: they will be written to. They stay registered as long as @used lives.
+    bool resolve(const ibv_pd* pd, const ibv_sge* list, int n, bool write, std::vector<span>& spans,
+                 memory_in_use& used) const;
 
   private:
     struct record {
@@ -53,6 +67,9 @@ class registrations {
         uint64_t length;
         unsigned access;
         std::vector<uint32_t> lmrs;
+        std::shared_ptr<std::atomic<uint32_t>> users = std::make_shared<std::atomic<uint32_t>>(0);
+
+        void wait_unused() const;
     };
     struct lmr {
         lite_lh_t lh;

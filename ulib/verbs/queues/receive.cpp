@@ -132,6 +132,7 @@ void receive_queue::flush() {
 
 void receive_queue::complete(slot& s, ibv_wc& wc, completion_queue& cq) {
     const char* from = m_bounce.at(s.offset);
+    memory_in_use used;
     wc.wr_id = s.wr_id;
     if (wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV) {
         imm_marker marker;
@@ -143,8 +144,8 @@ void receive_queue::complete(slot& s, ibv_wc& wc, completion_queue& cq) {
         } else if (wc.byte_len > s.length) {
             // The device's buffer is a little longer than the program's.
             wc.status = IBV_WC_LOC_LEN_ERR;
-        } else if (!registrations::get().resolve(m_pd, s.list.data(),
-                                                 static_cast<int>(s.list.size()), true, m_spans)) {
+        } else if (!registrations::get().resolve(
+                       m_pd, s.list.data(), static_cast<int>(s.list.size()), true, m_spans, used)) {
             wc.status = IBV_WC_LOC_PROT_ERR;
         } else {
             uint64_t rest = wc.byte_len;

@@ -155,10 +155,11 @@ void queue_pair::on_polled(uint64_t number) { m_polled = number + 1; }
 
 // Executes with LITE, without the lock.
 ibv_wc_status queue_pair::run(slot& s) {
+    memory_in_use used;
     if (s.wr.send_flags & IBV_SEND_INLINE) {
         m_spans.assign(1, {s.data.data(), s.data.size()});
     } else if (!registrations::get().resolve(m_pd, s.list.data(), static_cast<int>(s.list.size()),
-                                             fetches(s.wr.opcode), m_spans)) {
+                                             fetches(s.wr.opcode), m_spans, used)) {
         return IBV_WC_LOC_PROT_ERR;
     }
     one_sided op = {s.wr.opcode, s.wr.wr.rdma.remote_addr, rkey_of(s.wr), 0, 0};
@@ -176,6 +177,7 @@ queue_pair::posting queue_pair::post_real(slot& s, uint64_t number, ibv_wc_statu
     wr.wr_id = wr_id(static_cast<uint32_t>(m_order.index(number)));
     wr.send_flags = (s.wr.send_flags & ~static_cast<unsigned>(IBV_SEND_INLINE)) | IBV_SEND_SIGNALED;
 
+    memory_in_use used;
     imm_marker marker = {imm_magic, 0, 0};
     if (is_one_sided(s.wr)) {  // the write itself is done
         marker.length = s.data.empty() ? length_of(s.list) : static_cast<uint32_t>(s.data.size());
@@ -184,7 +186,7 @@ queue_pair::posting queue_pair::post_real(slot& s, uint64_t number, ibv_wc_statu
     } else if (s.wr.send_flags & IBV_SEND_INLINE) {
         m_spans.assign(1, {s.data.data(), s.data.size()});
     } else if (!registrations::get().resolve(m_pd, s.list.data(), static_cast<int>(s.list.size()),
-                                             fetches(s.wr.opcode), m_spans)) {
+                                             fetches(s.wr.opcode), m_spans, used)) {
         status = IBV_WC_LOC_PROT_ERR;
         return posting::failed;
     }
@@ -361,9 +363,10 @@ void queue_pair::on_completion(uint32_t number, ibv_wc& wc, completion_queue&) {
     slot& s = m_slots[number];
     if (wc.status == IBV_WC_SUCCESS && fetches(s.wr.opcode) && s.has_offset) {
         std::vector<span> spans;
+        memory_in_use used;
         const char* from = m_bounce.at(s.offset);
         if (registrations::get().resolve(m_pd, s.list.data(), static_cast<int>(s.list.size()), true,
-                                         spans)) {
+                                         spans, used)) {
             for (const span& part : spans) {
                 std::memcpy(part.at, from, part.length);
                 from += part.length;

@@ -3,6 +3,7 @@
 // executed, and other threads poll: two queue pairs of one process.
 #include "fabric.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -23,8 +24,9 @@ class Loop {
         : options_(options), context_(open_device(options.device)), pd_(ibv_alloc_pd(context_)) {
         check(pd_ && !ibv_query_gid(context_, 1, options.gid_index, &gid_), "pd, gid");
         memory_.resize(std::size_t{2} * kWrite);
-        buffer_ = std::make_unique<Memory>(pd_, memory_.data(), memory_.size(),
-                                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        buffer_ = std::make_unique<Memory>(
+            pd_, memory_.data(), memory_.size(),
+            IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
     }
     Loop(const Loop&) = delete;
     Loop& operator=(const Loop&) = delete;
@@ -166,6 +168,38 @@ class Loop {
         std::printf("acknowledged late: %d\n", rounds);
     }
 
+    // Memory is deregistered while a thread of the library may be reading into it. Then it is the
+    // program's alone.
+    void deregistered(int rounds) {
+        constexpr std::uint32_t reads = 6;
+        std::vector<std::uint8_t> target(std::size_t{kWrite} * reads);
+        ibv_cq* cq = make_cq(64);
+        for (int round = 0; round < rounds; round++) {
+            Memory late(pd_, target.data(), target.size(), IBV_ACCESS_LOCAL_WRITE);
+            ibv_qp* from = make_qp(cq, nullptr);
+            ibv_qp* to = make_qp(cq, nullptr);
+            connect(from, to);
+            receive(to);
+            send(from);
+            for (std::uint32_t i = 0; i < reads; i++)
+                post(from, IBV_WR_RDMA_READ, late.sge(std::uint64_t{i} * kWrite, kWrite));
+            // The reads begin when the device has completed the send.
+            wait(cq, IBV_WC_SEND);
+            check(!ibv_dereg_mr(late.mr), "deregister");
+            late.mr = nullptr;
+            std::fill(target.begin(), target.end(), 0xa5);
+            ibv_wc wc = {};
+            for (std::uint32_t i = 0; i < reads;)
+                i += ibv_poll_cq(cq, 1, &wc) == 1 && wc.qp_num == from->qp_num;
+            check(std::all_of(target.begin(), target.end(), [](auto b) { return b == 0xa5; }),
+                  "written after it was deregistered, in round " + std::to_string(round));
+            check(!ibv_destroy_qp(to) && !ibv_destroy_qp(from), "destroy QPs");
+            drain(cq);
+        }
+        check(!ibv_destroy_cq(cq), "destroy CQ");
+        std::printf("deregistered: %d\n", rounds);
+    }
+
   private:
     ibv_cq* make_cq(std::uint32_t n, ibv_comp_channel* channel = nullptr) {
         ibv_cq* cq = ibv_create_cq(context_, static_cast<int>(n), nullptr, channel, 0);
@@ -208,15 +242,19 @@ class Loop {
     }
 
     void write(ibv_qp* qp, std::uint32_t length) {
-        ibv_sge sge = buffer_->sge(kWrite, length);
+        post(qp, IBV_WR_RDMA_WRITE, buffer_->sge(kWrite, length));
+    }
+
+    // To or from the beginning of the memory.
+    void post(ibv_qp* qp, ibv_wr_opcode opcode, ibv_sge sge) {
         ibv_send_wr wr = {};
         wr.sg_list = &sge;
         wr.num_sge = 1;
-        wr.opcode = IBV_WR_RDMA_WRITE;
+        wr.opcode = opcode;
         wr.wr.rdma.remote_addr = reinterpret_cast<std::uintptr_t>(memory_.data());
         wr.wr.rdma.rkey = buffer_->mr->rkey;
         ibv_send_wr* bad = nullptr;
-        check(!ibv_post_send(qp, &wr, &bad), "write");
+        check(!ibv_post_send(qp, &wr, &bad), "read or write");
     }
 
     // For a completion of a kind; others of a shared CQ may come before.
@@ -261,6 +299,7 @@ int loop(const Options& options, int rounds) {
     loop.resets(rounds);
     loop.shared_cq(rounds);
     loop.acknowledged_late(rounds);
+    loop.deregistered(rounds);
     std::printf("good\n");
     return 0;
 }
