@@ -441,9 +441,12 @@ class context {
         return {m_ctx.get(), lh, options.length};
     }
 
-    // Makes a named LMR without opening it.
+    // Makes a named LMR without opening it; not unpinned.
     // @throws error as lite_alloc()
-    void create(const alloc_options& options) { allocate(options, LITE_ALLOC_NO_HANDLE, nullptr); }
+    void create(const alloc_options& options) {
+        allocate(options, LITE_ALLOC_NO_HANDLE | (options.unpinned ? LITE_ALLOC_UNPINNED : 0),
+                 nullptr);
+    }
 
     // Opens an LMR. @throws error as lite_map()
     region map(std::string_view name, rights wanted = rights::read | rights::write) {

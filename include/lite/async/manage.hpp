@@ -62,16 +62,18 @@ class manage_calls {
 
     // --- Handles ---
 
-    // Makes an LMR and opens it with all rights that its mode gives.
+    // Makes an LMR and opens it with all rights that its mode gives. Not unpinned: EINVAL.
     // @throws error as lite_alloc(); ECANCELED, EINTR
     task<region> alloc(const alloc_options& options, std::stop_token stop = {}) {
+        refuse_unpinned(options);
         return make(detail::c_name(options.name), options.length, options.nodes, options.mode,
                     std::move(stop));
     }
 
-    // Makes a named LMR without opening it.
+    // Makes a named LMR without opening it. Not unpinned: EINVAL.
     // @throws error as lite_alloc(); ECANCELED, EINTR
     task<> create(const alloc_options& options, std::stop_token stop = {}) {
+        refuse_unpinned(options);
         return make_only(detail::c_name(options.name), options.length, options.nodes, options.mode,
                          std::move(stop));
     }
@@ -227,6 +229,12 @@ class manage_calls {
     }
 
   private:
+    // Its memory would be the library's.
+    static void refuse_unpinned(const alloc_options& options) {
+        if (options.unpinned)
+            throw error(EINVAL, detail::describe("alloc", options.name));
+    }
+
     template <std::size_t N>
     static void copy_name(char (&field)[N], const char* name) noexcept {
         static_assert(N == LITE_NAME_SIZE);

@@ -415,6 +415,9 @@ TEST_CASE_METHOD(Async, "async: invalid arguments are refused at once", "[async]
     CHECK(code_of([&] { (void)ex().set(7, 0, 64, pattern); }) == EINVAL);
     CHECK(code_of([&] { (void)ex().set(7, 0, 64, {}); }) == EINVAL);
     CHECK(code_of([&] { (void)ex().map(long_name); }) == ENAMETOOLONG);
+    CHECK(code_of([&] { (void)ex().alloc({.length = 1, .unpinned = true}); }) == EINVAL);
+    CHECK(code_of([&] { (void)ex().create({.name = "x", .length = 1, .unpinned = true}); }) ==
+          EINVAL);
     CHECK(code_of([&] { (void)ex().map(""); }) == EINVAL);
     CHECK(code_of([&] { (void)ex().chmod(lite::region(), 0600); }) == EBADF);
     CHECK(code_of([&] { (void)ex().rename("table", ""); }) == EINVAL);

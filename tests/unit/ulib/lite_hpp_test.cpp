@@ -9,6 +9,7 @@
 #include <lite/rpc.hpp>
 
 #include "catch.hpp"
+#include "code_of.hpp"
 
 #include <array>
 #include <cerrno>
@@ -160,6 +161,13 @@ TEST_CASE("a region unmaps its handle once", "[lite.hpp]") {
     }
     CHECK(cluster.open_handles() == 1);
     const lite::region again(node.get(), lh, 64);
+}
+
+TEST_CASE("what is made without a handle cannot be unpinned", "[lite.hpp]") {
+    fake::cluster cluster;
+    auto node = cluster.context();
+    CHECK(code_of([&] { node.create({.name = "x", .length = 1, .unpinned = true}); }) == EINVAL);
+    CHECK_FALSE(cluster.find("x"));
 }
 
 TEST_CASE("a region frees its LMR", "[lite.hpp]") {
