@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <new>
 #include <sstream>
 #include <string>
-#include <system_error>
 
 namespace tools {
 namespace {
@@ -91,7 +91,7 @@ int run(CLI::App& app, const arguments& words, const streams& io,
         return fail(e.what());
     } catch (const std::bad_alloc&) {
         return fail("out of memory");
-    } catch (const std::system_error& e) {
+    } catch (const std::exception& e) {
         return fail(e.what());
     }
 }

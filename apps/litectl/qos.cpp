@@ -192,7 +192,9 @@ json rules_in_reserve(const surroundings& world, const std::string& path, const 
     if (!said.is_object() || !said.contains("rules") || !said["rules"].is_array())
         return kept;
     for (const auto& rule : said["rules"]) {
-        const auto name = rule.is_object() ? rule.value("cgroup", std::string()) : std::string();
+        if (!rule.is_object() || !rule.contains("cgroup") || !rule["cgroup"].is_string())
+            continue;
+        const auto name = rule["cgroup"].get<std::string>();
         if (!name.empty() && name != gone && !cgroups(world.cgroups).exists(name))
             kept.push_back(rule);
     }
@@ -216,7 +218,7 @@ void keep(const surroundings& world, channel& channel, const std::optional<std::
         list.push_back(rule);
     try {
         if (rules["mode"] != "none" || rules["tenants_are"] != "uid" || !list.empty())
-            replace_file(path, rules.dump(2) + "\n");
+            replace_file(path, rules.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
         else if (::unlink(path.c_str()) && errno != ENOENT)
             throw std::system_error(errno, std::generic_category());
     } catch (const std::system_error& e) {

@@ -204,6 +204,22 @@ TEST_CASE("litectl qos: control groups", "[litectl]") {
     CHECK(litectl.kernel.asked[1].u64(LITE_A_CGROUP) == st.st_ino);
     CHECK(litectl.kernel.asked[2].u8(LITE_A_TENANTS) == LITE_QOS_BY_CGROUP);
 
+    // Names may be any bytes, and the file may be edited.
+    std::filesystem::create_directories(hierarchy / "odd\xff");
+    write_file((hierarchy / "odd\xff/cgroup.controllers").string(), "");
+    REQUIRE(::stat((hierarchy / "odd\xff").c_str(), &st) == 0);
+    message odd(LITE_CMD_QOS_GET);
+    odd.put_u64(LITE_A_CGROUP, st.st_ino);
+    odd.put_u32(LITE_A_WEIGHT, 20);
+    odd.put_u8(LITE_A_CEILING, 4);
+    litectl.kernel.answers = {mode, rule, odd};
+    CHECK(litectl({"qos", "set", "-m", "fair"}).status == 0);
+    CHECK(json::parse(read_file(litectl.world.qos_file))["rules"].size() == 2);
+    write_file(litectl.world.qos_file, R"({"mode": "fair", "rules": [{"cgroup": 5}, 6]})");
+    litectl.kernel.answers = {mode, rule};
+    CHECK(litectl({"qos", "set", "-m", "fair"}).status == 0);
+    CHECK(json::parse(read_file(litectl.world.qos_file))["rules"].size() == 1);
+
     // A service that does not run keeps its rule in the file, until that is removed.
     std::filesystem::remove_all(hierarchy / "work.slice/db");
     litectl.kernel.answers = {mode};
