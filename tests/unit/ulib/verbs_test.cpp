@@ -96,7 +96,9 @@ TEST_CASE("a range is covered by the LMRs that are there, and new ones") {
     CHECK(c.pieces(400, 2900).size() == 3);
 
     c.use(1);
+    CHECK_FALSE(c.is_last(1));
     CHECK_FALSE(c.release(1));
+    CHECK(c.is_last(1));
     CHECK(c.release(1));
     CHECK(c.pieces(150, 160)[0].id == 0);
     CHECK(c.release(2));

@@ -55,6 +55,9 @@ class cover {
     // One more user of an LMR.
     void use(uint32_t id) { m_ranges.at(m_begins.at(id)).users++; }
 
+    // Is there only one user left?
+    bool is_last(uint32_t id) const { return m_ranges.at(m_begins.at(id)).users == 1; }
+
     // One user less. True: it was the last, and the LMR is forgotten.
     bool release(uint32_t id) {
         const auto begin = m_begins.find(id);

@@ -32,6 +32,9 @@ bool is_mapped(const void* addr, size_t length) {
     return !::msync(reinterpret_cast<void*>(begin), address_of(addr) + length - begin, MS_ASYNC);
 }
 
+// Of freeing an LMR: there is none any more.
+bool is_over(int err) { return err == -EIDRM || err == -ENODEV || err == -EBADF; }
+
 }  // namespace
 
 memory_in_use::~memory_in_use() {
@@ -77,15 +80,20 @@ int registrations::make_lmr(const piece& part, uint32_t mode, uint32_t& id) {
     return 0;
 }
 
-void registrations::forget_lmrs(const std::vector<uint32_t>& lmrs) {
-    for (const uint32_t id : lmrs) {
-        if (!m_cover.release(id))
-            continue;
-        const lite_lh_t lh = m_lmrs.at(id).lh;
-        m_lmrs.erase(id);
-        if (const int err = lite_free(node::get()->ctx(), lh))
-            debug("LMR %u is not freed: %s", id, lite_strerror(err));
-    }
+// Leaves in @lmrs those that LITE could not free.
+void registrations::forget_lmrs(std::vector<uint32_t>& lmrs) {
+    std::erase_if(lmrs, [this](uint32_t id) {
+        if (m_cover.is_last(id)) {
+            const int err = lite_free(node::get()->ctx(), m_lmrs.at(id).lh);
+            if (err && !is_over(err)) {
+                say_once("an LMR is not freed", lite_strerror(err));
+                return false;
+            }
+            m_lmrs.erase(id);
+        }
+        m_cover.release(id);
+        return true;
+    });
 }
 
 // Peers reach whole pages by LITE; their libraries see to it that they keep to the bytes.
@@ -123,8 +131,10 @@ int registrations::cover_with_lmrs(const record& made, table_entry& entry,
         entry.parts[entry.n_parts++] = {id, 0, from - part.lmr_begin,
                                         std::min(part.end, last) - from};
     }
-    if (err)
+    if (err) {
         forget_lmrs(lmrs);
+        m_stuck.insert(m_stuck.end(), lmrs.begin(), lmrs.end());
+    }
     return err;
 }
 
@@ -229,10 +239,17 @@ int registrations::remove(ibv_mr* mr) {
     const auto found = m_records.find(key);
     if (found == m_records.end() || found->second.own.get() != mr)
         return EINVAL;
-    const auto taken = m_records.extract(found);
+    auto taken = m_records.extract(found);
     lock.unlock();
     node::get()->show(slot_of(key), {});
     forget_lmrs(taken.mapped().lmrs);
+    forget_lmrs(m_stuck);
+    if (!taken.mapped().lmrs.empty()) {
+        // Others may still reach the memory: the program must keep it, and may try again.
+        lock.lock();
+        m_records.insert(std::move(taken));
+        return EIO;
+    }
     m_keys->give(key);
     // Other threads register meanwhile.
     guard.unlock();
@@ -303,6 +320,7 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
     lock.unlock();
     node::get()->show(slot_of(old_key), {});
     forget_lmrs(old.mapped().lmrs);
+    m_stuck.insert(m_stuck.end(), old.mapped().lmrs.begin(), old.mapped().lmrs.end());
     m_keys->give(old_key);
     guard.unlock();
     old.mapped().wait_unused();

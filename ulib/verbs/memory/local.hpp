@@ -81,7 +81,7 @@ class registrations {
     ibv_mr* add_real(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access);
     int cover_with_lmrs(const record& made, table_entry& entry, std::vector<uint32_t>& lmrs);
     int make_lmr(const piece& part, uint32_t mode, uint32_t& id);
-    void forget_lmrs(const std::vector<uint32_t>& lmrs);
+    void forget_lmrs(std::vector<uint32_t>& lmrs);
     uint32_t mode_for(unsigned access) const;
 
     mutable std::shared_mutex
@@ -94,6 +94,7 @@ class registrations {
     cover m_cover{uint64_t{4} << 30};
     std::map<uint32_t, lmr> m_lmrs;
     uint32_t m_last_lmr = 0;
+    std::vector<uint32_t> m_stuck;  // LMRs that could not be freed, and are no registration's
 };
 
 }  // namespace lite::verbs
