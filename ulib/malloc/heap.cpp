@@ -250,13 +250,15 @@ void heap::before_fork() noexcept {
     const errno_keeper keep;
     for (const auto& [at, b] : m_blocks) {
         chunk& c = b.in->second;
-        if (c.inherited)
+        if (c.inherited || c.has_no_copy)
             continue;
         if (!c.copy) {
             void* copy = ::mmap(nullptr, c.size, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
             if (copy == MAP_FAILED) {
                 say(event::not_copied, "a child lacks large mallocs of its parent", "no memory");
+                // Not for the next block either: this one would be zeroes in it.
+                c.has_no_copy = true;
                 continue;
             }
             c.copy = static_cast<std::byte*>(copy);
@@ -271,6 +273,7 @@ void heap::after_fork_in_parent() noexcept {
         if (c.copy)
             ::munmap(c.copy, c.size);
         c.copy = nullptr;
+        c.has_no_copy = false;
     }
     m_lock.unlock();
     m_growing.unlock();

@@ -63,6 +63,7 @@ class heap {
         internal::ranges::spare addresses = internal::ranges::make_spare();
         bool inherited = false;     // from a parent: ordinary memory, not used for new blocks
         std::byte* copy = nullptr;  // for the child, during fork(2)
+        bool has_no_copy = false;   // during fork(2): there is no memory for one
     };
     using chunks = std::map<std::uintptr_t, chunk>;
     struct block {

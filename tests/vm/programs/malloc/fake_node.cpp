@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // In place of liblite in a liblite-arena.so for tests without a node: arenas are shared memory that
 // children do not inherit, as the kernel's are. LITE_FAKE_LIMIT: bytes that a process may have.
+// LITE_FAKE_NO_COPY: there is no memory for the first copy of a chunk.
 #include <lite/arena.h>
 #include <lite/lite.h>
 
@@ -12,6 +13,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace {
@@ -42,6 +44,21 @@ size_t mapped() {
 }
 
 }  // namespace
+
+// In place of the C library's, in this library alone. Only copies of chunks are read and written,
+// and reserve nothing.
+extern "C" void* mmap(void* addr, size_t length, int prot, int flags, int fd,
+                      off_t offset) noexcept {
+    static bool refused = false;
+    if (prot == (PROT_READ | PROT_WRITE) && flags & MAP_NORESERVE && !refused &&
+        std::getenv("LITE_FAKE_NO_COPY")) {
+        refused = true;
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    return reinterpret_cast<void*>(::syscall(SYS_mmap, addr, length, prot, flags, fd, offset));
+}
 
 int lite_open(int, lite_ctx** ctx) noexcept {
     *ctx = reinterpret_cast<lite_ctx*>(&fake);

@@ -4,6 +4,7 @@
 //   mallocs cases WHERE                 each function, its refusals, forks, ends
 //   mallocs random WHERE SEED ROUNDS N  N threads, which fork now and then
 //   mallocs limit                       allocates until large blocks are no longer in arenas
+//   mallocs not-copied                  forks when there is no memory for a copy, and when there is
 //   mallocs register WHERE NAME MB      makes an LMR of a large malloc and says "ready"; at the end
 //                                       of its input, checks that a peer has written to it
 //   mallocs outlive                     has large blocks and says "ready"; at the end of its input,
@@ -16,6 +17,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -31,6 +33,7 @@
 #include <malloc.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -548,6 +551,26 @@ void run_limit() {
     std::free(p);
 }
 
+// A child has nothing at the places of blocks of a chunk that could not be copied.
+void run_not_copied() {
+    std::array<void*, 2> both{std::malloc(kMega), std::malloc(kMega)};
+    for (void* p : both) {
+        CHECK(in_arena(p));
+        fill(p, kMega, 1);
+    }
+    const pid_t child = ::fork();
+    if (!child) {
+        const rlimit none{0, 0};
+        ::setrlimit(RLIMIT_CORE, &none);
+        ::_exit(*static_cast<volatile char*>(std::min(both[0], both[1])));
+    }
+    int status = 0;
+    CHECK(::waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    // The next child finds memory for them.
+    in_child([&] { CHECK(holds(both[0], kMega, 1) && holds(both[1], kMega, 1)); });
+}
+
 void run_register(const char* name, std::size_t size) {
     // Elsewhere only this is whole pages.
     void* p = wants_arena ? std::malloc(size) : std::aligned_alloc(kPage, size);
@@ -609,6 +632,8 @@ int main(int argc, char** argv) {
         run_random(std::stoull(words[2]), std::stoi(words[3]), std::stoi(words[4]));
     else if (what == "limit" && words.size() == 1)
         run_limit();
+    else if (what == "not-copied" && words.size() == 1)
+        run_not_copied();
     else if (what == "register" && words.size() == 4)
         run_register(argv[3], std::stoul(words[3]) * kMega);
     else if (what == "outlive" && words.size() == 1)

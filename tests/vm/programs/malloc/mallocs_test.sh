@@ -44,6 +44,11 @@ try "$fake" cases arena
 LITE_FAKE_LIMIT=60000000 try "$fake" limit
 try "" cases elsewhere  # what the program wants is what it gets without the library
 
+# There is no memory to copy blocks into for a child.
+LITE_FAKE_NO_COPY=1 LD_PRELOAD=$fake "$program" not-copied >"$work/out" 2>"$work/err" || true
+[[ $(<"$work/out") == good && $(<"$work/err") == *": a child lacks large mallocs of its parent: no memory" ]] ||
+	fail "mallocs not-copied: $(cat "$work/out" "$work/err")"
+
 # Why, once.
 says() {
 	local wanted=$1 preload=$2
