@@ -326,9 +326,9 @@ class engine {
     }
 
     // No coroutine is resumed any more: cancels what is in flight and waits for it, because the
-    // kernel writes to the frames.
+    // kernel writes to the frames: to the parent's, for a child of fork(2).
     void abandon() noexcept {
-        while (m_under_way) {
+        while (m_under_way && m_maker.is_self()) {
             if (io_uring_sqe* sqe = ::io_uring_get_sqe(&m_ring)) {
                 ::io_uring_prep_cancel64(sqe, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
                 ::io_uring_sqe_set_data(sqe, nullptr);
@@ -346,6 +346,7 @@ class engine {
     }
 
     lite_ctx* m_ctx;
+    const detail::maker m_maker = detail::maker::self();
     io_uring m_ring{};
     std::size_t m_under_way = 0;
     std::list<root> m_roots;

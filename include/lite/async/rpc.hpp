@@ -27,15 +27,20 @@ namespace lite {
 
 // A request that was taken, to be answered with reply(). If it is destroyed before that
 // (by an exception, for example), it is given back, and its caller gets ECONNRESET at
-// once. It must not outlive the context.
+// once; in a child of fork(2) it is left to the parent. It must not outlive the context.
 class [[nodiscard]] taken_request : public call_info {
   public:
-    taken_request(lite_ctx* ctx, const call_info& info) noexcept : call_info(info), m_ctx(ctx) {}
-    taken_request(taken_request&& other) noexcept : call_info(other), m_ctx(other.m_ctx) {
+    taken_request(lite_ctx* ctx, const call_info& info) noexcept
+        : call_info(info), m_ctx(ctx), m_maker(detail::maker::self()) {}
+    taken_request(taken_request&& other) noexcept
+        : call_info(other), m_ctx(other.m_ctx), m_maker(other.m_maker) {
         other.token = 0;
     }
     taken_request& operator=(taken_request&&) = delete;
-    ~taken_request() { give_back(); }
+    ~taken_request() {
+        if (token && m_maker.is_self())
+            give_back();
+    }
 
     // Gives it back unanswered. Does nothing for a message, or after the answer.
     void give_back() noexcept {
@@ -53,6 +58,7 @@ class [[nodiscard]] taken_request : public call_info {
 
   private:
     lite_ctx* m_ctx;
+    detail::maker m_maker;
 };
 
 class rpc_calls {

@@ -35,25 +35,32 @@
 namespace lite {
 
 // A lock that is held, exclusive or shared. The destructor releases it, and blocks as lite_unlock()
-// does; executor::unlock() is awaited instead. It must not outlive the context or the handle.
+// does; executor::unlock() is awaited instead. It must not outlive the context or the handle. In a
+// child of fork(2) it leaves the parent's lock alone.
 class [[nodiscard]] held_lock {
   public:
     // Takes ownership of the lock that @owner has in a word.
     held_lock(lite_ctx* ctx, lite_lh_t lh, std::uint64_t offset, std::uint64_t owner,
               bool owner_died = false) noexcept
-        : m_ctx(ctx), m_lh(lh), m_offset(offset), m_owner(owner), m_owner_died(owner_died) {}
+        : m_ctx(ctx),
+          m_lh(lh),
+          m_offset(offset),
+          m_owner(owner),
+          m_owner_died(owner_died),
+          m_maker(detail::maker::self()) {}
     held_lock(held_lock&& other) noexcept
         : m_ctx(std::exchange(other.m_ctx, nullptr)),
           m_lh(other.m_lh),
           m_offset(other.m_offset),
           m_owner(other.m_owner),
-          m_owner_died(other.m_owner_died) {}
+          m_owner_died(other.m_owner_died),
+          m_maker(other.m_maker) {}
     held_lock& operator=(held_lock&&) = delete;
 
     // After a failure the lock is released as soon as possible, at the latest when the context is
     // closed.
     ~held_lock() {
-        if (m_ctx)
+        if (m_ctx && m_maker.is_self())
             lite_unlock(m_ctx, m_lh, m_offset, m_owner);
     }
 
@@ -76,6 +83,7 @@ class [[nodiscard]] held_lock {
     std::uint64_t m_offset;
     std::uint64_t m_owner;
     bool m_owner_died;
+    detail::maker m_maker;
 };
 
 class sync_calls {

@@ -30,6 +30,7 @@
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace std::chrono_literals;
@@ -404,6 +405,36 @@ TEST_CASE_METHOD(Async, "async: a request is given back", "[async]") {
     CHECK(answered.token == 98);
     ex().run(ex().reply(answered, 0, {}));
     CHECK(answered.token == 0);
+    CHECK(count(LITE_IOC_RPC_RECV) == 1);
+}
+
+TEST_CASE_METHOD(Async, "async: a child leaves to its parent what that holds", "[async]") {
+    if (!works())
+        return;
+    std::optional<lite::held_lock> held(std::in_place, node.get(), 7, 8, 42);
+    lite::call_info info{};
+    info.token = 99;
+    std::optional<lite::taken_request> request(std::in_place, node.get(), info);
+    ex().spawn(hold_for_ever(ex()));
+    ex().spawn(sleep_for_ever(ex()));
+    ex().run(ex().sleep(1ms));
+    const pid_t child = ::fork();
+    if (!child) {
+        // For ever, if it waits for the parent's operations.
+        ::alarm(60);
+        held.reset();
+        request.reset();
+        executor.reset();
+        ::_exit(calls.empty() ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    ex().run(ex().sleep(1ms));
+    held.reset();
+    request.reset();
+    executor.reset();
+    CHECK(count(LITE_IOC_UNLOCK) == 2);
     CHECK(count(LITE_IOC_RPC_RECV) == 1);
 }
 
