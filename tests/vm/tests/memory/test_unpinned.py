@@ -137,12 +137,16 @@ def test_rights_taken_away(lab):
     lites = in_one_machine(lab.n1, unpinned=True)
     owner = lab.n1.spawn([program_path("unpinned"), "hold", "0", "held", "2"])
     owner.wait_output("ready")
+    # The chunks stay as long as a handle does.
+    holder = lites[1].spawn("hold", "held")
+    holder.wait_output("running")
     lites[1].vm.run([program_path("unpinned"), "fill", "1", "held", "2"])
     assert lites[0].stats()["chunks"]
     lites[0].lite("chmod", "0644", "held")
     assert not lites[0].stats()["chunks"]
     assert not lites[1].vm.run(f"echo x | lite -i {lites[1].index} write held 0", user="alice", check=False).ok
     lites[1].vm.run([program_path("unpinned"), "fill", "1", "held", "2"])
+    holder.kill()
     owner.close_stdin()
     owner.wait(check=True)
     _check_idle(lites)
