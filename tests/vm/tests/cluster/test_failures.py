@@ -62,6 +62,7 @@ def test_crash(lab):
     first, second, third = lites
     ids = [lite.id for lite in lites]
     incarnation = first.members()[ids[2]]["incarnation"]
+    conns = {lite.vm: lite.stats()["conns"] for lite in (first, second)}
     _alloc(first, "on-third", third)
     _alloc(first, "on-second", second)
     first.lite("write", "on-second", 0, "still here")
@@ -75,6 +76,8 @@ def test_crash(lab):
     holder.write("\n")
     took = _seconds(lambda: holder.wait(60, check=True))
     assert holder.out.split()[1:4] == ["EHOSTDOWN"] * 3, holder.out
+    for lite in (first, second):
+        wait_until("its connections have gone", lambda lite=lite: lite.stats()["conns"] == conns[lite.vm] - 1, 20, lite.vm.time_scale)
     # No operation has waited for the operation time-out.
     assert took < 10 * first.vm.time_scale, f"operations on a dead node took {took:.1f} s"
     assert not first.lite("read", "on-third", 0, 10, check=False).ok
@@ -261,6 +264,10 @@ def test_link_cut_and_restored(lab):
     for lite in (first, second):
         lite.wait_states({ids[0]: "up", ids[1]: "up", ids[2]: "down"}, timeout=dead_seconds(lite.vm) * 2 + 5)
     first.lite("write", "here", 0, "fine")
+    # The isolated node cannot know that there is no such name.
+    third.wait_states({ids[0]: "down", ids[1]: "down", ids[2]: "up"}, timeout=dead_seconds(third.vm) * 2 + 5)
+    for name in ("here", "nowhere"):
+        _expect_failure(third.lite("read", name, 0, 4, check=False), "down")
     third.vm.cut(False)
     _rejoin(third, first)
     wait_complete(lites, timeout=30)
