@@ -39,8 +39,7 @@ std::vector<Spoiler> attach_spoilers() {
 }
 
 lite_wire_name name() {
-    lite_wire_name n{};
-    n.home = cpu_to_le32(3);
+    lite_wire_name n{.home = cpu_to_le32(3)};
     name_it(n);
     return n;
 }
@@ -51,9 +50,7 @@ std::vector<Spoiler> name_spoilers() {
 }
 
 lite_wire_name_enter name_enter() {
-    lite_wire_name_enter e{};
-    e.home = cpu_to_le32(3);
-    e.id = cpu_to_le64(9);
+    lite_wire_name_enter e{.home = cpu_to_le32(3), .id = cpu_to_le64(9)};
     name_it(e);
     return e;
 }
