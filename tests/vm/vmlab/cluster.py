@@ -38,6 +38,7 @@ class Cluster:
     nodes, kernel   how many, and which (6.1, 6.12, debug, debug2)
     mem_mb, cpus    of each node; the default memory depends on the kernel
     mtu             of eth0; rxe's own MTU is the largest of 256 ... 4096 that fits into it
+    netem           eth0's queueing discipline is netem: for Node.netem()
     swap_mb         size of a swap device in each node
     log_dir         where consoles, command logs and scratch directories go (default: a new directory below /tmp, removed
                     after success)
@@ -48,8 +49,8 @@ class Cluster:
                     noise cannot touch, from one node that talks to itself (nodes do not run in step with each other)
     """
 
-    def __init__(self, nodes=2, kernel="6.1", mem_mb=None, cpus=1, mtu=1500, swap_mb=0, log_dir=None, files=None,
-                 kernel_args=(), icount=False):
+    def __init__(self, nodes=2, kernel="6.1", mem_mb=None, cpus=1, mtu=1500, swap_mb=0, netem=False, log_dir=None,
+                 files=None, kernel_args=(), icount=False):
         if not 1 <= nodes <= 32:
             raise LabError(f"cannot make a cluster of {nodes} nodes (1 to 32)")
         self.kernel = kernels.get_kernel(kernel) if isinstance(kernel, str) else kernel
@@ -57,7 +58,7 @@ class Cluster:
         self._temporary = None if log_dir else tempfile.mkdtemp(prefix="lite-vm-")
         self.log_dir = pathlib.Path(log_dir or self._temporary).absolute()
         self.log_dir.mkdir(parents=True, exist_ok=True)
-        self._options = {"mem_mb": mem_mb or default_memory(self.kernel.name), "cpus": cpus, "mtu": mtu,
+        self._options = {"mem_mb": mem_mb or default_memory(self.kernel.name), "cpus": cpus, "mtu": mtu, "netem": netem,
                          "swap_mb": swap_mb, "kernel_args": tuple(kernel_args),
                          "accelerator": accel.ICOUNT if icount else accel.options(self.kernel)}
         self._files = files or {}

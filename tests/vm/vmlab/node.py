@@ -44,13 +44,14 @@ class Node:
     """
 
     def __init__(self, number, kernel, end, drain, log_dir, accelerator, mem_mb=512, cpus=1, mtu=1500, swap_mb=0,
-                 initrd=None, kernel_args=()):
+                 netem=False, initrd=None, kernel_args=()):
         self.number, self.name, self.ip = number, f"n{number}", f"10.0.0.{number}"
         self.kernel, self.time_scale, self.patience = kernel, kernel.time_scale, kernel.patience
         self.console = Console(self.name, pathlib.Path(log_dir) / f"console-{self.name}.log")
         self.scratch = pathlib.Path(log_dir) / f"scratch-{self.name}"
         self.scratch.mkdir(parents=True, exist_ok=True)
         self._mem_mb, self._cpus, self._mtu, self._swap_mb = mem_mb, cpus, mtu, swap_mb
+        self._netem = netem
         self._initrd = initrd or base_image(kernel)
         self._kernel_args = kernel_args
         self._accelerator = accelerator
@@ -182,9 +183,14 @@ class Node:
                                        "outdev": "nowhere"})
 
     def netem(self, rules):
-        """Disturbs what the node sends: tc-netem(8) rules ("loss 1% delay 2ms"); None ends the disturbance."""
-        self.run("tc qdisc del dev eth0 root 2>/dev/null; " + (
-            f"modprobe -q sch_netem; tc qdisc add dev eth0 root netem limit 10000 {rules}" if rules else "true"))
+        """Disturbs what the node sends: tc-netem(8) rules ("loss 1% delay 2ms"); None ends the disturbance.
+
+        Only in a cluster with netem=True, where the device has this qdisc from the start: Linux fails what is sent while a
+        qdisc is replaced, and on 6.12 Soft-RoCE ends a queue pair for that, the one of the connection manager for good.
+        """
+        if not self._netem:
+            raise LabError("netem(): the cluster is without netem=True")
+        self.run(f"tc qdisc change dev eth0 root netem limit 10000 {rules or 'rate 0bit corrupt 0%'}")
 
     def add_addresses(self, count, subnet="10.0.1"):
         """Lets this one machine act as several nodes: a veth with `count` addresses, and the rxe device "rxe1" on it.
@@ -326,6 +332,8 @@ class Node:
         own = [f"VM_IP={self.ip}", f"VM_MTU={self._mtu}", f"VM_HUNG={60 if self.kernel.is_debug else 30}"]
         if self._swap_mb:
             own.append("VM_SWAP=1")
+        if self._netem:
+            own.append("VM_NETEM=1")
         # The guest must not measure the frequency itself, see tsc.py. KVM tells the guest.
         if self._accelerator == accel.TCG and tsc.khz():
             own.append(f"tsc_early_khz={tsc.khz()}")

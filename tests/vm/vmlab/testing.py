@@ -46,7 +46,7 @@ def vmtest(nodes=2, kernels=(), slow=False, fresh=False, alone=False, timeout=12
     alone      no other cluster runs meanwhile: for what measures time
     timeout    seconds, without booting, on an idle host; multiplied as all time-outs are
     mem_mb     of each node, at least: of tests that share a cluster the most counts. With fresh, exactly
-    others     as for Cluster: cpus, mtu, swap_mb, files, kernel_args, icount
+    others     as for Cluster: cpus, mtu, netem, swap_mb, files, kernel_args, icount
     """
     def decorate(function):
         function.vmtest_wish = Wish(nodes, tuple(kernels), slow, fresh, alone, timeout, mem_mb,

@@ -573,7 +573,7 @@ def test_the_network_card_goes_away(lab):
     stop_all([first, second])
 
 
-@vmtest(nodes=2, timeout=300)
+@vmtest(nodes=2, timeout=300, netem=True)
 def test_loss_and_reordering(lab):
     """Slower, but right, and no node is declared dead."""
     first, second = lites = on_machines(lab)

@@ -196,7 +196,7 @@ class _Users:
         self.first.lite("free", self.name)
 
 
-@vmtest(timeout=300)
+@vmtest(timeout=300, netem=True)
 def test_a_store_restarts_while_memory_is_made_there(lab):
     """A request for memory is carried out in the life of the store that it was meant for, or not at all: memory allocated
     in another life would never be freed. The store's device is removed, so that the store cannot say that it goes."""
@@ -245,7 +245,7 @@ def _restart_unseen(store, through, **options):
     store.join(through)
 
 
-@vmtest(nodes=3, fresh=True, timeout=900)
+@vmtest(nodes=3, fresh=True, timeout=900, netem=True)
 def test_a_store_restarts_in_every_change(lab):
     """The change is done, or says that it is not; the LMR is whole or as it was, what the home has of it can be used, and
     all its memory is free once it is freed."""
@@ -291,7 +291,7 @@ def test_a_store_restarts_in_every_change(lab):
     stop_all(lites)
 
 
-@vmtest(timeout=300)
+@vmtest(timeout=300, netem=True)
 def test_an_lmr_is_freed_while_it_grows(lab):
     """An LMR grows part by part, which takes long. Processes that wait for the end of the change can be killed, and freeing
     the LMR ends the change."""

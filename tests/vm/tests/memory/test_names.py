@@ -204,7 +204,7 @@ def test_while_a_member_is_killed(lab):
     stop_all(lites)
 
 
-@vmtest(nodes=4, mem_mb=320, timeout=200)
+@vmtest(nodes=4, mem_mb=320, timeout=200, netem=True)
 def test_members_are_asked_at_the_same_time(lab):
     """Creating a name and listing all names take about one delay, although three members answer late."""
     lites = on_machines(lab)
@@ -242,7 +242,7 @@ def test_many_machines_want_the_same_names(lab):
     stop_all(lites)
 
 
-@vmtest(timeout=300)
+@vmtest(timeout=300, netem=True)
 def test_an_lmr_is_replaced_while_it_is_to_be_freed(lab):
     """A program replaces an LMR: it renames the old one, and makes another of that name. A request to free the name,
     which waits for a slot to the home meanwhile, does not free the old one."""

@@ -56,7 +56,7 @@ def _done(lab, here, there):
     there.check_idle()
 
 
-@vmtest(nodes=2)
+@vmtest(nodes=2, netem=True)
 def test_rules(lab):
     """They are set, shown and removed; wrong ones are refused; others may only look."""
     here, there = on_machines(lab)
@@ -82,7 +82,7 @@ def test_rules(lab):
     stop_all((here, there))
 
 
-@vmtest(nodes=2)
+@vmtest(nodes=2, netem=True)
 def test_ceilings(lab):
     """A user may lower the class of an operation, and raise it up to its ceiling; root goes beyond."""
     here, there = _link(lab, "32M", None)
@@ -110,7 +110,7 @@ def test_ceilings(lab):
     stop_all((here, there))
 
 
-@vmtest(nodes=2, timeout=300)
+@vmtest(nodes=2, timeout=300, netem=True)
 def test_rules_change_under_traffic(lab):
     """Modes and weights change while large and small operations of two users and of root wait. All bytes are right, no
     operation fails, and in the end nothing is left."""
@@ -128,7 +128,7 @@ def test_rules_change_under_traffic(lab):
     _done(lab, here, there)
 
 
-@vmtest(nodes=2, timeout=300, kernels=_FAST)
+@vmtest(nodes=2, timeout=300, kernels=_FAST, netem=True)
 def test_weights(lab):
     """Of two users with weights 1 and 3 the second gets three times as much, in bytes of large operations."""
     # The link decides, not the host.
@@ -150,7 +150,7 @@ def test_weights(lab):
     _done(lab, here, there)
 
 
-@vmtest(nodes=2, timeout=200)
+@vmtest(nodes=2, timeout=200, netem=True)
 def test_control_groups(lab):
     """Where tenants are control groups, an operation counts as that of the nearest one with a rule above its process, or of
     the one at the top: making control groups below its own does not make a user more tenants."""
@@ -191,7 +191,7 @@ def test_control_groups(lab):
     stop_all((here, there))
 
 
-@vmtest(nodes=2, timeout=300, kernels=_FAST)
+@vmtest(nodes=2, timeout=300, kernels=_FAST, netem=True)
 def test_urgent_ones_pass_a_stream(lab):
     """A small operation of a high class waits for what is in the window, not for all that is to be written. There is one
     queue pair for writes, so that all depends on the order in which they are posted."""
@@ -212,7 +212,7 @@ def test_urgent_ones_pass_a_stream(lab):
     _done(lab, here, there)
 
 
-@vmtest(nodes=2, timeout=300)
+@vmtest(nodes=2, timeout=300, netem=True)
 def test_classes_of_everything(lab):
     """The class of an operation is its own, its context's or its user's, for single operations, long ones, vectors,
     io_uring, calls and kernel clients. Beside a stream that fills the window each of them waits, and is counted in its class."""
@@ -251,7 +251,7 @@ def test_classes_of_everything(lab):
     _done(lab, here, there)
 
 
-@vmtest(nodes=2, fresh=True, timeout=300, kernels=_FAST)
+@vmtest(nodes=2, fresh=True, timeout=300, kernels=_FAST, netem=True)
 def test_many_threads_are_one_tenant(lab):
     """Of 16 users with equal weights one has 64 threads and the others four each: all get the same. The link is so slow that
     the host does not decide. All are writes: shares are in cost, and a read costs more."""
@@ -282,7 +282,7 @@ def test_many_threads_are_one_tenant(lab):
     _done(lab, here, there)
 
 
-@vmtest(nodes=2, timeout=300, kernels=_FAST)
+@vmtest(nodes=2, timeout=300, kernels=_FAST, netem=True)
 def test_the_lowest_class_is_not_starved(lab):
     """Beside a saturating stream of the highest class, what that may move until an operation of the lowest is posted is
     bounded: see scheduling.rst."""
@@ -304,7 +304,7 @@ def test_the_lowest_class_is_not_starved(lab):
     _done(lab, here, there)
 
 
-@vmtest(nodes=2, timeout=300)
+@vmtest(nodes=2, timeout=300, netem=True)
 def test_revoked_and_moved_with_full_queues(lab):
     """Memory is moved while operations on it wait for their turn: no byte is lost. Then its rights are taken away: what
     waits ends with an error, and nothing is left."""
@@ -323,7 +323,7 @@ def test_revoked_and_moved_with_full_queues(lab):
     _done(lab, here, there)
 
 
-@vmtest(nodes=2, timeout=300, kernels=_FAST)
+@vmtest(nodes=2, timeout=300, kernels=_FAST, netem=True)
 def test_a_revocation_waits_for_no_turns(lab):
     """Memory of many extents is freed while threads of the lowest class are in the middle of it, and wait for many turns.
     They leave, so the session between the nodes stays, as does the work of others."""
@@ -345,7 +345,7 @@ def test_a_revocation_waits_for_no_turns(lab):
     _done(lab, here, there)
 
 
-@vmtest(nodes=2, timeout=300, kernels=_FAST)
+@vmtest(nodes=2, timeout=300, kernels=_FAST, netem=True)
 def test_killed_while_a_file_waits_for_turns(lab):
     """A file is sent in the lowest class beside a stream, and its sender is killed: it does not wait until all that it has
     begun has had its turns."""
@@ -363,7 +363,7 @@ def test_killed_while_a_file_waits_for_turns(lab):
     _done(lab, here, there)
 
 
-@vmtest(nodes=2, timeout=300)
+@vmtest(nodes=2, timeout=300, netem=True)
 def test_deaths_with_full_queues(lab):
     """Processes that are killed while their operations wait, and a peer that crashes: nothing hangs, nothing is left."""
     here, there = _link(lab)

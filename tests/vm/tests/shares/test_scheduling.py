@@ -122,7 +122,7 @@ def _end(lab, here, there):
     stop_all((here, there))
 
 
-@vmtest(nodes=2, timeout=300)
+@vmtest(nodes=2, timeout=300, netem=True)
 def test_an_idle_thread_among_writers(lab):
     """The thread waits for a slot like all others, for longer than an operation may take. The device makes progress
     meanwhile, so no session ends."""
@@ -135,7 +135,7 @@ def test_an_idle_thread_among_writers(lab):
         _end(lab, here, there)
 
 
-@vmtest(nodes=2, timeout=300, kernels=("6.1", "6.12"))
+@vmtest(nodes=2, timeout=300, kernels=("6.1", "6.12"), netem=True)
 def test_a_throttled_thread_among_writers(lab):
     """The same for a thread that its cgroup throttles to a hundredth of a processor."""
     here, there = _slow_link(lab, op_timeout=1000 * lab.n1.time_scale)
@@ -153,7 +153,7 @@ def test_a_throttled_thread_among_writers(lab):
         _end(lab, here, there)
 
 
-@vmtest(nodes=2, timeout=300)
+@vmtest(nodes=2, timeout=300, netem=True)
 def test_a_crowd_keeps_no_pages_from_others(lab):
     """Small operations have a page each, until their threads get a processor: those of a crowd are not all there are."""
     here, there = _slow_link(lab)
@@ -169,7 +169,7 @@ def test_a_crowd_keeps_no_pages_from_others(lab):
         _end(lab, here, there)
 
 
-@vmtest(nodes=2, timeout=300)
+@vmtest(nodes=2, timeout=300, netem=True)
 def test_calls_of_kernels_pass_bulk(lab):
     """The amount of data that is written before a message is bounded: LITE_SQ_BYTES_MAX, 1.4 MB, and what is posted while
     the message travels."""

@@ -164,6 +164,7 @@ def test_link(lab):
     lab.n2.run("ping -c 3 -i 0.1 n1")
 
 
+@vmtest(netem=True)
 def test_netem_and_cut(lab):
     lab.n1.netem("delay 300ms")
     took = re.search(r"time=([\d.]+) ms", lab.n2.run("ping -c 1 n1").out)
