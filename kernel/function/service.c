@@ -238,7 +238,6 @@ static void lite_service_pools(struct lite_service *svc)
 int lite_service_init(struct lite_service *svc, struct lite_memory *mem)
 {
 	static const char *const wq_name[LITE_SERVICE_WQS] = {
-		[LITE_WQ_BEGIN] = "lite-begin",
 		[LITE_WQ_HANDLERS] = "lite-handlers",
 		[LITE_WQ_CALLS] = "lite-service",
 		[LITE_WQ_RINGS] = "lite-rings",
@@ -260,6 +259,8 @@ int lite_service_init(struct lite_service *svc, struct lite_memory *mem)
 	INIT_LIST_HEAD(&svc->files);
 	lite_service_pools(svc);
 	INIT_DELAYED_WORK(&svc->idle_work, lite_idle_work);
+	if (lite_crew_init(&svc->begins, "lite-begin"))
+		return -ENOMEM;
 	for (i = 0; i < LITE_SERVICE_WQS; i++) {
 		svc->wq[i] = alloc_workqueue(wq_name[i], WQ_UNBOUND, 0);
 		if (!svc->wq[i])
@@ -272,6 +273,7 @@ int lite_service_init(struct lite_service *svc, struct lite_memory *mem)
 err:
 	while (i--)
 		destroy_workqueue(svc->wq[i]);
+	lite_crew_exit(&svc->begins);
 	return -ENOMEM;
 }
 
@@ -337,7 +339,7 @@ void lite_service_exit(struct lite_service *svc)
 	lite_client_rings_down(&svc->local);
 	lite_rings_end(&svc->local, true);
 	/* Calls that are being begun may queue @idle_work. */
-	flush_workqueue(svc->wq[LITE_WQ_BEGIN]);
+	lite_crew_flush(&svc->begins);
 	cancel_delayed_work_sync(&svc->idle_work);
 	for (i = 0; i < LITE_SERVICE_WQS; i++)
 		flush_workqueue(svc->wq[i]);
@@ -346,6 +348,7 @@ void lite_service_exit(struct lite_service *svc)
 	/* Waits for rings being unbound; no more are closed. */
 	for (i = LITE_SERVICE_WQS; i--;)
 		destroy_workqueue(svc->wq[i]);
+	lite_crew_exit(&svc->begins);
 	lite_rpc_peer_exit(&svc->local);
 	xa_destroy(&svc->functions);
 	xa_destroy(&svc->rings);

@@ -165,9 +165,8 @@ struct lite_rpc_peer {
 	struct work_struct cancel_work;	/* cancels ABANDONED calls at the peer */
 };
 
-/* Workqueues, in the order in which they are flushed. */
+/* Workqueues, in the order in which they are flushed, after @begins. */
 enum lite_service_wq {
-	LITE_WQ_BEGIN,		/* begins queued calls, which may have to bind rings */
 	LITE_WQ_HANDLERS,	/* handlers of kernel clients */
 	/* What callers and servers wait for. At most one item per peer waits for that peer. */
 	LITE_WQ_CALLS,
@@ -197,6 +196,7 @@ struct lite_service {
 	struct xarray rings;		/* by id */
 	u32 requests;			/* number of requests so far */
 	struct list_head files;		/* struct lite_rpc_file */
+	struct lite_crew begins;	/* begins queued calls, which may have to bind rings */
 	struct workqueue_struct *wq[LITE_SERVICE_WQS];
 	struct delayed_work idle_work;	/* unbinds unused rings */
 };

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Open and close /dev/liteN. A work item releases the resources of a closed file. close() waits for
- * it, so that they are gone when the process is, but only for a while: an exiting process must not
- * hang because the network does.
- *
- * The items wait for other nodes, and a user may close any number of files at once. So the workers
- * are a pool (core/share.h) of which no user gets all. The other closed files are in a line, where
- * users take turns.
+ * Open and close /dev/liteN. A job of a crew releases the resources of a closed file. close()
+ * waits for it, so that they are gone when the process is, but only for a while: an exiting process
+ * must not hang because the network does.
  */
 #include <linux/cred.h>
 #include <linux/fs.h>
@@ -17,67 +13,25 @@
 #include "node.h"
 
 #define LITE_CLOSE_WAIT (2 * HZ)
-#define LITE_CLOSE_WORKERS 256
-#define LITE_CLOSE_RESERVE (LITE_CLOSE_WORKERS / 8)
 
-static struct {
-	/* Jiffies at which a close() waited in vain; for a while others do not wait. */
-	unsigned long slow;
-	struct workqueue_struct *wq;
-	spinlock_t lock; /* protects @line; outside of the pool's */
-	struct lite_line line; /* closed files that no worker has taken, by uid */
-	struct lite_pool workers;
-} lite_closes;
+static struct lite_crew lite_closes;
+
+/* Jiffies at which a close() waited in vain, and the user: for a while its others do not wait. */
+static unsigned long lite_close_slow;
+static u32 lite_close_slow_uid;
 
 static void lite_file_put(struct lite_file *lf)
 {
 	if (!refcount_dec_and_test(&lf->ref))
 		return;
-	lite_pool_drop(&lite_closes.workers, lf->workers);
+	lite_crew_job_exit(&lite_closes, &lf->closing);
 	put_cred(lf->cred);
 	kfree(lf);
 }
 
-static struct lite_file *lite_close_of(struct lite_line_place *place)
-{
-	return container_of(place, struct lite_file, closing);
-}
-
-/* Take a worker for a closed file in line. Return: the file, or NULL: none may have one. */
-static struct lite_file *lite_close_next(void)
-{
-	struct lite_line_place *place;
-	struct lite_file *lf;
-
-	lockdep_assert_held(&lite_closes.lock);
-	list_for_each_entry(place, &lite_closes.line.firsts, firsts) {
-		lf = lite_close_of(place);
-		if (!lite_pool_take_part(&lite_closes.workers, lf->workers, 1))
-			return lf;
-		/* No more users have any than there are workers. Only root may have one now. */
-		if (!lf->workers->has)
-			break;
-	}
-	place = lite_line_first(&lite_closes.line, 0);
-	if (place && !lite_pool_take_part(&lite_closes.workers, lite_close_of(place)->workers, 1))
-		return lite_close_of(place);
-	return NULL;
-}
-
-static void lite_closes_go_on(void)
-{
-	struct lite_file *lf;
-
-	lockdep_assert_held(&lite_closes.lock);
-	while ((lf = lite_close_next())) {
-		lite_line_leave(&lf->closing);
-		queue_work(lite_closes.wq, &lf->close_work);
-	}
-}
-
 static void lite_close_work(struct work_struct *work)
 {
-	struct lite_file *lf = container_of(work, struct lite_file, close_work);
+	struct lite_file *lf = container_of(work, struct lite_file, closing.work);
 	const struct cred *old;
 
 	/* A node that is stopping shuts all its contexts itself. */
@@ -95,10 +49,7 @@ static void lite_close_work(struct work_struct *work)
 	lite_stat_dec(lf->node->stats, LITE_STAT_FILES);
 	lite_node_put(lf->node);
 	complete(&lf->closed);
-	spin_lock(&lite_closes.lock);
-	lite_pool_give_part(&lite_closes.workers, lf->workers, 1);
-	lite_closes_go_on();
-	spin_unlock(&lite_closes.lock);
+	lite_crew_done(&lite_closes, &lf->closing);
 	lite_file_put(lf);
 }
 
@@ -112,25 +63,25 @@ struct lite_file *lite_file_new(struct lite_node *node)
 
 	if (!lf)
 		return NULL;
-	lf->closing.kind = from_kuid(&init_user_ns, current_euid());
-	lf->workers = lite_pool_hold(&lite_closes.workers, lf->closing.kind);
-	if (lf->workers)
-		lf->ctx = lite_ctx_new(&node->memory, node);
-	if (!lf->ctx) {
-		if (lf->workers)
-			lite_pool_drop(&lite_closes.workers, lf->workers);
-		kfree(lf);
-		return NULL;
-	}
+	if (lite_crew_job_init(&lite_closes, &lf->closing, lite_close_work))
+		goto err_free;
+	lf->ctx = lite_ctx_new(&node->memory, node);
+	if (!lf->ctx)
+		goto err_job;
 	lf->cred = get_current_cred();
 	kref_get(&node->ref);
 	lite_stat_inc(node->stats, LITE_STAT_FILES);
 	lf->node = node;
 	spin_lock_init(&lf->urings.lock);
-	refcount_set(&lf->ref, 2); /* the file's and the work item's */
+	refcount_set(&lf->ref, 2); /* the file's and the job's */
 	init_completion(&lf->closed);
-	INIT_WORK(&lf->close_work, lite_close_work);
 	return lf;
+
+err_job:
+	lite_crew_job_exit(&lite_closes, &lf->closing);
+err_free:
+	kfree(lf);
+	return NULL;
 }
 
 static int lite_open(struct inode *inode, struct file *file)
@@ -150,22 +101,30 @@ static int lite_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
+/* Has a user's close() waited in vain recently? */
+static bool lite_close_is_slow(u32 uid)
+{
+	return uid == READ_ONCE(lite_close_slow_uid) &&
+	       time_before_eq(jiffies, READ_ONCE(lite_close_slow) + 5 * LITE_CLOSE_WAIT);
+}
+
 /* Release the state of a file that is closed. Context: may sleep, for at most LITE_CLOSE_WAIT. */
 void lite_file_close(struct lite_file *lf)
 {
+	u32 uid = from_kuid(&init_user_ns, lf->cred->euid);
+
 	lite_urings_free(&lf->urings);
 	/* At once: callers of its functions need not wait for what is closed before. */
 	if (lf->rpc && lite_node_enter(lf->node)) {
 		lite_rpc_file_shut(lf->rpc);
 		lite_node_exit(lf->node);
 	}
-	spin_lock(&lite_closes.lock);
-	lite_line_enter(&lite_closes.line, &lf->closing, false);
-	lite_closes_go_on();
-	spin_unlock(&lite_closes.lock);
-	if (time_after(jiffies, READ_ONCE(lite_closes.slow) + 5 * LITE_CLOSE_WAIT) &&
-	    !wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT))
-		WRITE_ONCE(lite_closes.slow, jiffies);
+	lite_crew_queue(&lite_closes, &lf->closing);
+	if (!lite_close_is_slow(uid) &&
+	    !wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT)) {
+		WRITE_ONCE(lite_close_slow, jiffies);
+		WRITE_ONCE(lite_close_slow_uid, uid);
+	}
 	lite_file_put(lf);
 }
 
@@ -230,17 +189,12 @@ const struct file_operations lite_fops = {
 /* Context: may sleep. Return: 0 or -ENOMEM. */
 int lite_chardev_init(void)
 {
-	lite_closes.slow = jiffies - MAX_JIFFY_OFFSET;
-	spin_lock_init(&lite_closes.lock);
-	lite_line_init(&lite_closes.line);
-	lite_pool_init(&lite_closes.workers, LITE_CLOSE_WORKERS, LITE_CLOSE_RESERVE, 0);
-	lite_closes.wq = alloc_workqueue("lite-close", WQ_UNBOUND, LITE_CLOSE_WORKERS);
-	return lite_closes.wq ? 0 : -ENOMEM;
+	lite_close_slow = jiffies - MAX_JIFFY_OFFSET;
+	return lite_crew_init(&lite_closes, "lite-close");
 }
 
 /* Context: may sleep; no file is open, all nodes are stopped. */
 void lite_chardev_exit(void)
 {
-	destroy_workqueue(lite_closes.wq);
-	lite_pool_exit(&lite_closes.workers);
+	lite_crew_exit(&lite_closes);
 }

@@ -12,8 +12,8 @@
 
 #include <linux/miscdevice.h>
 
+#include "crew.h"
 #include "function/service.h"
-#include "line.h"
 #include "memory/handle/ctx.h"
 #include "memory/memory.h"
 #include "sync/lock.h"
@@ -105,10 +105,8 @@ struct lite_file {
 	struct lite_urings urings;
 	refcount_t ref;
 	const struct cred *cred;         /* of the opener */
-	struct lite_pool_part *workers;  /* its user's part of the workers that close files */
-	struct lite_line_place closing;  /* closed, and waiting for a worker; by uid */
-	struct work_struct close_work; /* releases its resources after the last descriptor closed */
-	struct completion closed;      /* completed when @close_work is done */
+	struct lite_crew_job closing;    /* releases its resources */
+	struct completion closed;        /* completed when @closing is done */
 };
 
 extern const struct file_operations lite_fops;

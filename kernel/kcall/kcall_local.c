@@ -28,9 +28,7 @@ static struct lite_local_call *lite_local_next(struct lite_locals *locals)
 	struct lite_line_place *place;
 
 	spin_lock(&locals->lock);
-	place = lite_line_front(&locals->line);
-	if (place)
-		lite_line_leave(place);
+	place = lite_line_take(&locals->line);
 	spin_unlock(&locals->lock);
 	return place ? container_of(place, struct lite_local_call, place) : NULL;
 }

@@ -422,7 +422,7 @@ def _holds_in(trace, step):
     traced again."""
     holds = []
     since = {}  # by thread: a context switch happens with a lock of the scheduler held
-    uneven = {}  # by thread: how deep the function is whose calls are left out
+    uneven = {}  # by thread: the depth of the function that it is in
     for at, thread, indent, what, more in re.findall(r"^ *(\d+\.\d+) \| +\d+\) +(\S+) +\|.*\|( +)(?:(\w+)\(\)(;| \{)|\})", trace, re.M):
         if thread in uneven:
             if len(indent) <= uneven[thread]:

@@ -7,14 +7,15 @@
  * handler copies short replies; the call's work item copies longer ones. A reply that did not go
  * through the ring stays in its bulk.
  *
- * QUEUE: a call that cannot be sent at once is begun by its work item, from a copy of its request.
- * In line it occupies no thread: in_turn() runs the work again. The first such call binds the ring;
- * others wait in that ring's line. While a node is suspect the work retries periodically. The work
- * also ends the call at its deadline.
+ * QUEUE: a call that cannot be sent at once is begun by its job, in a crew where users take turns,
+ * from a copy of its request. In line it occupies no thread: in_turn() runs the job again. The
+ * first such call binds the ring; others wait in that ring's line. The work item runs the job again
+ * while a node is suspect, and ends the call at its deadline.
  *
- * What runs concurrently: the end of the call (rp->lock), its work item, threads that collect or
- * cancel it, and the shutting of the file. @state, under file->lock, says which of them owns the
- * call. All but the end run in process context, and put a call that they find ENDED and @dropped.
+ * What runs concurrently: the end of the call (rp->lock), its work item and job, threads that
+ * collect or cancel it, and the shutting of the file. @state, under file->lock, says which of them
+ * owns the call. All but the end run in process context, and put a call that they find ENDED and
+ * @dropped.
  *
  * No call is listed while the thread that begins it waits for user memory: the node may be stopped
  * meanwhile, and shutting its files waits for calls. While a collector waits for user memory the
@@ -41,6 +42,8 @@ static void lite_async_release(struct kref *ref)
 
 	lite_rcall_finish(&a->call);
 	lite_rcall_drop(&a->call);
+	if (a->job.part)
+		lite_crew_job_exit(&a->file->svc->begins, &a->job);
 	lite_rpc_file_put(a->file);
 	mem_cgroup_put(a->memcg);
 	put_cred(a->as);
@@ -58,19 +61,27 @@ static void lite_async_put(struct lite_async *a)
  * Run the work after @delay, or earlier if it is pending. A file's lock may be held: none of the
  * references dropped here is the last.
  */
-static void lite_async_run_after(struct lite_async *a, enum lite_service_wq wq, unsigned long delay)
+static void lite_async_run_after(struct lite_async *a, unsigned long delay)
 {
 	kref_get(&a->ref);
-	if (!queue_delayed_work(a->file->svc->wq[wq], &a->work, delay))
+	if (!queue_delayed_work(a->file->svc->wq[LITE_WQ_CALLS], &a->work, delay))
 		lite_async_put(a);
 }
 
 /* Run the work now. Locks may be held, as above. */
-static void lite_async_run(struct lite_async *a, enum lite_service_wq wq)
+static void lite_async_run(struct lite_async *a)
 {
 	kref_get(&a->ref);
 	/* It was pending already, and has a reference. */
-	if (mod_delayed_work(a->file->svc->wq[wq], &a->work, 0))
+	if (mod_delayed_work(a->file->svc->wq[LITE_WQ_CALLS], &a->work, 0))
+		lite_async_put(a);
+}
+
+/* Have the job begin a QUEUED call, or end it. Locks may be held, as above. */
+static void lite_async_run_job(struct lite_async *a)
+{
+	kref_get(&a->ref);
+	if (!lite_crew_queue(&a->file->svc->begins, &a->job))
 		lite_async_put(a);
 }
 
@@ -185,7 +196,7 @@ static void lite_async_ended(struct lite_rcall *call)
 	if (reply && call->reply_len > LITE_ASYNC_COPY) {
 		spin_lock(&a->file->lock);
 		a->state = LITE_ASYNC_COPYING;
-		lite_async_run(a, LITE_WQ_CALLS);
+		lite_async_run(a);
 		spin_unlock(&a->file->lock);
 		return;
 	}
@@ -222,7 +233,7 @@ static void lite_async_sent(struct lite_async *a, enum lite_async_state from)
 		dropped = a->dropped;
 		a->state = dropped ? LITE_ASYNC_ENDING : LITE_ASYNC_BEGUN;
 		if (!dropped)
-			lite_async_run_after(a, LITE_WQ_CALLS, lite_jiffies_left(call->deadline));
+			lite_async_run_after(a, lite_jiffies_left(call->deadline));
 	}
 	spin_unlock(&file->lock);
 	if (dropped)
@@ -253,11 +264,27 @@ static void lite_async_begin_queued(struct lite_async *a, bool dropped)
 		/* In line: lite_async_in_turn() will be called, or has been. Or a suspect node. */
 		if (err == -ESTALE)
 			left = min_t(unsigned long, left, LITE_ASYNC_AGAIN);
-		lite_async_run_after(a, LITE_WQ_BEGIN, left);
+		lite_async_run_after(a, left);
 	} else {
 		call->err = err;
 		lite_async_to_ended(a);
 	}
+}
+
+static void lite_async_job(struct work_struct *work)
+{
+	struct lite_async *a = container_of(work, struct lite_async, job.work);
+	bool queued, dropped;
+
+	spin_lock(&a->file->lock);
+	queued = a->state == LITE_ASYNC_QUEUED;
+	dropped = a->dropped;
+	spin_unlock(&a->file->lock);
+	if (queued)
+		lite_async_begin_queued(a, dropped);
+	lite_async_reap(a);
+	lite_crew_done(&a->file->svc->begins, &a->job);
+	lite_async_put(a);
 }
 
 static void lite_async_work(struct work_struct *work)
@@ -267,19 +294,17 @@ static void lite_async_work(struct work_struct *work)
 	struct lite_rcall *call = &a->call;
 	unsigned long left = lite_jiffies_left(call->deadline);
 	enum lite_async_state state;
-	bool dropped;
 
 	spin_lock(&file->lock);
 	state = a->state;
-	dropped = a->dropped;
 	if (state == LITE_ASYNC_BEGUN && left)
-		lite_async_run_after(a, LITE_WQ_CALLS, left);
+		lite_async_run_after(a, left);
 	else if (state == LITE_ASYNC_BEGUN)
 		a->state = LITE_ASYNC_ENDING;
+	else if (state == LITE_ASYNC_QUEUED)
+		lite_async_run_job(a);
 	spin_unlock(&file->lock);
-	if (state == LITE_ASYNC_QUEUED) {
-		lite_async_begin_queued(a, dropped);
-	} else if (state == LITE_ASYNC_COPYING) {
+	if (state == LITE_ASYNC_COPYING) {
 		memcpy(a->reply, lite_rcall_record(call), call->reply_len);
 		lite_rcall_free_slot(call);
 		lite_async_to_ended(a);
@@ -293,7 +318,7 @@ static void lite_async_work(struct work_struct *work)
 /* Under rp->lock. */
 static void lite_async_in_turn(struct lite_rcall *call)
 {
-	lite_async_run(container_of(call, struct lite_async, call), LITE_WQ_BEGIN);
+	lite_async_run_job(container_of(call, struct lite_async, call));
 }
 
 /* ---- beginning ----------------------------------------------------------- */
@@ -345,7 +370,7 @@ static int lite_async_enter(struct lite_async *a, enum lite_async_state state)
 		lite_line_enter(&file->begun, &a->place, false);
 		kref_get(&a->ref); /* the list's */
 		if (state == LITE_ASYNC_QUEUED)
-			lite_async_run(a, LITE_WQ_BEGIN);
+			lite_async_run_job(a);
 	}
 	spin_unlock(&file->lock);
 	return err;
@@ -370,6 +395,8 @@ static int lite_async_queue(struct lite_async *a)
 {
 	int err = lite_rcall_copy(&a->call);
 
+	if (!err)
+		err = lite_crew_job_init(&a->file->svc->begins, &a->job, lite_async_job);
 	if (err)
 		return err;
 	a->memcg = get_mem_cgroup_from_mm(current->mm);
@@ -612,7 +639,7 @@ void lite_async_cancel(struct lite_rpc_file *file, const u32 *group, const void 
 
 	while ((a = lite_async_drop(file, group, owner, &queued))) {
 		if (queued)
-			lite_async_run(a, LITE_WQ_BEGIN);
+			lite_async_run_job(a);
 		else
 			lite_async_end(a, -ECANCELED);
 		lite_async_reap(a);

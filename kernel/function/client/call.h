@@ -4,8 +4,8 @@
 #define _LITE_FUNCTION_CALL_H
 
 #include "core/ring.h"
+#include "crew.h"
 #include "function/area.h"
-#include "line.h"
 #include "memory/io/io.h"
 #include "memory/memory.h"
 #include "wire/wire_rpc.h"
@@ -139,7 +139,8 @@ struct lite_async {
 	u64 cookie;			/* the user's */
 	u64 to;				/* the user's address for the reply */
 	void *reply;			/* buffer for the reply */
-	struct delayed_work work;	/* begins it, ends it at the deadline, copies a reply */
+	struct delayed_work work;	/* ends it at the deadline, copies a reply */
+	struct lite_crew_job job;	/* QUEUED: begins it */
 	struct lite_cred cred;		/* QUEUED: the caller's */
 	const struct cred *as;		/* QUEUED: the caller's, of which posts are scheduled */
 	struct mem_cgroup *memcg;	/* QUEUED: the caller's, charged for reply memory */

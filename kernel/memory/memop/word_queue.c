@@ -26,9 +26,7 @@ static struct lite_word_job *lite_word_next(struct lite_words *words)
 	struct lite_line_place *place;
 
 	spin_lock(&words->line_lock);
-	place = lite_line_front(&words->line);
-	if (place)
-		lite_line_leave(place);
+	place = lite_line_take(&words->line);
 	spin_unlock(&words->line_lock);
 	return place ? container_of(place, struct lite_word_job, place) : NULL;
 }

@@ -26,6 +26,11 @@
 //   crowd call CLIENT NODE COUNT       calls that function
 //   crowd echo CLIENT SERVER NODE COUNT
 //                                      calls a function of its own, through another open file
+//   crowd binds CLIENT NODE COUNT      begins COUNT calls with LITE_RPC_QUEUE, of as many
+//                                      functions; says "ready", and keeps them until its input ends
+//   crowd queued CLIENT SERVER NODE MILLISECONDS
+//                                      makes such a call of a function of its own, with this
+//                                      time-out; prints the errno that it ends with, or 0
 //   crowd share SERVER COUNT           has COUNT open files serve one function; prints how many do,
 //                                      and the errno of the next one
 //   crowd map INDEX COUNT NODE...      makes COUNT LMRs of a page at each of these nodes, with the
@@ -126,8 +131,10 @@ lite_ioc_rpc_call call_args(std::uint32_t node, std::uint32_t function) {
     return args;
 }
 
-void begin(const Device& device, std::uint32_t node, std::uint32_t function, std::uint32_t group) {
+void begin(const Device& device, std::uint32_t node, std::uint32_t function, std::uint32_t group,
+           std::int32_t timeout_ms = LITE_FOREVER) {
     auto args = call_args(node, function);
+    args.timeout_ms = timeout_ms;
     args.flags = LITE_RPC_ASYNC | LITE_RPC_QUEUE;
     args.group = group;
     succeed(device.call(LITE_IOC_RPC_CALL, &args), "call");
@@ -332,6 +339,30 @@ int call(unsigned index, std::uint32_t node, int count, std::uint32_t function) 
     return 0;
 }
 
+int binds(unsigned here, std::uint32_t node, std::uint32_t count) {
+    std::vector<Device> clients;
+    for (std::uint32_t i = 0; i < count; i++) {
+        if (i % LITE_RPC_ASYNC_MAX == 0)
+            clients.emplace_back(here);
+        begin(clients.back(), node, kRings + i, 1);
+    }
+    say("ready");
+    await_end_of_input();
+    return 0;
+}
+
+int queued(unsigned here, unsigned there, std::uint32_t node, std::int32_t timeout_ms) {
+    const Device client(here), server(there);
+    succeed(serve(server, kEcho), "register");
+    begin(client, node, kEcho, 1, timeout_ms);
+    std::thread serving([&] { answer(server, timeout_ms); });
+    auto args = collect_args(1, 0);
+    succeed(client.call(LITE_IOC_RPC_COLLECT, &args), "collect");
+    serving.join();
+    say(std::to_string(args.error));
+    return 0;
+}
+
 int echo(unsigned here, unsigned there, std::uint32_t node, int count) {
     const Device server(there);
     succeed(serve(server, kEcho), "register");
@@ -429,6 +460,10 @@ int main(int argc, char** argv) {
             return call(number(1), number(2), static_cast<int>(number(3)), kPolled);
         if (words[0] == "echo")
             return echo(number(1), number(2), number(3), static_cast<int>(number(4)));
+        if (words[0] == "binds")
+            return binds(number(1), number(2), number(3));
+        if (words[0] == "queued")
+            return queued(number(1), number(2), number(3), static_cast<std::int32_t>(number(4)));
         if (words[0] == "share")
             return share(number(1), static_cast<int>(number(2)));
         if (words[0] == "change")

@@ -56,6 +56,28 @@ def test_a_ring_that_another_user_makes(lab):
 
 
 @vmtest(nodes=2, timeout=200)
+def test_calls_that_ask_for_rings(lab):
+    """A user begins hundreds of calls without waiting, each of a function that it has not called before, at a silent node.
+    Another user's call begins meanwhile."""
+    here, silent = lites = on_machines(lab, dead=120000 * lab.n1.time_scale, op_timeout=60000 * lab.n1.time_scale)
+    silent.vm.pause()
+    try:
+        many = here.vm.spawn([program_path("crowd"), "binds", str(here.index), str(silent.id), "600"], user="alice")
+        many.wait_output("ready", timeout=60)
+        words = [program_path("crowd"), "queued", str(here.index), str(here.index), str(here.id), str(8000 * lab.n1.time_scale)]
+        assert here.vm.run(words, user="bob", timeout=40).out == "0\n"
+        assert here.stats()["calls_inflight"], "the other user's calls do not wait any more"
+    finally:
+        silent.vm.resume()
+    many.close_stdin()
+    many.wait(60, check=True)
+    wait_complete(lites)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
+@vmtest(nodes=2, timeout=200)
 def test_a_command_in_vain_is_cancelled(lab):
     """It has no time-out and asks a silent node for a ring, and then waits for that node as long as it is suspect."""
     here, silent = lites = on_machines(lab, dead=120000 * lab.n1.time_scale)

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/cred.h>
+
+#include "crew.h"
+
+#define LITE_CREW_WORKERS 256
+#define LITE_CREW_RESERVE (LITE_CREW_WORKERS / 8)
+
+/* May sleep. @name is the workqueue's. Return: 0 or -ENOMEM. */
+int lite_crew_init(struct lite_crew *crew, const char *name)
+{
+	spin_lock_init(&crew->lock);
+	lite_line_init(&crew->line);
+	lite_pool_init(&crew->workers, LITE_CREW_WORKERS, LITE_CREW_RESERVE, 0);
+	crew->wq = alloc_workqueue(name, WQ_UNBOUND, LITE_CREW_WORKERS);
+	return crew->wq ? 0 : -ENOMEM;
+}
+
+/* Wait until no job is in line or running; those that are may queue others. May sleep. */
+void lite_crew_flush(struct lite_crew *crew)
+{
+	/* If any is in line, one is running, or will be. */
+	do {
+		flush_workqueue(crew->wq);
+	} while (lite_pool_used(&crew->workers));
+}
+
+/* Undo lite_crew_init(): no more jobs are queued. May sleep until they are done. */
+void lite_crew_exit(struct lite_crew *crew)
+{
+	lite_crew_flush(crew);
+	destroy_workqueue(crew->wq);
+	lite_pool_exit(&crew->workers);
+}
+
+/*
+ * Prepare a job of the calling user; @run is called in a worker, and calls lite_crew_done(). May
+ * sleep. Return: 0 or -ENOMEM.
+ */
+int lite_crew_job_init(struct lite_crew *crew, struct lite_crew_job *job, work_func_t run)
+{
+	u32 uid = from_kuid(&init_user_ns, current_euid());
+
+	job->place = (struct lite_line_place){ .kind = uid };
+	INIT_WORK(&job->work, run);
+	job->part = lite_pool_hold(&crew->workers, uid);
+	return job->part ? 0 : -ENOMEM;
+}
+
+/* Undo lite_crew_job_init(); the job is neither in line nor running. Also with spinlocks held. */
+void lite_crew_job_exit(struct lite_crew *crew, struct lite_crew_job *job)
+{
+	lite_pool_drop(&crew->workers, job->part);
+}
+
+static struct lite_crew_job *lite_crew_job_of(struct lite_line_place *place)
+{
+	return container_of(place, struct lite_crew_job, place);
+}
+
+/* Take a worker for a job in line. Return: the job, or NULL: none may have one. */
+static struct lite_crew_job *lite_crew_next(struct lite_crew *crew)
+{
+	struct lite_line_place *place;
+	struct lite_crew_job *job;
+
+	lockdep_assert_held(&crew->lock);
+	list_for_each_entry(place, &crew->line.firsts, firsts) {
+		job = lite_crew_job_of(place);
+		if (!lite_pool_take_part(&crew->workers, job->part, 1))
+			return job;
+		/* No more users have any than there are workers. Only root may have one now. */
+		if (!job->part->has)
+			break;
+	}
+	place = lite_line_first(&crew->line, 0);
+	job = place ? lite_crew_job_of(place) : NULL;
+	return job && !lite_pool_take_part(&crew->workers, job->part, 1) ? job : NULL;
+}
+
+static void lite_crew_go_on(struct lite_crew *crew)
+{
+	struct lite_crew_job *job;
+
+	lockdep_assert_held(&crew->lock);
+	while ((job = lite_crew_next(crew))) {
+		lite_line_leave(&job->place);
+		queue_work(crew->wq, &job->work);
+	}
+}
+
+/*
+ * Have a job run, once more if it is running. Context: process, also with spinlocks held. Return:
+ * false: it is to run already.
+ */
+bool lite_crew_queue(struct lite_crew *crew, struct lite_crew_job *job)
+{
+	bool queue;
+
+	spin_lock(&crew->lock);
+	queue = !job->place.line && !work_pending(&job->work);
+	if (queue) {
+		lite_line_enter(&crew->line, &job->place, false);
+		lite_crew_go_on(crew);
+	}
+	spin_unlock(&crew->lock);
+	return queue;
+}
+
+/* The end of a job that runs: its worker is free for others. It may go after that. */
+void lite_crew_done(struct lite_crew *crew, struct lite_crew_job *job)
+{
+	spin_lock(&crew->lock);
+	lite_pool_give_part(&crew->workers, job->part, 1);
+	lite_crew_go_on(crew);
+	spin_unlock(&crew->lock);
+}
