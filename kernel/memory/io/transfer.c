@@ -37,7 +37,8 @@ static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 
 	p->n = min_t(size_t, p->n, LITE_COPY_BYTES);
 	mem = lite_mapping_address(m, e, p->offset - e->start, &p->n);
-	if (WARN_ON_ONCE(!mem))
+	/* Its home has sent an address that is not ours. */
+	if (!mem)
 		return -EIO;
 	return lite_buf_copy_nofault(p->buf, p->at, mem, p->n, lite_piece_writes(p)) ?: -EFAULT;
 }
@@ -81,8 +82,14 @@ static ssize_t lite_piece_entered(struct lite_piece_io *p, struct lite_mapping *
 
 	p->begun = true;
 	p->n = min(p->left, e->start + e->length - p->offset);
-	if (m->share[e->share].local)
+	if (m->share[e->share].local) {
+		/* It was not when the page was waited for, which has none of its bytes. */
+		if (unlikely(p->bounce)) {
+			lite_bounce_put(m->mem->fab, p->bounce);
+			p->bounce = NULL;
+		}
 		return lite_piece_local(p, m, e);
+	}
 	if (p->n > LITE_CAREFUL_BYTES &&
 	    (p->large >= LITE_CAREFUL_AFTER || lite_mapping_is_careful(m)))
 		p->n = LITE_CAREFUL_BYTES;
