@@ -23,10 +23,13 @@ static inline u32 lite_handle_index(u64 lh)
 	return (u32)lh;
 }
 
-/* Key of an LMR in tables of this node: its home, and its id there, which has 48 bits. */
+/* An LMR's id at its home is from 1 to this. */
+#define LITE_LMR_ID_MAX (BIT_ULL(48) - 1)
+
+/* Key of an LMR in tables of this node: its home, and its id there. */
 static inline unsigned long lite_mapping_key(u32 home, u64 id)
 {
-	return (unsigned long)home << 48 | (id & (BIT_ULL(48) - 1));
+	return (unsigned long)home << 48 | (id & LITE_LMR_ID_MAX);
 }
 
 #endif /* _LITE_CORE_HANDLE_H */

@@ -4,6 +4,7 @@
  * row has rules for fields; only what depends on several fields is checked by a
  * function, which sees a payload of the right size that the rules allow.
  */
+#include "core/handle.h"
 #include "core/lockword.h"
 #include "core/memop_rules.h"
 #include "core/name.h"
@@ -100,6 +101,8 @@ static bool lite_map_reply_ok(const struct lite_payload *p)
 	if (!n)
 		return p->call == LITE_CALL_NAME_OPEN && !told && !length && !extents &&
 		       !r->rights && !r->of && !r->base;
+	if (!r->id || le64_to_cpu(r->id) > LITE_LMR_ID_MAX)
+		return false;
 	for (i = 0; i < n; i++) {
 		if (r->share[i].reserved)
 			return false;
@@ -318,7 +321,7 @@ static const struct lite_rule lite_grant_rules[] = {
 };
 
 static const struct lite_rule lite_lmr_rules[] = {
-	UPTO(lmr, n_shares, LITE_SPREAD_MAX), NAME0(lmr), END
+	NUMBER(lmr, id, 1, LITE_LMR_ID_MAX), UPTO(lmr, n_shares, LITE_SPREAD_MAX), NAME0(lmr), END
 };
 
 static const struct lite_rule lite_func_rules[] = {
@@ -425,7 +428,8 @@ static const struct lite_call_row lite_calls[] = {
 	CALL(MEM_FENCE, REVOKE, FENCES(mem_fence), NONE),
 	CALL(LMR_CHUNK, ALLOC, FORM(chunk, RULES(UPTO(chunk, write, 1), ZERO(chunk, reserved))),
 	     FORM(chunk_reply,
-		  RULES(LENGTH(chunk_reply), UPTO(chunk_reply, base, LITE_LMR_SIZE_MAX),
+		  RULES(NUMBER(chunk_reply, id, 1, LITE_LMR_ID_MAX), LENGTH(chunk_reply),
+			UPTO(chunk_reply, base, LITE_LMR_SIZE_MAX),
 			UPTO(chunk_reply, writable, 1)),
 		  ENTRIES(chunk_reply, count, extent, 1, LITE_CHUNK_PAGES))),
 	CALL(LMR_UNMAPS, CALLER,

@@ -27,7 +27,8 @@ Message chunk_reply() {
         "LMR_CHUNK",
         LITE_CALL_LMR_CHUNK,
         to_bytes(head, std::vector<lite_wire_extent>(2)),
-        {FIELD(lite_wire_chunk_reply, length, 0, LITE_LMR_SIZE_MAX + 1, kAllOnes),
+        {FIELD(lite_wire_chunk_reply, id, 0, LITE_LMR_ID_MAX + 1, kAllOnes),
+         FIELD(lite_wire_chunk_reply, length, 0, LITE_LMR_SIZE_MAX + 1, kAllOnes),
          FIELD(lite_wire_chunk_reply, base, LITE_LMR_SIZE_MAX + 1, kAllOnes),
          FIELD(lite_wire_chunk_reply, writable, 2, kAllOnes),
          FIELD(lite_wire_chunk_reply, count, 0, 1, 3, LITE_CHUNK_PAGES + 1, 0x10000000, kAllOnes)}};

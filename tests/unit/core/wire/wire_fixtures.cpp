@@ -97,7 +97,8 @@ lite_wire_map_reply map_reply_head(std::uint32_t shares, std::uint32_t told) {
 }
 
 std::vector<Spoiler> map_reply_spoilers() {
-    return {FIELD(lite_wire_map_reply, length, 0, LITE_LMR_SIZE_MAX + 1, kAllOnes),
+    return {FIELD(lite_wire_map_reply, id, 0, LITE_LMR_ID_MAX + 1, kAllOnes),
+            FIELD(lite_wire_map_reply, length, 0, LITE_LMR_SIZE_MAX + 1, kAllOnes),
             FIELD(lite_wire_map_reply, n_extents, 0, 1, 5, kAllOnes),
             FIELD(lite_wire_map_reply, base, LITE_PAGE_SIZE, kAllOnes),
             FIELD(lite_wire_map_reply, n_shares, 0, 2, LITE_SPREAD_MAX + 1, kAllOnes),

@@ -206,6 +206,7 @@ TEST_CASE("wire: the most extents that an answer to a MAP can have fit") {
     for (const std::uint32_t shares : {1U, 64U}) {
         for (const std::uint32_t told : {entries - shares, entries - shares + 1}) {
             lite_wire_map_reply head{};
+            head.id = cpu_to_le64(9);
             head.length = cpu_to_le64(1000 * LITE_PAGE_SIZE);
             head.n_extents = cpu_to_le32(1000);
             head.n_shares = cpu_to_le32(shares);
@@ -258,12 +259,14 @@ TEST_CASE("wire: CREATE without a name is accepted") {
 
 TEST_CASE("wire: the longest lists fit, and not one entry more") {
     lite_wire_list_reply head{};
+    lite_wire_lmr lmr{};
+    lmr.id = cpu_to_le64(9);
     head.count = cpu_to_le32(LITE_LMRS_PER_REPLY);
     CHECK(run(lite_wire_reply_check, LITE_CALL_LMR_LIST,
-              to_bytes(head, std::vector<lite_wire_lmr>(LITE_LMRS_PER_REPLY))) == 0);
+              to_bytes(head, std::vector<lite_wire_lmr>(LITE_LMRS_PER_REPLY, lmr))) == 0);
     head.count = cpu_to_le32(LITE_LMRS_PER_REPLY + 1);
     CHECK(run(lite_wire_reply_check, LITE_CALL_LMR_LIST,
-              to_bytes(head, std::vector<lite_wire_lmr>(LITE_LMRS_PER_REPLY + 1))) == -EPROTO);
+              to_bytes(head, std::vector<lite_wire_lmr>(LITE_LMRS_PER_REPLY + 1, lmr))) == -EPROTO);
 }
 
 TEST_CASE("wire: calls that do not exist") {
