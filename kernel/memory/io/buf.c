@@ -108,6 +108,9 @@ int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
 
 	if (!buf->user)
 		return 0;
+	/* A copy fails as a whole at the end of user space, which faulting in does not check. */
+	if (!access_ok(u, n))
+		return -EFAULT;
 	lite_gate_leave(buf->gate);
 	left = write ? fault_in_readable(u, n) : fault_in_safe_writeable(u, n);
 	if (!lite_gate_enter(buf->gate))

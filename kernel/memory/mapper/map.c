@@ -251,6 +251,9 @@ static int lite_mapping_enter_table(struct lite_mapping *m, u64 revoked)
 		err = -EAGAIN;
 	else
 		err = xa_err(xa_store(&mem->mappings, key, m, GFP_NOWAIT));
+	/* One that was there just now took the reserved memory with it. */
+	if (err == -ENOMEM)
+		err = -EAGAIN;
 	spin_unlock(&mem->map_lock);
 	if (err)
 		xa_release(&mem->mappings, key);
@@ -321,6 +324,9 @@ struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_co
 	if (IS_ERR(m))
 		goto err_give_back;
 	lite_made_use(m, &made);
+	/* Not taken: the home has told two LMRs by one id. */
+	if (made && m->made != made)
+		kfree(made);
 	/* A home that calls an LMR a chunk, or a chunk another, lies. */
 	if (known && (m->of != le64_to_cpu(r->of) || m->base != le64_to_cpu(r->base) ||
 		      (m->of && m->length != le64_to_cpu(r->length)))) {

@@ -117,17 +117,22 @@ static void lite_mappings_retire(struct lite_memory *mem, u32 home, bool dead)
 
 	do {
 		spin_lock(&mem->map_lock);
-		m = dead ? xa_find_after(&mem->mappings, &key, last, XA_PRESENT) :
-			   xa_find(&mem->mappings, &key, last, XA_PRESENT);
+		m = xa_find(&mem->mappings, &key, last, XA_PRESENT);
 		end = m && (!dead || m->early || !lite_mapping_current(m));
 		if (end)
 			lite_mapping_end(m, LITE_MAPPING_RETIRED);
 		spin_unlock(&mem->map_lock);
-		/* That takes it out of the table, so the next one found is another. */
+		/* That takes it out of the table. */
 		if (end)
 			lite_mapping_watch(m);
-		if (!dead)
+		/*
+		 * When the node leaves, until there are none. Else each once: an LMR that is mapped
+		 * again meanwhile is so in a session that lives.
+		 */
+		if (!home && !dead)
 			key = first;
+		else if (key++ == last)
+			break;
 		cond_resched();
 	} while (m);
 }
