@@ -9,6 +9,8 @@
  * What runs concurrently: callers, and the work item, which owns all that is in line.
  */
 #include <linux/cred.h>
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "kcall.h"
@@ -19,6 +21,7 @@ struct lite_local_call {
 	struct lite_call_desc *desc;
 	void *reply;
 	u32 len; /* of the reply */
+	struct mem_cgroup *memcg; /* the caller's, charged for what the handler allocates */
 	int err;
 	struct completion done;
 };
@@ -38,11 +41,14 @@ static void lite_local_work(struct work_struct *work)
 	struct lite_locals *locals = container_of(work, struct lite_locals, work);
 	struct lite_kcalls *rpc = container_of(locals, struct lite_kcalls, locals);
 	struct lite_local_call *call = lite_local_next(locals);
+	struct mem_cgroup *own;
 
 	if (!call)
 		return;
+	own = set_active_memcg(call->memcg);
 	call->err = lite_kcall_dispatch(rpc, NULL, call->desc->call, call->desc->req,
 					call->desc->len, call->reply, &call->len);
+	set_active_memcg(own);
 	/* Handlers for peers, which share these workers, get their turn before the next. */
 	queue_work(rpc->wq[LITE_LANE_SHORT], &locals->work);
 	complete(&call->done);
@@ -55,6 +61,7 @@ static int lite_local_ask(struct lite_kcalls *rpc, struct lite_call_desc *d, voi
 		.place.kind = d->uid ?: from_kuid(&init_user_ns, current_euid()),
 		.desc = d,
 		.reply = reply,
+		.memcg = get_mem_cgroup_from_mm(current->mm),
 		.done = COMPLETION_INITIALIZER_ONSTACK(call.done),
 	};
 
@@ -63,6 +70,7 @@ static int lite_local_ask(struct lite_kcalls *rpc, struct lite_call_desc *d, voi
 	spin_unlock(&rpc->locals.lock);
 	queue_work(rpc->wq[LITE_LANE_SHORT], &rpc->locals.work);
 	wait_for_completion(&call.done);
+	mem_cgroup_put(call.memcg);
 	*len = call.len;
 	return call.err;
 }

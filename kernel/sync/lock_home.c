@@ -207,9 +207,13 @@ void lite_lock_go_on(struct lite_lock *l)
 	while (l->managed && !list_empty(&l->queue)) {
 		c = list_first_entry(&l->queue, struct lite_lock_claim, list);
 		owner = list_first_entry_or_null(&l->owners, struct lite_lock_claim, list);
-		if (!lite_lock_fits(owner, owner && owner->shared, c->shared))
+		if (lite_lock_fits(owner, owner && owner->shared, c->shared))
+			lite_lock_claim_grant(c);
+		else if (c->try)
+			/* Those behind it may fit. */
+			lite_lock_claim_over(c, -EBUSY);
+		else
 			break;
-		lite_lock_claim_grant(c);
 	}
 	if (l->managed) {
 		list_for_each_entry_safe(c, next, &l->tries, tried)

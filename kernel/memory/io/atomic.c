@@ -109,7 +109,7 @@ int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted)
 	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
 	do {
 		err = lite_atomic_try(a, &d, op, &begun, &until);
-		if (err == -EHOSTDOWN && !begun)
+		if (err == -EHOSTDOWN && !d.posted)
 			err = lite_access_await(a) ?: -EAGAIN;
 		if (err == -EAGAIN && lite_given_up())
 			err = -EINTR;

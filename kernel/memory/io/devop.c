@@ -112,7 +112,6 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
-	d->posted = true;
 	qp = lite_conn_qp(conn, lite_devop_fetches(d), d->prio);
 	if (d->opcode == LITE_OP_READ && d->n > conn->read_trusted) {
 		confirm = d->n > LITE_BOUNCE_SIZE;
@@ -131,6 +130,8 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 	if (unlikely(confirm) && !err)
 		err = lite_qp_confirm(qp, &io.io, d->prio);
 	/* What was posted before the error is in flight. */
+	if (likely(!err) || at > n)
+		d->posted = true;
 	lite_io_wait(&io.io, qp);
 	ib_dma_sync_single_for_cpu(dev, d->dma, d->n, DMA_BIDIRECTIONAL);
 	err = err ?: io.io.status;

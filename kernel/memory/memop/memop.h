@@ -31,7 +31,7 @@ static inline void lite_range_fill(struct lite_wire_range *w, const struct lite_
 
 /* An operation that is being carried out. */
 struct lite_memop_exec {
-	struct list_head list;  /* in mem->work from before @conn is checked to the end */
+	struct list_head list;  /* with @conn: in mem->work, from before that is checked */
 	struct lite_memory *mem;
 	struct lite_conn *conn; /* session of the caller; NULL: this node */
 	bool brief;             /* once begun it does not sleep */

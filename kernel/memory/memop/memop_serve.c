@@ -48,6 +48,9 @@
  */
 int lite_memop_exec_begin(struct lite_memop_exec *r)
 {
+	/* A user may have any number of threads; sessions wait for none of this node's. */
+	if (!r->conn)
+		return 0;
 	spin_lock(&r->mem->work_lock);
 	list_add(&r->list, &r->mem->work);
 	spin_unlock(&r->mem->work_lock);
@@ -55,16 +58,18 @@ int lite_memop_exec_begin(struct lite_memop_exec *r)
 	 * If a waiter for earlier sessions did not see us on the list, we see here that our session
 	 * is over.
 	 */
-	return r->conn ? lite_cluster_await_session(r->mem->cl, r->conn) : 0;
+	return lite_cluster_await_session(r->mem->cl, r->conn);
 }
 
 /* End an operation that lite_memop_exec_begin() was called for. */
 void lite_memop_exec_end(struct lite_memop_exec *r)
 {
-	spin_lock(&r->mem->work_lock);
-	list_del(&r->list);
-	spin_unlock(&r->mem->work_lock);
-	wake_up_all(&r->mem->work_wait);
+	if (r->conn) {
+		spin_lock(&r->mem->work_lock);
+		list_del(&r->list);
+		spin_unlock(&r->mem->work_lock);
+		wake_up_all(&r->mem->work_wait);
+	}
 	if (!r->page)
 		return;
 	if (lite_dma_unmap_page(r->mem->fab, r->dma, PAGE_SIZE << r->order, r->since))
@@ -80,8 +85,7 @@ static bool lite_memop_execs_ended(struct lite_memory *mem, struct lite_conn *co
 	spin_lock(&mem->work_lock);
 	list_for_each_entry(r, &mem->work, list) {
 		if (before)
-			ended &= !r->conn || r->conn == conn ||
-				 r->conn->from.node != conn->from.node;
+			ended &= r->conn == conn || r->conn->from.node != conn->from.node;
 		else
 			ended &= !r->brief || r->conn != conn;
 	}
