@@ -20,9 +20,10 @@ int lite_crew_init(struct lite_crew *crew, const char *name)
 void lite_crew_flush(struct lite_crew *crew)
 {
 	/* If any is in line, one is running, or will be. */
-	do {
+	while (lite_pool_used(&crew->workers))
 		flush_workqueue(crew->wq);
-	} while (lite_pool_used(&crew->workers));
+	/* Those behind lite_crew_done(). */
+	flush_workqueue(crew->wq);
 }
 
 /* Undo lite_crew_init(): no more jobs are queued. May sleep until they are done. */

@@ -58,22 +58,14 @@ static void lite_async_put(struct lite_async *a)
 }
 
 /*
- * Run the work after @delay, or earlier if it is pending. A file's lock may be held: none of the
+ * Run the work after @delay, whenever it was to run. A file's lock may be held: none of the
  * references dropped here is the last.
  */
 static void lite_async_run_after(struct lite_async *a, unsigned long delay)
 {
 	kref_get(&a->ref);
-	if (!queue_delayed_work(a->file->svc->wq[LITE_WQ_CALLS], &a->work, delay))
-		lite_async_put(a);
-}
-
-/* Run the work now. Locks may be held, as above. */
-static void lite_async_run(struct lite_async *a)
-{
-	kref_get(&a->ref);
 	/* It was pending already, and has a reference. */
-	if (mod_delayed_work(a->file->svc->wq[LITE_WQ_CALLS], &a->work, 0))
+	if (mod_delayed_work(a->file->svc->wq[LITE_WQ_CALLS], &a->work, delay))
 		lite_async_put(a);
 }
 
@@ -196,7 +188,7 @@ static void lite_async_ended(struct lite_rcall *call)
 	if (reply && call->reply_len > LITE_ASYNC_COPY) {
 		spin_lock(&a->file->lock);
 		a->state = LITE_ASYNC_COPYING;
-		lite_async_run(a);
+		lite_async_run_after(a, 0);
 		spin_unlock(&a->file->lock);
 		return;
 	}
@@ -240,33 +232,47 @@ static void lite_async_sent(struct lite_async *a, enum lite_async_state from)
 		lite_async_end(a, -ECANCELED);
 }
 
-static void lite_async_begin_queued(struct lite_async *a, bool dropped)
+/* End a call that was not begun, and may be in line; the caller has made it ENDING. */
+static void lite_async_unqueue(struct lite_async *a, int err)
 {
-	struct lite_rcall *call = &a->call;
-	unsigned long left = lite_jiffies_left(call->deadline);
-	struct mem_cgroup *memcg;
-	const struct cred *old;
-	int err;
+	lite_rcall_unqueue(&a->call);
+	a->call.err = err;
+	lite_async_to_ended(a);
+}
 
-	if (dropped || !left) {
-		err = dropped ? -ECANCELED : -ETIMEDOUT;
-		lite_rcall_unqueue(call);
-	} else {
-		memcg = set_active_memcg(a->memcg);
-		old = override_creds(a->as);
-		err = lite_rcall_begin(call);
-		revert_creds(old);
-		set_active_memcg(memcg);
-	}
-	if (!err) {
-		lite_async_sent(a, LITE_ASYNC_QUEUED);
-	} else if (err == -EINPROGRESS || err == -ESTALE) {
-		/* In line: lite_async_in_turn() will be called, or has been. Or a suspect node. */
-		if (err == -ESTALE)
-			left = min_t(unsigned long, left, LITE_ASYNC_AGAIN);
+/* It could not be begun yet: it is in line or, with -ESTALE, its node is suspect. */
+static void lite_async_begin_later(struct lite_async *a, int err)
+{
+	unsigned long left = lite_jiffies_left(a->call.deadline);
+	bool dropped;
+
+	if (err == -ESTALE)
+		left = min_t(unsigned long, left, LITE_ASYNC_AGAIN);
+	spin_lock(&a->file->lock);
+	dropped = a->dropped;
+	a->state = dropped ? LITE_ASYNC_ENDING : LITE_ASYNC_QUEUED;
+	if (!dropped)
 		lite_async_run_after(a, left);
+	spin_unlock(&a->file->lock);
+	if (dropped)
+		lite_async_unqueue(a, -ECANCELED);
+}
+
+static void lite_async_begin_queued(struct lite_async *a)
+{
+	struct mem_cgroup *memcg = set_active_memcg(a->memcg);
+	const struct cred *old = override_creds(a->as);
+	int err = lite_rcall_begin(&a->call);
+
+	revert_creds(old);
+	set_active_memcg(memcg);
+	if (!err) {
+		lite_async_sent(a, LITE_ASYNC_BEGINNING);
+	} else if (err == -EINPROGRESS || err == -ESTALE) {
+		/* lite_async_in_turn() will be called, or has been: then the job runs again. */
+		lite_async_begin_later(a, err);
 	} else {
-		call->err = err;
+		a->call.err = err;
 		lite_async_to_ended(a);
 	}
 }
@@ -274,14 +280,15 @@ static void lite_async_begin_queued(struct lite_async *a, bool dropped)
 static void lite_async_job(struct work_struct *work)
 {
 	struct lite_async *a = container_of(work, struct lite_async, job.work);
-	bool queued, dropped;
+	bool mine;
 
 	spin_lock(&a->file->lock);
-	queued = a->state == LITE_ASYNC_QUEUED;
-	dropped = a->dropped;
+	mine = a->state == LITE_ASYNC_QUEUED;
+	if (mine)
+		a->state = LITE_ASYNC_BEGINNING;
 	spin_unlock(&a->file->lock);
-	if (queued)
-		lite_async_begin_queued(a, dropped);
+	if (mine)
+		lite_async_begin_queued(a);
 	lite_async_reap(a);
 	lite_crew_done(&a->file->svc->begins, &a->job);
 	lite_async_put(a);
@@ -299,12 +306,14 @@ static void lite_async_work(struct work_struct *work)
 	state = a->state;
 	if (state == LITE_ASYNC_BEGUN && left)
 		lite_async_run_after(a, left);
-	else if (state == LITE_ASYNC_BEGUN)
-		a->state = LITE_ASYNC_ENDING;
-	else if (state == LITE_ASYNC_QUEUED)
+	else if (state == LITE_ASYNC_QUEUED && left)
 		lite_async_run_job(a);
+	else if (state == LITE_ASYNC_BEGUN || state == LITE_ASYNC_QUEUED)
+		a->state = LITE_ASYNC_ENDING;
 	spin_unlock(&file->lock);
-	if (state == LITE_ASYNC_COPYING) {
+	if (state == LITE_ASYNC_QUEUED && !left) {
+		lite_async_unqueue(a, -ETIMEDOUT);
+	} else if (state == LITE_ASYNC_COPYING) {
 		memcpy(a->reply, lite_rcall_record(call), call->reply_len);
 		lite_rcall_free_slot(call);
 		lite_async_to_ended(a);
@@ -369,8 +378,10 @@ static int lite_async_enter(struct lite_async *a, enum lite_async_state state)
 		list_add_tail(&a->list, &file->calls);
 		lite_line_enter(&file->begun, &a->place, false);
 		kref_get(&a->ref); /* the list's */
-		if (state == LITE_ASYNC_QUEUED)
+		if (state == LITE_ASYNC_QUEUED) {
+			lite_async_run_after(a, lite_jiffies_left(a->call.deadline));
 			lite_async_run_job(a);
+		}
 	}
 	spin_unlock(&file->lock);
 	return err;
@@ -613,11 +624,11 @@ static struct lite_async *lite_async_drop(struct lite_rpc_file *file, const u32 
 			continue;
 		a->dropped = true;
 		lite_line_leave(&a->place);
-		if (a->state == LITE_ASYNC_COPYING || a->state == LITE_ASYNC_ENDING ||
-		    a->state == LITE_ASYNC_GIVEN)
+		if (a->state == LITE_ASYNC_BEGINNING || a->state == LITE_ASYNC_COPYING ||
+		    a->state == LITE_ASYNC_ENDING || a->state == LITE_ASYNC_GIVEN)
 			continue;
 		*queued = a->state == LITE_ASYNC_QUEUED;
-		if (a->state == LITE_ASYNC_BEGUN)
+		if (a->state == LITE_ASYNC_BEGUN || *queued)
 			a->state = LITE_ASYNC_ENDING;
 		kref_get(&a->ref);
 		found = a;
@@ -639,7 +650,7 @@ void lite_async_cancel(struct lite_rpc_file *file, const u32 *group, const void 
 
 	while ((a = lite_async_drop(file, group, owner, &queued))) {
 		if (queued)
-			lite_async_run_job(a);
+			lite_async_unqueue(a, -ECANCELED);
 		else
 			lite_async_end(a, -ECANCELED);
 		lite_async_reap(a);

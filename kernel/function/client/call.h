@@ -116,7 +116,8 @@ struct lite_rcall {
 
 enum lite_async_state {
 	LITE_ASYNC_NEW,		/* begun by the caller's thread */
-	LITE_ASYNC_QUEUED,	/* begun by the work item */
+	LITE_ASYNC_QUEUED,	/* to be begun by its job */
+	LITE_ASYNC_BEGINNING,	/* owned by its job */
 	LITE_ASYNC_BEGUN,	/* in flight; can be abandoned */
 	LITE_ASYNC_ENDING,	/* owned by the thread ending it */
 	LITE_ASYNC_COPYING,	/* the work item copies its reply */
@@ -133,7 +134,7 @@ struct lite_async {
 	/* In file->ended if ENDED, else in file->begun; in none if @dropped. By group. */
 	struct lite_line_place place;
 	enum lite_async_state state;	/* which thread owns it */
-	bool dropped;			/* not to be collected; if QUEUED, not to be begun */
+	bool dropped;			/* not to be collected */
 	const void *owner;		/* files_struct of the process that began it */
 	u64 number;			/* of no other call of this node; not 0 */
 	u64 cookie;			/* the user's */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What one user begins and does not get done holds up no other user."""
 
+import errno
 import statistics
 
 from litelab import in_one_machine, on_machines, prepare_all, program_path, run_program, stop_all, wait_complete, wait_until
@@ -66,6 +67,9 @@ def test_calls_that_ask_for_rings(lab):
         many.wait_output("ready", timeout=60)
         words = [program_path("crowd"), "queued", str(here.index), str(here.index), str(here.id), str(8000 * lab.n1.time_scale)]
         assert here.vm.run(words, user="bob", timeout=40).out == "0\n"
+        # The first user's own: it has no worker, but it ends in time.
+        words[-1] = str(500 * lab.n1.time_scale)
+        assert here.vm.run(words, user="alice", timeout=40).out == f"{-errno.ETIMEDOUT}\n"
         assert here.stats()["calls_inflight"], "the other user's calls do not wait any more"
     finally:
         silent.vm.resume()
