@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <system_error>
+#include <vector>
 
 #include <sys/stat.h>
 
@@ -44,14 +45,31 @@ bool cgroups::exists(const std::string& name) const {
     return name.starts_with('#') || std::filesystem::exists(m_root / name / mark, ignored);
 }
 
+// Groups end meanwhile: an error ends the search in one directory, not in the others.
 std::string cgroups::name(std::uint64_t number) const {
     std::error_code ignored;
-    std::filesystem::recursive_directory_iterator at(
-        m_root, std::filesystem::directory_options::skip_permission_denied, ignored);
-    for (; at != std::filesystem::recursive_directory_iterator(); at.increment(ignored))
-        if (at->is_directory(ignored) && inode(at->path()) == number)
-            return at->path().lexically_relative(m_root).string();
+    std::vector<std::filesystem::path> left{m_root};
+    while (!left.empty()) {
+        std::filesystem::directory_iterator at(left.back(), ignored);
+        left.pop_back();
+        for (; at != std::filesystem::directory_iterator(); at.increment(ignored)) {
+            if (at->symlink_status(ignored).type() != std::filesystem::file_type::directory)
+                continue;
+            if (inode(at->path()) == number)
+                return at->path().lexically_relative(m_root).string();
+            left.push_back(at->path());
+        }
+    }
     return fmt::format("#{}", number);
+}
+
+std::string cgroups::path(const std::string& name) const {
+    if (exists(name))
+        return this->name(number(name));
+    auto path = (m_root / name).lexically_normal();
+    if (!path.has_filename())
+        path = path.parent_path();
+    return path.lexically_relative(m_root).string();
 }
 
 }  // namespace tools

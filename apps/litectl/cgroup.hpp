@@ -26,6 +26,10 @@ class cgroups {
     // The path below the mount of the control group with that number, or "#N" if there is none.
     std::string name(std::uint64_t number) const;
 
+    // name() of what number() takes; of a control group that does not exist, the name that it would
+    // have. Throws failure.
+    std::string path(const std::string& name) const;
+
   private:
     std::filesystem::path m_root;
 };

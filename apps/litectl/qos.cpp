@@ -183,26 +183,32 @@ unique_fd lock_rules(const surroundings& world) {
     return fd;
 }
 
-// The file's rules for control groups that are not there now, except @gone. They hold when the node
-// is started while these are there.
-json rules_in_reserve(const surroundings& world, const std::string& path, const std::string& gone) {
-    auto kept = json::array();
+// The file's rules for control groups, by name.
+json group_rules_in(const std::string& path) {
+    auto rules = json::array();
     std::ifstream file(path);
     const auto said = json::parse(file, nullptr, false);
     if (!said.is_object() || !said.contains("rules") || !said["rules"].is_array())
-        return kept;
+        return rules;
     for (const auto& rule : said["rules"]) {
         if (!rule.is_object() || !rule.contains("cgroup") || !rule["cgroup"].is_string())
             continue;
         const auto name = rule["cgroup"].get<std::string>();
-        if (!name.empty() && name != gone && !cgroups(world.cgroups).exists(name))
-            kept.push_back(rule);
+        if (!name.empty() && !name.starts_with('#'))
+            rules.push_back(rule);
     }
-    return kept;
+    return rules;
 }
 
-// Has the node's file say what the kernel says now; without anything to say there is none. The rule
-// of control group @gone was removed.
+bool has_group(const json& rules, const json& name) {
+    return std::any_of(rules.begin(), rules.end(), [&](const json& rule) {
+        return rule.contains("cgroup") && rule["cgroup"] == name;
+    });
+}
+
+// Has the node's file say what the kernel says now; without anything to say there is none. It also
+// keeps its rules for control groups that the kernel has none for, as the groups have gone, or were
+// made anew: these hold again when the node is started. But not that of @gone, which was removed.
 void keep(const surroundings& world, channel& channel, const std::optional<std::uint32_t>& index,
           const std::string& gone = {}) {
     const auto path = file_of(world, index.value_or(0));
@@ -214,8 +220,9 @@ void keep(const surroundings& world, channel& channel, const std::optional<std::
     list.erase(std::remove_if(list.begin(), list.end(),
                               [](const json& rule) { return tenant_text(rule).starts_with('#'); }),
                list.end());
-    for (const auto& rule : rules_in_reserve(world, path, gone))
-        list.push_back(rule);
+    for (const auto& rule : group_rules_in(path))
+        if (rule["cgroup"] != gone && !has_group(list, rule["cgroup"]))
+            list.push_back(rule);
     try {
         if (rules["mode"] != "none" || rules["tenants_are"] != "uid" || !list.empty())
             replace_file(path, rules.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
@@ -263,8 +270,7 @@ void send_tenants(channel& channel, const std::optional<std::uint32_t>& index,
     ask(channel, "qos set", request);
 }
 
-void send_rule(const surroundings& world, channel& channel, const qos_arguments& args,
-               std::string_view verb) {
+message rule_request(const surroundings& world, const qos_arguments& args) {
     auto request = request_for(LITE_CMD_QOS_SET, args.index);
     if (args.cgroup)
         request.put_u64(LITE_A_CGROUP, cgroups(world.cgroups).number(*args.cgroup));
@@ -276,7 +282,7 @@ void send_rule(const surroundings& world, channel& channel, const qos_arguments&
         request.put_u8(LITE_A_CEILING, *args.ceiling);
     if (args.standard)
         request.put_u8(LITE_A_PRIORITY, LITE_PRIORITY(*args.standard));
-    ask(channel, verb, request);
+    return request;
 }
 
 }  // namespace
@@ -323,7 +329,7 @@ int qos_set_command(const surroundings& world, const qos_arguments& args) {
     if (args.tenants)
         send_tenants(*channel, args.index, *args.tenants);
     if (rule)
-        send_rule(world, *channel, args, "qos set");
+        ask(*channel, "qos set", rule_request(world, args));
     keep(world, *channel, args.index);
     return 0;
 }
@@ -333,10 +339,17 @@ int qos_reset_command(const surroundings& world, const qos_arguments& args) {
         throw usage_error("qos reset: give the tenant (--uid or --cgroup)");
     const auto channel = world.connect();
     const auto lock = lock_rules(world);
-    // The rule of a control group that has gone is in the file only.
-    if (args.uid || cgroups(world.cgroups).exists(*args.cgroup))
-        send_rule(world, *channel, args, "qos reset");
-    keep(world, *channel, args.index, args.cgroup.value_or(""));
+    // The rule of a control group that has gone, or was made anew, is in the file only.
+    const auto gone = args.cgroup ? cgroups(world.cgroups).path(*args.cgroup) : std::string();
+    try {
+        if (args.uid || cgroups(world.cgroups).exists(*args.cgroup))
+            channel->request(rule_request(world, args), false);
+    } catch (const refusal& e) {
+        if (e.code() != ENOENT ||
+            !has_group(group_rules_in(file_of(world, args.index.value_or(0))), gone))
+            throw explained("qos reset", LITE_CMD_QOS_SET, e.code(), e.what());
+    }
+    keep(world, *channel, args.index, gone);
     return 0;
 }
 
@@ -356,7 +369,7 @@ void restore_qos(const surroundings& world, channel& channel, std::uint32_t inde
     attempt([&] {
         const auto rules = json::parse(file);
         for (const auto& rule : rules.at("rules"))
-            attempt([&] { send_rule(world, channel, rule_of(rule, index), "qos"); });
+            attempt([&] { ask(channel, "qos", rule_request(world, rule_of(rule, index))); });
         if (const auto tenants = parse_qos_tenants(rules.value("tenants_are", "uid")))
             send_tenants(channel, index, tenants);
         send_mode(channel, index, parse_qos_mode(rules.at("mode").get<std::string>()));

@@ -7,6 +7,7 @@
 #include "terminal.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,8 @@ struct kernel_side {
     std::vector<bool> dumps;
     std::vector<message> answers;
     std::optional<tools::refusal> refusal;
+    // Which requests it refuses; empty: all.
+    std::function<bool(const message&)> refuses;
     int losses = 0;
     // Answers to JOIN and NODE_GET; when these are used up, @answers.
     std::vector<message> in_turn;
@@ -42,7 +45,7 @@ class fake_channel final : public tools::channel {
     std::vector<message> request(const message& request, bool dump) override {
         m_kernel.asked.push_back(request);
         m_kernel.dumps.push_back(dump);
-        if (m_kernel.refusal)
+        if (m_kernel.refusal && (!m_kernel.refuses || m_kernel.refuses(request)))
             throw *m_kernel.refusal;
         if (m_kernel.in_turn.empty())
             return m_kernel.answers;

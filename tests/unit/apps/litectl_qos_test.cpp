@@ -2,6 +2,7 @@
 //
 // "litectl qos": what it asks the kernel, what it shows, and the file that keeps the rules.
 
+#include "cgroup.hpp"
 #include "litectl_machine.hpp"
 
 #include "catch.hpp"
@@ -11,15 +12,20 @@
 #include <uapi/lite.h>
 
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <sys/stat.h>
 
 using nlohmann::json;
 using namespace litectl_test;
+using namespace std::string_literals;
 
 namespace {
 
@@ -30,6 +36,14 @@ message fair() {
     return mode;
 }
 
+message rule_of(std::uint64_t cgroup) {
+    message rule(LITE_CMD_QOS_GET);
+    rule.put_u64(LITE_A_CGROUP, cgroup);
+    rule.put_u32(LITE_A_WEIGHT, 300);
+    rule.put_u8(LITE_A_CEILING, 4);
+    return rule;
+}
+
 message rule_of_alice() {
     message rule(LITE_CMD_QOS_GET);
     rule.put_u32(LITE_A_UID, 1000);
@@ -37,6 +51,48 @@ message rule_of_alice() {
     rule.put_u8(LITE_A_CEILING, 2);
     rule.put_u8(LITE_A_PRIORITY, LITE_PRIORITY(6));
     return rule;
+}
+
+// A hierarchy of control groups, with work.slice/db.
+class hierarchy {
+  public:
+    hierarchy() {
+        add("");
+        add("work.slice");
+        add("work.slice/db");
+    }
+
+    void add(const std::string& name) const {
+        std::filesystem::create_directories(root / name);
+        write_file((root / name / "cgroup.controllers").string(), "");
+    }
+
+    std::uint64_t number(const std::string& name) const {
+        struct stat st {};
+        REQUIRE(::stat((root / name).c_str(), &st) == 0);
+        return st.st_ino;
+    }
+
+    // As when a service starts again: another directory has the name.
+    void make_anew(const std::string& name) const {
+        std::filesystem::rename(root / name, std::filesystem::path(m_place / "old"));
+        add(name);
+    }
+
+  private:
+    temporary_directory m_place;
+
+  public:
+    const std::filesystem::path root = m_place / "cgroup";
+};
+
+// The control groups of the rules in the file, and their weights.
+std::string rules_in(const std::string& file) {
+    std::string all;
+    const auto said = json::parse(read_file(file));
+    for (const auto& rule : said["rules"])
+        all += rule["cgroup"].get<std::string>() + "=" + rule["weight"].dump() + " ";
+    return all;
 }
 
 }  // namespace
@@ -215,7 +271,8 @@ TEST_CASE("litectl qos: control groups", "[litectl]") {
     litectl.kernel.answers = {mode, rule, odd};
     CHECK(litectl({"qos", "set", "-m", "fair"}).status == 0);
     CHECK(json::parse(read_file(litectl.world.qos_file))["rules"].size() == 2);
-    write_file(litectl.world.qos_file, R"({"mode": "fair", "rules": [{"cgroup": 5}, 6]})");
+    write_file(litectl.world.qos_file,
+               R"({"mode": "fair", "rules": [{"cgroup": 5}, 6, {"cgroup": "#5"}]})");
     litectl.kernel.answers = {mode, rule};
     CHECK(litectl({"qos", "set", "-m", "fair"}).status == 0);
     CHECK(json::parse(read_file(litectl.world.qos_file))["rules"].size() == 1);
@@ -228,4 +285,99 @@ TEST_CASE("litectl qos: control groups", "[litectl]") {
     CHECK(litectl({"start", "--insecure"}).err.find("no such control group") != std::string::npos);
     CHECK(litectl({"qos", "reset", "-g", "work.slice/db"}).status == 0);
     CHECK(json::parse(read_file(litectl.world.qos_file))["rules"].empty());
+}
+
+TEST_CASE("litectl qos: a rule outlives the directory of its control group", "[litectl]") {
+    machine litectl;
+    const hierarchy groups;
+    litectl.world.cgroups = groups.root;
+    const auto& file = litectl.world.qos_file;
+    litectl.kernel.answers = {fair(), rule_of(groups.number("work.slice/db"))};
+    CHECK(litectl({"qos", "set", "-g", "work.slice/db", "-w", "300"}).status == 0);
+    groups.make_anew("work.slice/db");
+    CHECK(litectl({"qos", "set", "-m", "fair"}).status == 0);
+    CHECK(rules_in(file) == "work.slice/db=300 ");
+
+    // What is set for the new directory takes its place.
+    auto anew = rule_of(groups.number("work.slice/db"));
+    litectl.kernel.answers.push_back(anew);
+    write_file(file, R"({"mode": "fair", "rules": [{"cgroup": "work.slice/db", "weight": 9}]})");
+    CHECK(litectl({"qos", "set", "-g", "work.slice/db", "-w", "300"}).status == 0);
+    CHECK(rules_in(file) == "work.slice/db=300 ");
+
+    // The kernel has none for the new directory: the one in the file goes.
+    litectl.kernel.answers.pop_back();
+    litectl.kernel.refusal.emplace(ENOENT, "this tenant has no rule");
+    litectl.kernel.refuses = [](const message& asked) {
+        return asked.u64(LITE_A_CGROUP).has_value();
+    };
+    CHECK(litectl({"qos", "reset", "-g", "work.slice/db"}).status == 0);
+    CHECK(rules_in(file).empty());
+    const auto again = litectl({"qos", "reset", "-g", "work.slice/db"});
+    CHECK(again.status == 1);
+    CHECK(again.err == "litectl: qos reset: this tenant has no rule\n");
+}
+
+TEST_CASE("litectl qos reset: a control group by other names", "[litectl]") {
+    machine litectl;
+    const hierarchy groups;
+    litectl.world.cgroups = groups.root;
+    const auto& file = litectl.world.qos_file;
+    const auto number = groups.number("work.slice/db");
+    litectl.kernel.answers = {fair()};
+    const std::string as_set =
+        R"({"mode": "fair", "rules": [{"cgroup": "work.slice/db", "weight": 300}]})";
+    const auto names = {"work.slice/db"s,
+                        "work.slice/db/"s,
+                        "./work.slice//db"s,
+                        "work.slice/../work.slice/db"s,
+                        (groups.root / "work.slice/db").string(),
+                        (groups.root / "work.slice/db/").string()};
+    for (const auto& name : names) {
+        CAPTURE(name);
+        write_file(file, as_set);
+        CHECK(litectl({"qos", "reset", "-g", name}).status == 0);
+        CHECK(rules_in(file).empty());
+    }
+    write_file(file, as_set);
+    CHECK(litectl({"qos", "reset", "-g", "#" + std::to_string(number)}).status == 0);
+    CHECK(rules_in(file).empty());
+
+    std::filesystem::remove_all(groups.root / "work.slice/db");
+    for (const auto& name : names) {
+        CAPTURE(name);
+        write_file(file, as_set);
+        CHECK(litectl({"qos", "reset", "-g", name}).status == 0);
+        CHECK(rules_in(file).empty());
+    }
+    write_file(file, as_set);
+    CHECK(litectl({"qos", "reset", "-g", "work.slice"}).status == 0);
+    CHECK(rules_in(file) == "work.slice/db=300 ");
+}
+
+TEST_CASE("litectl qos: control groups end while one is looked for", "[litectl]") {
+    const hierarchy groups;
+    // Some come behind those that end, whatever the order of the file system.
+    std::vector<std::string> lasting;
+    for (int i = 0; i < 16; i++)
+        groups.add(lasting.emplace_back("work-" + std::to_string(i) + ".slice"));
+    std::atomic<bool> enough = false;
+    std::thread churn([&] {
+        const auto each_scope = [&](auto act) {
+            for (int i = 0; i < 16; i++)
+                act((groups.root / ("run-" + std::to_string(i) + ".scope")).c_str());
+        };
+        while (!enough) {
+            each_scope([](const char* path) { ::mkdir(path, 0700); });
+            each_scope([](const char* path) { ::rmdir(path); });
+        }
+    });
+    const tools::cgroups names(groups.root);
+    int lost = 0;
+    for (int i = 0; i < 200; i++)
+        for (const auto& name : lasting)
+            lost += names.name(groups.number(name)) != name;
+    enough = true;
+    churn.join();
+    CHECK(lost == 0);
 }
