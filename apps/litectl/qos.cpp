@@ -324,12 +324,28 @@ int qos_set_command(const surroundings& world, const qos_arguments& args) {
             "qos set: weight, ceiling and default are those of a tenant (--uid or --cgroup)");
     const auto channel = world.connect();
     const auto lock = lock_rules(world);
-    if (args.mode)
-        send_mode(*channel, args.index, *args.mode);
-    if (args.tenants)
-        send_tenants(*channel, args.index, *args.tenants);
-    if (rule)
-        ask(*channel, "qos set", rule_request(world, args));
+    // First, as there may be no such control group.
+    const auto request = rule ? std::optional(rule_request(world, args)) : std::nullopt;
+    bool changed = false;
+    try {
+        if (args.mode) {
+            send_mode(*channel, args.index, *args.mode);
+            changed = true;
+        }
+        if (args.tenants) {
+            send_tenants(*channel, args.index, *args.tenants);
+            changed = true;
+        }
+        if (request)
+            ask(*channel, "qos set", *request);
+    } catch (const failure& e) {
+        if (!changed)
+            throw;
+        // What was done before holds.
+        complain(world.io.err, "litectl", e.what());
+        keep(world, *channel, args.index);
+        return 1;
+    }
     keep(world, *channel, args.index);
     return 0;
 }

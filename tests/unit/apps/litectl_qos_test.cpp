@@ -381,3 +381,21 @@ TEST_CASE("litectl qos: control groups end while one is looked for", "[litectl]"
     churn.join();
     CHECK(lost == 0);
 }
+
+TEST_CASE("litectl qos set: half of it is refused", "[litectl]") {
+    machine litectl;
+    const hierarchy groups;
+    litectl.world.cgroups = groups.root;
+    litectl.kernel.answers = {fair()};
+    // Nothing is asked for before the group is known.
+    CHECK(litectl({"qos", "set", "-m", "fair", "-g", "absent", "-w", "5"}).status == 1);
+    CHECK(litectl.kernel.asked.empty());
+    // The mode holds, and is kept.
+    litectl.kernel.refusal.emplace(ENOSPC, "there are too many rules");
+    litectl.kernel.refuses = [](const message& asked) { return asked.u32(LITE_A_UID).has_value(); };
+    const auto half = litectl({"qos", "set", "-m", "fair", "-u", "7", "-w", "5"});
+    CHECK(half.status == 1);
+    CHECK(half.err == "litectl: qos set: there are too many rules\n");
+    REQUIRE(std::filesystem::exists(litectl.world.qos_file));
+    CHECK(json::parse(read_file(litectl.world.qos_file))["mode"] == "fair");
+}
