@@ -295,6 +295,8 @@ class engine {
     }
 
     void step() {
+        // A task that was spawned may have failed before its first wait.
+        rethrow();
         if (!m_under_way)
             throw error(ECHILD, "run: the task waits for nothing that is under way");
         const int n = ::io_uring_submit_and_wait(&m_ring, 1);

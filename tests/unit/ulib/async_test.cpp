@@ -188,6 +188,24 @@ TEST_CASE_METHOD(Async, "async: tasks, and what they throw", "[async]") {
     CHECK(ex().run(number(6)) == 6);
 }
 
+TEST_CASE_METHOD(Async, "async: a spawned task fails before its first wait", "[async]") {
+    if (!works())
+        return;
+    // For a day, if run() waits before it looks.
+    ::alarm(60);
+    ex().spawn(fail("at once"));
+    CHECK_THROWS_WITH(ex().run(sleep_for_ever(ex())), "at once");
+    CHECK_THROWS_WITH(ex().run([](lite::executor& on) -> lite::task<> {
+        on.spawn(fail("from within"));
+        co_await on.sleep(24h);
+    }(ex())),
+                      "from within");
+    ex().spawn(fail("the cause"));
+    CHECK_THROWS_WITH(ex().run(wait_for_nothing()), "the cause");
+    CHECK(ex().run(number(6)) == 6);
+    ::alarm(0);
+}
+
 TEST_CASE_METHOD(Async, "async: nothing is under way", "[async]") {
     if (!works())
         return;
