@@ -40,8 +40,17 @@ template <typename Rep, typename Period>
 int milliseconds_of(const std::chrono::duration<Rep, Period>& time) {
     using std::chrono::milliseconds;
     constexpr milliseconds longest{LITE_TIMEOUT_MAX};
-    const auto left = time < longest ? std::chrono::ceil<milliseconds>(time) : longest;
+    // Many times do not fit in a common type of integers.
+    const bool fits = std::chrono::duration<double>(time) < longest;
+    const auto left = fits ? std::chrono::ceil<milliseconds>(time) : longest;
     return static_cast<int>(left.count());
+}
+
+// In seconds; of any two times, also where their difference does not fit in their types.
+template <typename Clock, typename Duration>
+std::chrono::duration<double> time_until(const std::chrono::time_point<Clock, Duration>& end) {
+    const std::chrono::duration<double> now = Clock::now().time_since_epoch();
+    return end.time_since_epoch() - now;
 }
 
 }  // namespace detail
@@ -84,7 +93,7 @@ class mutex {
 
     template <typename Clock, typename Duration>
     bool try_lock_until(const std::chrono::time_point<Clock, Duration>& end) {
-        return take_for(0, end - Clock::now());
+        return take_for(0, detail::time_until(end));
     }
 
     // @throws error as lite_unlock()
@@ -101,7 +110,7 @@ class mutex {
 
     template <typename Clock, typename Duration>
     bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& end) {
-        return take_for(LITE_LOCK_SHARED, end - Clock::now());
+        return take_for(LITE_LOCK_SHARED, detail::time_until(end));
     }
 
     void unlock_shared() { give_back("unlock shared"); }

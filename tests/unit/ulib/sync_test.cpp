@@ -138,9 +138,26 @@ TEST_CASE("lite::mutex: trying, and waiting for a time", "[lite.hpp][sync]") {
     // A long time-out does not become "for ever".
     CHECK_FALSE(mutex.try_lock_for(std::chrono::hours(24 * 365)));
     CHECK(locks.lock.timeout_ms == LITE_TIMEOUT_MAX);
+    // Nor does one that is too long for milliseconds become a negative one.
+    const auto longest = [&](auto time) {
+        locks.lock.timeout_ms = 0;
+        CHECK_FALSE(mutex.try_lock_for(time));
+        CHECK(locks.lock.timeout_ms == LITE_TIMEOUT_MAX);
+    };
+    longest(std::chrono::seconds::max());
+    longest(std::chrono::hours::max());
+    longest(std::chrono::nanoseconds::max());
+    longest(std::chrono::duration<double>(1e30));
+    CHECK_FALSE(mutex.try_lock_for(std::chrono::hours::min()));
+    CHECK(locks.lock.timeout_ms == LITE_NOWAIT);
     CHECK_FALSE(std::unique_lock(mutex, std::chrono::steady_clock::now() + 10s).owns_lock());
     CHECK(locks.lock.timeout_ms > 9000);
     CHECK(locks.lock.timeout_ms <= 10000);
+    using seconds_clock = std::chrono::time_point<std::chrono::steady_clock, std::chrono::seconds>;
+    CHECK_FALSE(mutex.try_lock_until(seconds_clock::max()));
+    CHECK(locks.lock.timeout_ms == LITE_TIMEOUT_MAX);
+    CHECK_FALSE(mutex.try_lock_until(std::chrono::steady_clock::time_point::min()));
+    CHECK(locks.lock.timeout_ms == LITE_NOWAIT);
     CHECK(locks.unlocked == 0);
 
     // In a call without a time-out, ETIMEDOUT means that the node did not answer.
