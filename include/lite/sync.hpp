@@ -126,8 +126,11 @@ class mutex {
     }
 
   private:
-    // The thread id: unique among live threads, and different in children of fork(2).
-    static std::uint64_t self() noexcept { return static_cast<std::uint64_t>(::gettid()); }
+    // The thread id, which is unique among the live threads of a namespace, and what tells children
+    // of fork(2) apart in others.
+    static std::uint64_t self() noexcept {
+        return static_cast<std::uint64_t>(::gettid()) | std::uint64_t{detail::forked.time} << 32;
+    }
 
     static void check(int err, const char* doing) {
         if (err)

@@ -2,6 +2,7 @@
 //
 // Locks: the C and the C++ API, and the command, on a fake device.
 
+#include "child.hpp"
 #include "fake_node.hpp"
 #include "recording.hpp"
 
@@ -112,6 +113,29 @@ TEST_CASE("lite::mutex works with the guards of the standard library", "[lite.hp
     const auto mine = locks.lock.owner;
     std::thread([&] { mutex.lock(); }).join();
     CHECK(locks.lock.owner != mine);
+}
+
+TEST_CASE("lite::mutex: a child with the parent's process id is another holder",
+          "[lite.hpp][sync]") {
+    Locks locks;
+    auto node = locks.cluster.context();
+    auto region = node.alloc({.name = "x", .length = 64});
+    lite::mutex mutex(node, region, 0);
+    const int result = in_child_of_same_pid(
+        [&] {
+            mutex.lock();
+            return locks.lock.owner;
+        },
+        [&](std::uint64_t of_parent) {
+            mutex.lock();
+            const auto mine = locks.lock.owner;
+            mutex.unlock();
+            return mine != of_parent && locks.unlock.owner == mine ? 0 : 1;
+        });
+    if (result == no_namespaces)
+        WARN("skipped: namespaces cannot be made here");
+    else
+        CHECK(result == 0);
 }
 
 TEST_CASE("lite::mutex: trying, and waiting for a time", "[lite.hpp][sync]") {
