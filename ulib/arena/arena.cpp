@@ -7,6 +7,7 @@
 // and the slot's generation, which each use of the slot increases.
 
 #include "../context.hpp"
+#include "../forks.hpp"
 #include "ranges.hpp"
 
 #include <lite/arena.h>
@@ -23,7 +24,6 @@
 #include <utility>
 #include <vector>
 
-#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -45,12 +45,6 @@ constexpr size_t round_up(size_t n, size_t to) noexcept { return (n + to - 1) / 
 }  // namespace
 
 namespace lite::internal {
-
-// How many fork(2)s this process descends from: its number is not that of its parent, as process
-// ids may be, in other namespaces.
-static unsigned forks = 0;
-[[maybe_unused]] static const int fork_handler =
-    ::pthread_atfork(nullptr, nullptr, [] { forks++; });
 
 struct arena_chunk {
     lite_ctx* ctx;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <utility>
 #include <vector>
@@ -80,10 +81,31 @@ bool is_free(lite_ctx* ctx, void* addr, std::size_t length) noexcept {
 }  // namespace
 
 backing::~backing() {
-    for (const auto& b : m_blocks) {
+    const std::unique_ptr<blocks> of(mine());
+    if (!of)
+        return;
+    for (const auto& b : of->all) {
         if (b.is_over)
             ::munmap(b.addr, b.length);
     }
+}
+
+// clone(2) does not count as a fork.
+bool backing::blocks::is_mine() const noexcept { return process == forks && pid == ::getpid(); }
+
+backing::blocks* backing::mine() const noexcept {
+    blocks* const found = m_blocks.load(std::memory_order_acquire);
+    return found && found->is_mine() ? found : nullptr;
+}
+
+void backing::make() {
+    blocks* found = m_blocks.load(std::memory_order_acquire);
+    if (found && found->is_mine())
+        return;
+    auto made = std::make_unique<blocks>();
+    // A parent's stay as they are. Another thread may have been faster.
+    if (m_blocks.compare_exchange_strong(found, made.get()))
+        (void)made.release();
 }
 
 int backing::alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noexcept try {
@@ -96,9 +118,10 @@ int backing::alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noe
     const auto length = whole_pages(p.length);
     if (!length)
         return -EFBIG;
+    make();
     std::list<block> made(1);
     block& b = made.front();
-    b = {0, 0, nullptr, length, ::getpid(), false};
+    b = {0, 0, nullptr, length, false};
     err = map_memory(length, b.addr);
     if (err)
         return err;
@@ -117,31 +140,36 @@ int backing::alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noe
 // Out of the list, so that nothing sleeps with the lock.
 std::list<backing::block> backing::take(lite_lh_t lh) noexcept {
     std::list<block> taken;
-    const std::lock_guard lock(m_lock);
-    const auto b = std::find_if(m_blocks.begin(), m_blocks.end(),
+    blocks* const of = mine();
+    if (!of)
+        return taken;
+    const std::lock_guard lock(of->lock);
+    const auto b = std::find_if(of->all.begin(), of->all.end(),
                                 [&](const block& candidate) { return candidate.lh == lh; });
-    if (b != m_blocks.end())
-        taken.splice(taken.begin(), m_blocks, b);
+    if (b != of->all.end())
+        taken.splice(taken.begin(), of->all, b);
     return taken;
 }
 
 void backing::put(std::list<block>& taken) noexcept {
-    const std::lock_guard lock(m_lock);
-    m_blocks.splice(m_blocks.begin(), taken);
+    blocks* const of = mine();
+    const std::lock_guard lock(of->lock);
+    of->all.splice(of->all.begin(), taken);
 }
 
 void backing::freed(lite_lh_t lh) noexcept {
-    for (const block& b : take(lh)) {
-        if (b.owner == ::getpid())
-            ::munmap(b.addr, b.length);
-    }
+    for (const block& b : take(lh))
+        ::munmap(b.addr, b.length);
 }
 
 void backing::some_freed(lite_ctx* ctx) noexcept try {
+    blocks* const of = mine();
+    if (!of)
+        return;
     std::vector<lite_lh_t> lhs;
     {
-        const std::lock_guard lock(m_lock);
-        for (const block& b : m_blocks)
+        const std::lock_guard lock(of->lock);
+        for (const block& b : of->all)
             lhs.push_back(b.lh);
     }
     for (const lite_lh_t lh : lhs) {
@@ -155,14 +183,16 @@ void backing::some_freed(lite_ctx* ctx) noexcept try {
 
 void backing::closing(lite_ctx* ctx, lite_lh_t lh) noexcept {
     auto taken = take(lh);
-    if (!taken.empty() && taken.front().owner == ::getpid() && !taken.front().kept)
+    if (taken.empty())
+        return;
+    if (!taken.front().kept)
         taken.front().kept = another_handle(ctx, lh);
     put(taken);
 }
 
 void backing::closed(lite_ctx* ctx, lite_lh_t lh) noexcept {
     auto taken = take(lh);
-    if (taken.empty() || taken.front().owner != ::getpid())
+    if (taken.empty())
         return;
     block& b = taken.front();
     if (!b.kept && is_free(ctx, b.addr, b.length)) {
@@ -174,9 +204,10 @@ void backing::closed(lite_ctx* ctx, lite_lh_t lh) noexcept {
 }
 
 void backing::end(lite_ctx* ctx) noexcept {
-    for (block& b : m_blocks) {
-        if (b.owner != ::getpid())
-            continue;
+    blocks* const of = mine();
+    if (!of)
+        return;
+    for (block& b : of->all) {
         lite_ioc_free arg = {};
         arg.lh = b.lh;
         const int err = control(ctx, LITE_IOC_FREE, arg);

@@ -6,17 +6,21 @@
 // addresses next would be the LMR's. Where that is not certain, it stays until the process ends.
 #pragma once
 
+#include "forks.hpp"
+
 #include <lite/lite.h>
 
+#include <atomic>
 #include <cstddef>
 #include <list>
 #include <mutex>
 
-#include <sys/types.h>
+#include <unistd.h>
 
 namespace lite::internal {
 
-// Thread-safe.
+// Thread-safe. A child of fork(2) does not have the memory: here it begins anew, and does not look
+// at what its parent had, which another thread may have been changing.
 class backing {
   public:
     backing() = default;
@@ -43,15 +47,26 @@ class backing {
         lite_lh_t kept;  // takes the place of @lh when that is closed, if the LMR has a name
         void* addr;
         std::size_t length;
-        pid_t owner;   // a child does not have the memory
         bool is_over;  // no LMR has the memory
     };
+
+    struct blocks {
+        bool is_mine() const noexcept;
+
+        pid_t pid = ::getpid();
+        unsigned process = forks;
+        std::mutex lock;
+        std::list<block> all;
+    };
+
+    // Those of this process: nullptr if it has none; make() makes them. Throws std::bad_alloc.
+    blocks* mine() const noexcept;
+    void make();
 
     std::list<block> take(lite_lh_t lh) noexcept;
     void put(std::list<block>& taken) noexcept;
 
-    std::mutex m_lock;
-    std::list<block> m_blocks;
+    std::atomic<blocks*> m_blocks = nullptr;
 };
 
 }  // namespace lite::internal

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+//
+// Memory of LMRs with LITE_ALLOC_UNPINNED: when it goes, and what forks do to it.
+
+#include "child.hpp"
+#include "fake_node.hpp"
+
+#include <lite/lite.h>
+
+#include "catch.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <thread>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr std::size_t size = 1 << 16;
+constexpr lite_lh_t unknown = 1;
+
+// A node that allows unpinned LMRs. Unmapping handle @unknown touches nothing of the fake, so that
+// a thread may do it beside others.
+struct machine {
+    machine() {
+        cluster.intercept = [this](unsigned long request, void* arg) -> std::optional<int> {
+            if (request == LITE_IOC_REGISTER) {
+                auto& what = *static_cast<lite_ioc_register*>(arg);
+                what.flags = 0;
+                memory = reinterpret_cast<void*>(static_cast<std::uintptr_t>(what.addr));
+            }
+            if (request == LITE_IOC_UNMAP && static_cast<lite_ioc_unmap*>(arg)->lh == unknown)
+                return -EBADF;
+            frees += request == LITE_IOC_FREE;
+            return std::nullopt;
+        };
+        ctx = cluster.open();
+    }
+    machine(const machine&) = delete;
+    machine& operator=(const machine&) = delete;
+    ~machine() { lite_close(ctx); }
+
+    lite_lh_t alloc(const char* name) const {
+        lite_alloc_params params = {};
+        params.size = sizeof(params);
+        params.flags = LITE_ALLOC_UNPINNED;
+        params.name = name;
+        params.length = size;
+        params.mode = 0600;
+        lite_lh_t lh = 0;
+        return lite_alloc(ctx, &params, &lh) ? 0 : lh;
+    }
+
+    fake::cluster cluster;
+    lite_ctx* ctx;
+    void* memory = nullptr;  // of the last LMR
+    int frees = 0;
+};
+
+bool is_mapped(void* memory) {
+    unsigned char resident = 0;
+    return ::mincore(memory, 1, &resident) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("a child may close handles while a thread of its parent does", "[liblite]") {
+    machine node;
+    SECTION("without unpinned memory") {}
+    SECTION("with unpinned memory") { REQUIRE(node.alloc("t")); }
+    std::atomic<bool> enough = false;
+    std::thread other([&] {
+        while (!enough)
+            lite_unmap(node.ctx, unknown);
+    });
+    bool ended = true;
+    for (int i = 0; ended && i < 500; i++)
+        ended = in_child([&] {
+                    ::alarm(20);
+                    if (lite_unmap(node.ctx, unknown) != -EBADF)
+                        return 1;
+                    const auto mine = i % 2 ? node.alloc("of the child") : 0;
+                    if (i % 2 && (!mine || lite_free(node.ctx, mine) || is_mapped(node.memory)))
+                        return 2;
+                    lite_close(node.ctx);
+                    return 0;
+                }) == 0;
+    enough = true;
+    other.join();
+    CHECK(ended);
+}
+
+TEST_CASE("a child with the process id of its parent leaves unpinned memory alone", "[liblite]") {
+    machine node;
+    const int result = in_child_of_same_pid(
+        [&] {
+            node.alloc("t");
+            return node.memory;
+        },
+        [&](void* memory) {
+            // The child has something else at the address.
+            if (is_mapped(memory) ||
+                ::mmap(memory, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+                       -1, 0) != memory)
+                return 1;
+            lite_close(node.ctx);
+            return is_mapped(memory) && node.frees == 0 ? 0 : 2;
+        });
+    if (result == no_namespaces)
+        WARN("skipped: namespaces cannot be made here");
+    else
+        CHECK(result == 0);
+}
