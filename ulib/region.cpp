@@ -104,8 +104,9 @@ int lite_free(struct lite_ctx* ctx, lite_lh_t lh) noexcept {
     struct lite_ioc_free arg = {};
     arg.lh = lh;
     const int err = control(ctx, LITE_IOC_FREE, arg);
-    if (!err || err == -EIDRM)
-        ctx->backing.freed(lh);
+    // Memory here is known by one handle of its LMR; this may have been another one.
+    if ((!err || err == -EIDRM) && !ctx->backing.freed(lh))
+        ctx->backing.some_freed(ctx);
     return err;
 }
 

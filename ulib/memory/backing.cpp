@@ -157,9 +157,11 @@ void backing::put(std::list<block>& taken) noexcept {
     of->all.splice(of->all.begin(), taken);
 }
 
-void backing::freed(lite_lh_t lh) noexcept {
-    for (const block& b : take(lh))
+bool backing::freed(lite_lh_t lh) noexcept {
+    const auto taken = take(lh);
+    for (const block& b : taken)
         ::munmap(b.addr, b.length);
+    return !taken.empty();
 }
 
 void backing::some_freed(lite_ctx* ctx) noexcept try {

@@ -31,8 +31,8 @@ class backing {
     // Makes such an LMR, and memory for it. @p, @lh: as for lite_alloc().
     // Return: 0 or a negative errno, as lite_alloc().
     int alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noexcept;
-    // The LMR of a handle has been freed. All four ignore handles of other LMRs.
-    void freed(lite_lh_t lh) noexcept;
+    // The LMR of a handle has been freed. All four ignore handles of other LMRs. False: it is one.
+    bool freed(lite_lh_t lh) noexcept;
     // LMRs may have been freed without their handles.
     void some_freed(lite_ctx* ctx) noexcept;
     // A handle will be closed, and has been: that frees an LMR without a name.

@@ -56,6 +56,11 @@ struct machine {
         return lite_alloc(ctx, &params, &lh) ? 0 : lh;
     }
 
+    lite_lh_t map(const char* name) const {
+        lite_lh_t lh = 0;
+        return lite_map(ctx, name, LITE_RIGHT_MASTER, &lh, nullptr) ? 0 : lh;
+    }
+
     fake::cluster cluster;
     lite_ctx* ctx;
     void* memory = nullptr;  // of the last LMR
@@ -68,6 +73,33 @@ bool is_mapped(void* memory) {
 }
 
 }  // namespace
+
+TEST_CASE("unpinned memory goes with its LMR", "[liblite]") {
+    machine node;
+    const auto lh = node.alloc("t");
+    REQUIRE(lh);
+    CHECK(is_mapped(node.memory));
+    SECTION("by its handle") { CHECK(lite_free(node.ctx, lh) == 0); }
+    SECTION("by its name") { CHECK(lite_free_name(node.ctx, "t") == 0); }
+    SECTION("by another handle") {
+        const auto other = node.map("t");
+        CHECK(lite_free(node.ctx, other) == 0);
+    }
+    SECTION("by another handle, after its own was closed") {
+        CHECK(lite_unmap(node.ctx, lh) == 0);
+        CHECK(is_mapped(node.memory));
+        CHECK(lite_free(node.ctx, node.map("t")) == 0);
+    }
+    SECTION("freed by another user; by another handle") {
+        const auto other = node.map("t");
+        lite_ctx* user = node.cluster.open();
+        CHECK(lite_free_name(user, "t") == 0);
+        lite_close(user);
+        CHECK(is_mapped(node.memory));
+        CHECK(lite_free(node.ctx, other) == -EIDRM);
+    }
+    CHECK(!is_mapped(node.memory));
+}
 
 TEST_CASE("a child may close handles while a thread of its parent does", "[liblite]") {
     machine node;
