@@ -84,6 +84,8 @@ output_file::output_file(const std::string& path, partial left) : m_path(path), 
         m_target = real.get();
     } else if (errno != ENOENT) {
         throw file_failure(path);
+    } else if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) {
+        throw failure(fmt::format("{}: a symbolic link to a file that does not exist", path));
     }
 
     if (left != partial::removed) {

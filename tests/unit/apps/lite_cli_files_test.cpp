@@ -304,6 +304,25 @@ TEST_CASE("lite get does not write to a partial file that is not its own", "[lit
     CHECK_FALSE(exists(directory / "out"));
 }
 
+TEST_CASE("lite get follows symbolic links, but makes no file behind one", "[lite]") {
+    machine lite;
+    const temporary_directory directory;
+    lite({"alloc", "x", "8"});
+    REQUIRE(::mkdir((directory / "data").c_str(), 0700) == 0);
+    REQUIRE(::symlink("data/new", (directory / "link").c_str()) == 0);
+    const std::string refused =
+        directory / "link" + ": a symbolic link to a file that does not exist";
+    check_failure(lite({"get", "x", directory / "link"}), refused);
+    check_failure(lite({"read", "x", "-f", directory / "link"}), refused);
+    CHECK_FALSE(exists(directory / "link.lite-part"));
+    struct stat status {};
+    REQUIRE(::lstat((directory / "link").c_str(), &status) == 0);
+    CHECK(S_ISLNK(status.st_mode));
+    write_file(directory / "data/new", "old");
+    check_silent(lite({"get", "x", directory / "link"}));
+    CHECK(read_file(directory / "data/new") == std::string(8, 0));
+}
+
 TEST_CASE("lite put and get end with the signal that came", "[lite]") {
     machine lite;
     const temporary_directory directory;
