@@ -62,12 +62,13 @@ bool in_pieces(session& session, const copy_end& from, const copy_end& to, std::
 }
 
 // Moves a piece at @at between a file and @lmr by @move, which returns the bytes moved. Returns
-// false if the kernel can neither splice from the file nor write pages to it: the first piece
-// tells.
-// @participle: for what was moved, @shorter: why that may be less.
+// false if the kernel can neither splice from the file nor write pages to it: the first piece that
+// is moved tells.
+// @first: none has been moved so far; becomes false. @participle: for what was moved, @shorter: why
+// that may be less.
 template <typename Move>
 bool move_piece(const lmr_end& lmr, std::uint64_t at, std::uint64_t length, std::uint64_t total,
-                std::string_view participle, std::string_view shorter, Move move) {
+                bool& first, std::string_view participle, std::string_view shorter, Move move) {
     const auto stopped = [&](std::string_view why, std::uint64_t moved) {
         return cut_short(lmr.verb(), lmr.name(), why, at + moved, total, participle);
     };
@@ -76,10 +77,11 @@ bool move_piece(const lmr_end& lmr, std::uint64_t at, std::uint64_t length, std:
         if (moved < length)
             throw stopped(shorter, moved);
     } catch (const lite::error& e) {
-        if (e.code().value() == EINVAL && !at && !e.transferred())
+        if (e.code().value() == EINVAL && first && !e.transferred())
             return false;
         throw stopped(e.code().message(), e.transferred());
     }
+    first = false;
     return true;
 }
 
@@ -121,8 +123,9 @@ std::optional<std::uint32_t> lmr_end::checksum(std::uint64_t at, std::uint64_t l
 bool copy(session& session, const file_end& from, const lmr_end& to, std::uint64_t length,
           const copy_options& options) {
     const auto shorter = from.label() + " became shorter while it was read";
+    bool first = true;
     return in_pieces(session, from, to, to.verb(), length, options, [&](auto at, auto part) {
-        return move_piece(to, at, part, length, "written", shorter, [&] {
+        return move_piece(to, at, part, length, first, "written", shorter, [&] {
             return lite::send_file(session.node(), to.region(), to.offset() + at, from.fd(),
                                    from.at() + at, part);
         });
@@ -131,11 +134,13 @@ bool copy(session& session, const file_end& from, const lmr_end& to, std::uint64
 
 bool copy(session& session, const lmr_end& from, const file_end& to, std::uint64_t length,
           const copy_options& options) {
+    bool first = true;
     return in_pieces(session, from, to, from.verb(), length, options, [&](auto at, auto part) {
-        return move_piece(from, at, part, length, "read", "it became shorter meanwhile", [&] {
-            return lite::receive_file(session.node(), from.region(), from.offset() + at, to.fd(),
-                                      to.at() + at, part);
-        });
+        return move_piece(
+            from, at, part, length, first, "read", "it became shorter meanwhile", [&] {
+                return lite::receive_file(session.node(), from.region(), from.offset() + at,
+                                          to.fd(), to.at() + at, part);
+            });
     });
 }
 

@@ -407,6 +407,16 @@ TEST_CASE("lite put and get of what the kernel cannot splice", "[lite]") {
     CHECK(lite.content("x", data.size()) == data);
     check_silent(lite({"get", "x", directory / "out", "-c"}));
     CHECK(read_file(directory / "out") == data);
+    // Also if the first pieces need not be copied.
+    const auto longer = pattern(piece + 4321);
+    write_file(directory / "in", longer);
+    check_silent(lite({"put", directory / "in", "y", "-a"}));
+    lite.cluster.find("y")->data[piece + 7] ^= std::byte{1};
+    check_silent(lite({"put", directory / "in", "y", "--resume"}));
+    CHECK((lite.content("y", longer.size()) == longer));
+    write_file(directory / "out.lite-part", longer.substr(0, piece + 9));
+    check_silent(lite({"get", "y", directory / "out", "--resume"}));
+    CHECK((read_file(directory / "out") == longer));
     // Files of /proc say that they are empty.
     CHECK(lite({"put", "/proc/self/mountinfo", "proc", "-a"}).status == 0);
     CHECK(lite.cluster.find("proc")->info.length == read_file("/proc/self/mountinfo").size());
