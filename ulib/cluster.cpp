@@ -288,13 +288,14 @@ int attempt_ended(administration& admin, std::uint32_t number) {
         else if (type == LITE_A_JOIN_ERROR)
             take(error, payload);
     });
-    // The module was unloaded meanwhile.
-    if (err == -ENOENT)
+    // The module was unloaded meanwhile, or the node is being stopped, or started anew.
+    if (err == -ENOENT || err == -EBUSY)
         return -ENODEV;
     if (err)
         return err;
+    // A node that has made no attempt is not the one that began this.
     if (last != number)
-        return -EALREADY;
+        return last ? -EALREADY : -ENODEV;
     return error == INT_MAX ? 1 : -static_cast<int>(error);
 }
 
