@@ -43,8 +43,8 @@ def _work(vm, where, count):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, alone=True, timeout=400)
 def test_one_user_works_beside_another_who_takes_all(lab):
-    """A user at all its limits goes on asking. Another user sees no errors, and its operations take at most twice as
-    long."""
+    """A user at all its limits goes on asking. Another user sees no errors, and its operations take at most twice as long
+    as beside one who only computes; where Soft-RoCE needs no thread of its own, also as without anybody."""
     vm = lab.n1
     stop_all(nodes_in(vm))
     lites = in_one_machine(vm, 2, uid_limit="8M")
@@ -52,21 +52,30 @@ def test_one_user_works_beside_another_who_takes_all(lab):
     taker = vm.spawn([program_path("greedy"), "take", *where, "20"], user="alice")
     taker.wait_output("full", timeout=200)
     print("     ", taker.out.strip())
+    computing = vm.spawn("while :; do :; done", user="alice")
+    computing.kill(signal.SIGSTOP)
     rounds = []
     for _ in range(9):
-        taker.kill(signal.SIGSTOP)
-        alone = _work(vm, where, lab.scale(100, 20))
-        taker.kill(signal.SIGCONT)
-        rounds.append((alone, _work(vm, where, lab.scale(100, 20))))
+        times = []
+        for stopped, going in ((taker, None), (None, computing), (computing, taker)):
+            if stopped:
+                stopped.kill(signal.SIGSTOP)
+            if going:
+                going.kill(signal.SIGCONT)
+            times.append(_work(vm, where, lab.scale(100, 20)))
+        rounds.append(times)
     assert taker.running, taker.out
     taker.kill()
+    computing.kill()
     ratios = {}
     for kind in rounds[0][0]:
-        # The quieter rounds of either side: a busy host makes some much longer.
-        alone, beside = (statistics.quantiles((times[kind] for times in side), n=4)[0] for side in zip(*rounds))
-        ratios[kind] = beside / alone
-        print(f"      {kind}: {alone:.0f} us alone, {beside:.0f} us beside, {ratios[kind]:.2f}")
-    assert max(ratios.values()) <= 2, ratios
+        # The quieter rounds of each side: a busy host makes some much longer.
+        alone, computed, beside = (statistics.quantiles((times[kind] for times in side), n=4)[0] for side in zip(*rounds))
+        ratios[kind] = beside / computed, beside / alone
+        print(f"      {kind}: {alone:.0f} us alone, {computed:.0f} us beside one who computes, {beside:.0f} us beside the taker")
+    assert all(ratio <= 2 for ratio, _ in ratios.values()), ratios
+    # Since 6.6 its work is done by kernel threads, which the taker competes with for the two processors.
+    assert lab.kernel.name == "6.12" or all(ratio <= 2 for _, ratio in ratios.values()), ratios
     # Named LMRs outlive the process that made them.
     stop_all(lites)
 
