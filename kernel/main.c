@@ -3,13 +3,17 @@
 #include <linux/module.h>
 
 #include "interface/node.h"
+#include "memory/unpinned/unpinned.h"
 
 static int __init lite_init(void)
 {
-	int err = lite_chardev_init();
+	int err = lite_unpinned_init();
 
 	if (err)
 		return err;
+	err = lite_chardev_init();
+	if (err)
+		goto err_unpinned;
 	err = lite_registry_init();
 	if (err)
 		goto err_chardev;
@@ -23,6 +27,8 @@ err_registry:
 	lite_registry_free();
 err_chardev:
 	lite_chardev_exit();
+err_unpinned:
+	lite_unpinned_exit();
 	return err;
 }
 
@@ -36,6 +42,7 @@ static void __exit lite_exit(void)
 	lite_netlink_exit();
 	lite_registry_free();
 	lite_chardev_exit();
+	lite_unpinned_exit();
 	rcu_barrier();
 }
 

@@ -458,7 +458,7 @@ int lite_register(struct lite_ctx* ctx, const char* name, void* addr, size_t len
  * Return: as lite_register(); -EOPNOTSUPP: an unknown flag, or, with LITE_REGISTER_UNPINNED, not
  * such memory, or the node was started without --unpinned; then never for RLIMIT_MEMLOCK, but
  * -EFBIG for more than 4 GB, -EEXIST if a part is an unpinned LMR already, and -EBUSY if eight such
- * LMRs have parts of the same 2 MB.
+ * LMRs have parts of the same 2 MB, or 1024 were freed while threads kept changing memory.
  */
 int lite_register_with(struct lite_ctx* ctx, const char* name, void* addr, size_t length,
                        uint32_t mode, uint32_t flags, lite_lh_t* lh) LITE_NOEXCEPT;

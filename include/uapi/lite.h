@@ -534,7 +534,8 @@ struct lite_ioc_mmap {
  * its memory (execve(2)). EOPNOTSUPP also if the node was not started with
  * LITE_A_UNPINNED. EFBIG: more than 4 GB. EEXIST: a part is an unpinned LMR of
  * this process and node already. EBUSY: eight such LMRs have parts of the same
- * 2 MB. See Documentation/interfaces/unpinned.rst.
+ * 2 MB, or the process has freed 1024 such LMRs while its threads kept changing
+ * its memory. See Documentation/interfaces/unpinned.rst.
  */
 struct lite_ioc_register {
 	__u32 size;

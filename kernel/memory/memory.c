@@ -125,12 +125,9 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->ends_wq = alloc_workqueue("lite-chunks", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!mem->ends_wq)
 		goto err_revoke_wq;
-	mem->quiet_wq = alloc_workqueue("lite-quiet", WQ_UNBOUND, 0);
-	if (!mem->quiet_wq)
-		goto err_ends_wq;
 	mem->file_wq = alloc_workqueue("lite-file", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!mem->file_wq)
-		goto err_quiet_wq;
+		goto err_ends_wq;
 	if (lite_arenas_init(mem))
 		goto err_file_wq;
 	lite_store_handlers(mem);
@@ -149,8 +146,6 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 
 err_file_wq:
 	destroy_workqueue(mem->file_wq);
-err_quiet_wq:
-	destroy_workqueue(mem->quiet_wq);
 err_ends_wq:
 	destroy_workqueue(mem->ends_wq);
 err_revoke_wq:
@@ -252,7 +247,6 @@ void lite_memory_exit(struct lite_memory *mem)
 	destroy_workqueue(mem->revoke_wq);
 	destroy_workqueue(mem->ends_wq);
 	destroy_workqueue(mem->wq);
-	destroy_workqueue(mem->quiet_wq);
 	destroy_workqueue(mem->file_wq);
 	xa_destroy(&mem->lmrs);
 	xa_destroy(&mem->allocs);

@@ -209,7 +209,6 @@ struct lite_memory {
 	struct list_head ctxs;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *revoke_wq; /* items of wq wait for its items */
-	struct workqueue_struct *quiet_wq; /* waits for changes of processes' memory to be over */
 	struct workqueue_struct *ends_wq; /* the same of chunks, which memory may wait for */
 	struct workqueue_struct *file_wq;   /* items wait for the network for users */
 };

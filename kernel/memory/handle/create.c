@@ -357,13 +357,17 @@ static struct lite_lmr *lite_register_unpinned(struct lite_ctx *ctx, const struc
 	life = lite_cluster_life(mem->cl);
 	err = lite_cluster_ready(mem->cl) ?:
 	      lite_unpinned_enter(from.unpinned, cred->uid, &ctx->registered);
+	if (err) {
+		lite_unpinned_drop(from.unpinned);
+		return ERR_PTR(err);
+	}
 	req = lite_create_new(lite_cluster_id(mem->cl), cred, r->name, r->length, r->mode);
-	if (req && !err)
+	if (req)
 		lmr = lite_home_create(mem, NULL, req, &from, life, NULL);
 	else
 		lite_unpinned_free(from.unpinned);
 	kfree(req);
-	return err ? ERR_PTR(err) : lmr;
+	return lmr;
 }
 
 /**

@@ -13,7 +13,7 @@
 /* Initialise limits, which are zeroed; see struct lite_limit. */
 void lite_limit_init(struct lite_limit *limit, u64 all, u64 each, struct lite_stats __percpu *stats)
 {
-	mutex_init(&limit->lock);
+	spin_lock_init(&limit->lock);
 	limit->all = all;
 	limit->each = each;
 	xa_init(&limit->uids);
@@ -77,7 +77,7 @@ static int lite_limit_try(struct lite_limit *limit, u32 uid, u64 bytes, bool tak
 	int err;
 
 	do {
-		mutex_lock(&limit->lock);
+		spin_lock(&limit->lock);
 		err = lite_limit_check(limit, uid, bytes, over);
 		if (!err && take) {
 			xas_lock(&xas);
@@ -89,7 +89,7 @@ static int lite_limit_try(struct lite_limit *limit, u32 uid, u64 bytes, bool tak
 			limit->used += bytes;
 			lite_stat_add(limit->stats, LITE_STAT_COUNTED_BYTES, bytes);
 		}
-		mutex_unlock(&limit->lock);
+		spin_unlock(&limit->lock);
 	} while (xas_nomem(&xas, GFP_KERNEL));
 	return err;
 }
@@ -126,9 +126,9 @@ int lite_limit_take(struct lite_limit *limit, u32 uid, u64 bytes)
 /* Count uncharged bytes as quarantined, for good. May sleep. */
 void lite_limit_lose(struct lite_limit *limit, u64 bytes)
 {
-	mutex_lock(&limit->lock);
+	spin_lock(&limit->lock);
 	limit->lost += bytes;
-	mutex_unlock(&limit->lock);
+	spin_unlock(&limit->lock);
 }
 
 /* Uncharge all or a part of what was taken; 0 bytes: does nothing. May sleep. */
@@ -138,7 +138,7 @@ void lite_limit_give(struct lite_limit *limit, u32 uid, u64 bytes)
 
 	if (!bytes)
 		return;
-	mutex_lock(&limit->lock);
+	spin_lock(&limit->lock);
 	limit->used -= bytes;
 	lite_stat_add(limit->stats, LITE_STAT_COUNTED_BYTES, -(s64)bytes);
 	left = lite_limit_used(limit, uid) - bytes;
@@ -147,7 +147,7 @@ void lite_limit_give(struct lite_limit *limit, u32 uid, u64 bytes)
 		xa_store(&limit->uids, uid, xa_mk_value(left), GFP_NOWAIT);
 	else
 		xa_erase(&limit->uids, uid);
-	mutex_unlock(&limit->lock);
+	spin_unlock(&limit->lock);
 }
 
 /*

@@ -27,6 +27,10 @@
  * allocated, and nothing is waited for that waits for an allocation: no lock of names or of other
  * LMRs. What REVOKE takes is allocated with each mapper (lite_chunk_close()). The rest of the end,
  * which gives back metadata, is left to a work item.
+ *
+ * The kernel waits for the end of an invalidation until none of the process is under way, and
+ * removes a notifier only then. A process can put that off for ever. So only a crew waits: users
+ * share its workers. The notifier outlives the LMR, and perhaps the node: the jobs touch neither.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -34,6 +38,27 @@
 #include "memory/home/home.h"
 #include "memory/memory.h"
 #include "unpinned.h"
+
+/* Waits for processes' memory; of all nodes. */
+static struct lite_crew lite_quiets;
+
+/* What has ended, but still watches the memory of a process. */
+static struct {
+	spinlock_t lock;
+	struct rb_root by_mm;
+} lite_partings = { .lock = __SPIN_LOCK_UNLOCKED(lite_partings.lock), .by_mm = RB_ROOT };
+
+/* Context: may sleep. Return: 0 or -ENOMEM. */
+int lite_unpinned_init(void)
+{
+	return lite_crew_init(&lite_quiets, "lite-quiet");
+}
+
+/* All nodes are stopped. May sleep, until processes do not change memory that was unpinned LMRs. */
+void lite_unpinned_exit(void)
+{
+	lite_crew_exit(&lite_quiets);
+}
 
 static void lite_chunk_release(struct kref *ref)
 {
@@ -54,7 +79,7 @@ static void lite_chunk_work(struct work_struct *work)
 	lite_chunk_uncount(mem);
 }
 
-/* Nothing is left of a chunk. */
+/* Nothing is left of a chunk, or nothing waits for its end. */
 void lite_chunk_uncount(struct lite_memory *mem)
 {
 	if (atomic_dec_and_test(&mem->n_chunks))
@@ -97,6 +122,25 @@ struct lite_chunk *lite_chunk_at(struct lite_unpinned *u, unsigned long page)
 	return lite_chunk_next(u, &i, page, page);
 }
 
+static void lite_unpinned_release(struct kref *ref)
+{
+	struct lite_unpinned *u = container_of(ref, struct lite_unpinned, ref);
+
+	lite_crew_job_exit(&lite_quiets, &u->quiet);
+	lite_crew_job_exit(&lite_quiets, &u->part);
+	xa_destroy(&u->chunks);
+	mmdrop(u->mm);
+	kfree(u);
+}
+
+/* Find out when the invalidations that have begun are over. Allocates nothing, does not wait. */
+static void lite_unpinned_ask(struct lite_unpinned *u)
+{
+	kref_get(&u->ref);
+	if (!lite_crew_queue(&lite_quiets, &u->quiet))
+		kref_put(&u->ref, lite_unpinned_release);
+}
+
 /* Is an invalidation of any of these pages perhaps not over? Then ask. With u->lock. */
 static bool lite_unpinned_upset(struct lite_unpinned *u, unsigned long first, unsigned long last)
 {
@@ -105,7 +149,7 @@ static bool lite_unpinned_upset(struct lite_unpinned *u, unsigned long first, un
 	lockdep_assert_held(&u->lock);
 	for (i = 0; i < u->n_upsets; i++) {
 		if (u->upset[i].first <= last && first <= u->upset[i].last) {
-			queue_work(u->mem->quiet_wq, &u->quiet);
+			lite_unpinned_ask(u);
 			return true;
 		}
 	}
@@ -328,7 +372,7 @@ static void lite_unpinned_note(struct lite_unpinned *u, unsigned long first, uns
 /* Forget invalidations that are over. They wait for mappers, so this may take their time. */
 static void lite_unpinned_quiet(struct work_struct *work)
 {
-	struct lite_unpinned *u = container_of(work, struct lite_unpinned, quiet);
+	struct lite_unpinned *u = container_of(work, struct lite_unpinned, quiet.work);
 	u32 i, n = 0;
 	u64 begun;
 
@@ -345,6 +389,8 @@ static void lite_unpinned_quiet(struct work_struct *work)
 	WRITE_ONCE(u->quieted, begun);
 	mutex_unlock(&u->lock);
 	wake_up_var(&u->quieted);
+	lite_crew_done(&lite_quiets, &u->quiet);
+	kref_put(&u->ref, lite_unpinned_release);
 }
 
 /*
@@ -369,7 +415,7 @@ static bool lite_unpinned_invalidate(struct mmu_interval_notifier *notifier,
 	unsigned long first = (max(range->start, u->addr) - u->addr) >> PAGE_SHIFT;
 	unsigned long last = (end - 1 - u->addr) >> PAGE_SHIFT, i = 0;
 	bool blocks = mmu_notifier_range_blockable(range), any;
-	struct lite_memory *mem = u->mem;
+	struct lite_memory *mem = u->mem; /* without a chunk it may be gone */
 	ktime_t begun;
 
 	/*
@@ -382,10 +428,13 @@ static bool lite_unpinned_invalidate(struct mmu_interval_notifier *notifier,
 		return false;
 	mmu_interval_set_seq(notifier, seq);
 	lite_unpinned_note(u, first, last);
-	/* Before the next fault asks. Outside these bounds the node may be gone. */
-	if (READ_ONCE(u->charged) && !u->dying)
-		queue_work(mem->quiet_wq, &u->quiet);
+	/* Before the next fault asks. */
+	if (!u->dying)
+		lite_unpinned_ask(u);
 	any = lite_chunk_next(u, &i, first, last);
+	/* So that it stays: another thread may end the chunk, and the LMR. */
+	if (any && blocks)
+		atomic_inc(&mem->n_chunks);
 	mutex_unlock(&u->lock);
 	if (!any || !blocks)
 		return !any;
@@ -394,6 +443,7 @@ static bool lite_unpinned_invalidate(struct mmu_interval_notifier *notifier,
 	lite_stat_inc(mem->stats, LITE_STAT_CHUNK_ENDS);
 	lite_stat_add(mem->stats, LITE_STAT_CHUNK_WAIT,
 		      ktime_to_us(ktime_sub(ktime_get(), begun)));
+	lite_chunk_uncount(mem);
 	return true;
 }
 
@@ -402,6 +452,47 @@ static const struct mmu_interval_notifier_ops lite_unpinned_ops = {
 };
 
 /* ---- registering --------------------------------------------------------- */
+
+static int lite_parting_cmp(const void *mm, const struct rb_node *node)
+{
+	const struct mm_struct *other = rb_entry(node, struct lite_unpinned, parting)->mm;
+
+	return (const struct mm_struct *)mm < other ? -1 : mm != other;
+}
+
+static bool lite_parting_less(struct rb_node *a, const struct rb_node *b)
+{
+	return rb_entry(a, struct lite_unpinned, parting)->mm <
+	       rb_entry(b, struct lite_unpinned, parting)->mm;
+}
+
+/* Do very many that have ended still watch the memory of a process, and so delay its changes? */
+static bool lite_partings_many(const struct mm_struct *mm)
+{
+	struct rb_node *node;
+	u32 n = 0;
+
+	spin_lock(&lite_partings.lock);
+	rb_for_each(node, mm, &lite_partings.by_mm, lite_parting_cmp) {
+		if (++n == LITE_UNPINNED_PARTING)
+			break;
+	}
+	spin_unlock(&lite_partings.lock);
+	return node;
+}
+
+/* Stop watching the process's memory. Waits until that does not change. */
+static void lite_unpinned_part(struct work_struct *work)
+{
+	struct lite_unpinned *u = container_of(work, struct lite_unpinned, part.work);
+
+	mmu_interval_notifier_remove(&u->notifier);
+	spin_lock(&lite_partings.lock);
+	rb_erase(&u->parting, &lite_partings.by_mm);
+	spin_unlock(&lite_partings.lock);
+	lite_crew_done(&lite_quiets, &u->part);
+	kref_put(&u->ref, lite_unpinned_release);
+}
 
 /**
  * lite_unpinned_new - note memory of the current process for an unpinned LMR
@@ -413,7 +504,7 @@ static const struct mmu_interval_notifier_ops lite_unpinned_ops = {
  *
  * Context: may sleep; killable.
  * Return: for lite_unpinned_enter() or lite_unpinned_drop(); ERR_PTR: -EFAULT, -EOPNOTSUPP,
- * -ENOMEM, -EINTR.
+ * -EBUSY: too many that have ended still watch the process's memory; -ENOMEM, -EINTR.
  */
 struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long addr, u64 length)
 {
@@ -425,30 +516,45 @@ struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long a
 	err = lite_unpinned_check(current->mm, addr, addr + length);
 	if (err)
 		return ERR_PTR(err);
+	if (lite_partings_many(current->mm))
+		return ERR_PTR(-EBUSY);
 	u = kzalloc(sizeof(*u), GFP_KERNEL_ACCOUNT);
 	if (!u)
 		return ERR_PTR(-ENOMEM);
+	kref_init(&u->ref);
 	u->mem = mem;
 	u->mm = current->mm;
 	u->addr = addr;
 	u->n_pages = length >> PAGE_SHIFT;
 	INIT_LIST_HEAD(&u->reg.list);
-	RB_CLEAR_NODE(&u->node);
 	INIT_LIST_HEAD(&u->brings);
-	INIT_WORK(&u->quiet, lite_unpinned_quiet);
 	mutex_init(&u->lock);
 	xa_init(&u->chunks);
+	err = lite_crew_job_init(&lite_quiets, &u->quiet, lite_unpinned_quiet);
+	if (err)
+		goto err_free;
+	err = lite_crew_job_init(&lite_quiets, &u->part, lite_unpinned_part);
+	if (err)
+		goto err_quiet;
 	/* An invalidation that has begun before is not told of. */
 	mutex_lock(&u->lock);
 	lite_unpinned_note(u, 0, u->n_pages - 1);
 	mutex_unlock(&u->lock);
 	err = mmu_interval_notifier_insert(&u->notifier, u->mm, addr, length, &lite_unpinned_ops);
-	if (err) {
-		kfree(u);
-		return ERR_PTR(err);
-	}
+	if (err)
+		goto err_part;
 	mmgrab(u->mm);
+	/* So that the first fault need not wait for that. */
+	lite_unpinned_ask(u);
 	return u;
+
+err_part:
+	lite_crew_job_exit(&lite_quiets, &u->part);
+err_quiet:
+	lite_crew_job_exit(&lite_quiets, &u->quiet);
+err_free:
+	kfree(u);
+	return ERR_PTR(err);
 }
 
 static bool lite_unpinned_same_mm(const struct rb_node *node, const struct lite_unpinned *u)
@@ -508,8 +614,9 @@ static bool lite_unpinned_crowded(const struct lite_unpinned *u)
  * page.
  *
  * Context: may sleep, in the gate.
- * Return: 0: for lite_home_create() or lite_unpinned_free(); -EEXIST: a part is an unpinned LMR
- * already; -EBUSY: too many LMRs have parts of a huge page; -EDQUOT, -ENOSPC, -ENOMEM.
+ * Return: 0: for lite_home_create() or lite_unpinned_free(); for lite_unpinned_drop(): -EEXIST: a
+ * part is an unpinned LMR already; -EBUSY: too many LMRs have parts of a huge page; -EDQUOT,
+ * -ENOSPC, -ENOMEM.
  */
 int lite_unpinned_enter(struct lite_unpinned *u, u32 uid, struct list_head *registered)
 {
@@ -519,42 +626,31 @@ int lite_unpinned_enter(struct lite_unpinned *u, u32 uid, struct list_head *regi
 	if (err)
 		return err;
 	u->uid = uid;
-	WRITE_ONCE(u->charged, true);
 	write_lock(&mem->runs_lock);
 	if (rb_find_add(&u->node, &mem->unpinned, lite_unpinned_cmp)) {
-		RB_CLEAR_NODE(&u->node);
 		err = -EEXIST;
 	} else if (lite_unpinned_crowded(u)) {
+		rb_erase(&u->node, &mem->unpinned);
 		err = -EBUSY;
 	} else {
 		list_add(&u->reg.list, registered);
 	}
 	write_unlock(&mem->runs_lock);
-	/* So that the first fault need not wait for that. */
-	if (!err)
-		queue_work(mem->quiet_wq, &u->quiet);
+	if (err)
+		lite_limit_give(&mem->limit, uid, sizeof(*u));
 	return err;
 }
 
-/* Stop watching the process's memory. May sleep, until that does not change. */
-static void lite_unpinned_part(struct lite_unpinned *u)
-{
-	mmu_interval_notifier_remove(&u->notifier);
-	cancel_work_sync(&u->quiet);
-}
-
-static void lite_unpinned_release(struct lite_unpinned *u)
-{
-	xa_destroy(&u->chunks);
-	mmdrop(u->mm);
-	kfree(u);
-}
-
-/* Undo lite_unpinned_new(), if it was not entered. Does not touch the node. May sleep. */
+/*
+ * Undo lite_unpinned_new(), if it was not entered, or has ended. Does not touch the node, and does
+ * not wait.
+ */
 void lite_unpinned_drop(struct lite_unpinned *u)
 {
-	lite_unpinned_part(u);
-	lite_unpinned_release(u);
+	spin_lock(&lite_partings.lock);
+	rb_add(&u->parting, &lite_partings.by_mm, lite_parting_less);
+	spin_unlock(&lite_partings.lock);
+	lite_crew_queue(&lite_quiets, &u->part);
 }
 
 /* Note the LMR that owns it, before that is published. */
@@ -570,39 +666,29 @@ void lite_unpinned_recall(struct lite_unpinned *u)
 	lite_chunks_end(u, 0, u->n_pages - 1);
 }
 
-/*
- * The LMR ends: take all pages from all nodes, and stop watching the process's memory. Once; not
- * while that is locked. May sleep.
- */
+/* The LMR ends: take all pages from all nodes. Once. May sleep. */
 void lite_unpinned_end(struct lite_unpinned *u)
 {
 	mutex_lock(&u->lock);
 	u->dying = true;
 	mutex_unlock(&u->lock);
 	lite_unpinned_recall(u);
-	lite_unpinned_part(u);
 	write_lock(&u->mem->runs_lock);
-	list_del_init(&u->reg.list);
-	if (!RB_EMPTY_NODE(&u->node))
-		rb_erase(&u->node, &u->mem->unpinned);
-	RB_CLEAR_NODE(&u->node);
+	list_del(&u->reg.list);
+	rb_erase(&u->node, &u->mem->unpinned);
 	write_unlock(&u->mem->runs_lock);
 }
 
-/* Free it, and end it if its LMR has not; NULL or ERR_PTR: does nothing. May sleep. */
+/*
+ * Free it, and end it if its LMR has not; NULL or ERR_PTR: does nothing. May sleep, but does not
+ * wait for changes of the process's memory.
+ */
 void lite_unpinned_free(struct lite_unpinned *u)
 {
-	struct lite_memory *mem;
-	u64 bytes;
-	u32 uid;
-
 	if (IS_ERR_OR_NULL(u))
 		return;
-	mem = u->mem;
-	uid = u->uid;
-	bytes = u->charged ? sizeof(*u) : 0;
 	if (!u->dying)
 		lite_unpinned_end(u);
-	lite_unpinned_release(u);
-	lite_limit_give(&mem->limit, uid, bytes);
+	lite_limit_give(&u->mem->limit, u->uid, sizeof(*u));
+	lite_unpinned_drop(u);
 }

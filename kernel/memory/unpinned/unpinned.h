@@ -13,6 +13,7 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
+#include "crew.h"
 #include "memory/store/store.h"
 #include "wire/wire.h"
 
@@ -25,6 +26,9 @@ struct lite_memory;
 /* How many LMRs may have a part of the same huge page of a process, which is taken away at once. */
 #define LITE_UNPINNED_EACH 8
 
+/* How many that have ended may still watch a process's memory when it registers another one. */
+#define LITE_UNPINNED_PARTING 1024
+
 /* Pages that an invalidation, which may not be over, takes away. */
 struct lite_upset {
 	u64 number;
@@ -36,13 +40,14 @@ struct lite_upset {
 
 /* Memory of a process that is an LMR, of which nothing is pinned. The LMR owns it. */
 struct lite_unpinned {
+	struct kref ref;            /* of its owner, then @part; of @quiet while that is to run */
 	struct mmu_interval_notifier notifier; /* of @mm and all of the range */
 	struct lite_memory *mem;
 	struct mm_struct *mm;       /* with a reference (mmgrab) */
 	struct lite_lmr *owner;     /* the LMR */
 	struct lite_registered reg;
-	struct rb_node node;        /* mem->unpinned, under mem->runs_lock; empty: not in it */
-	bool charged;
+	struct rb_node node;        /* mem->unpinned, under mem->runs_lock */
+	struct rb_node parting;     /* lite_partings.by_mm */
 	unsigned long addr;         /* in @mm, whole pages, as is @n_pages */
 	unsigned long n_pages;
 	u32 uid;                    /* charged for chunks */
@@ -53,8 +58,9 @@ struct lite_unpinned {
 	u32 n_upsets;
 	u64 upsets;                 /* number of the last invalidation */
 	u64 quieted;                /* of the last one known to be over, with those before it */
-	struct work_struct quiet;   /* waits for the ends of invalidations */
 	bool dying;                 /* takes no new chunks */
+	struct lite_crew_job quiet; /* waits for the ends of invalidations */
+	struct lite_crew_job part;  /* ends watching; the node may be gone */
 };
 
 /*
@@ -94,6 +100,8 @@ struct lite_bring {
 };
 
 /* unpinned.c */
+int lite_unpinned_init(void);
+void lite_unpinned_exit(void);
 struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long addr, u64 length);
 int lite_unpinned_enter(struct lite_unpinned *u, u32 uid, struct list_head *registered);
 void lite_unpinned_drop(struct lite_unpinned *u);

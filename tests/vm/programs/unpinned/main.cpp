@@ -9,6 +9,9 @@
 //   unpinned fill NODE NAME MB     writes all of it, reads it back and compares
 //   unpinned limits NODE           what is refused
 //   unpinned churn NODE            registers and frees until that fails; says "churning" before
+//   unpinned restless NODE         registers memory, says which threads always change other memory,
+//                                  and after each line goes on: changes what it has registered, and
+//                                  says "restless"; frees it, and says "freed"; ends
 //   unpinned costs OWNER USER MB   what it costs to register memory, and to write to it, also for
 //                                  the other kinds of memory
 #include "memory.hpp"
@@ -19,10 +22,13 @@
 #include <infiniband/verbs.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <latch>
+#include <thread>
 #include <vector>
 
 namespace unpinned {
@@ -182,6 +188,92 @@ int churn(int argc, char** argv) {
             std::fflush(stdout);
         }
     }
+}
+
+// Threads that call madvise(2) again and again, which takes long: most of the time each is in it.
+class Restless {
+  public:
+    Restless() {
+        check_errno(::madvise(range_.data(), range_.size(), MADV_NOHUGEPAGE), "MADV_NOHUGEPAGE");
+        // A page table for each 2 MB, to be looked at.
+        for (std::size_t at = 0; at < range_.size(); at += 2 << 20)
+            range_.data()[at] = std::byte{1};
+        for (std::size_t i = 0; i < kThreads; ++i) {
+            threads_.emplace_back([this, i] {
+                ids_[i] = ::gettid();
+                for (bool first = true; !ended_; first = false) {
+                    ::madvise(range_.data(), range_.size(), MADV_DONTNEED);
+                    if (first)
+                        begun_.count_down();
+                }
+            });
+        }
+        begun_.wait();
+        for (const auto id : ids_)
+            std::printf("thread %d\n", id);
+    }
+    ~Restless() { ended_ = true; }
+    Restless(const Restless&) = delete;
+    Restless& operator=(const Restless&) = delete;
+
+  private:
+    static constexpr std::size_t kThreads = 3;
+    pid_t ids_[kThreads] = {};
+    std::latch begun_{kThreads};
+    const Range range_{std::size_t{4} << 30};
+    std::atomic<bool> ended_ = false;
+    std::vector<std::jthread> threads_;
+};
+
+struct Release {
+    std::latch& latch;
+    ~Release() { latch.count_down(); }
+};
+
+int restless(int argc, char** argv) {
+    if (argc < 3)
+        return 2;
+    const Node node(std::stoi(argv[2]));
+    constexpr std::size_t each = 2 << 20, count = 300;
+    const Range range((count / 8 + 2) * each);
+    std::vector<std::byte*> pages;
+    std::vector<lite_lh_t> lhs;
+    for (std::size_t i = 0; i < count; ++i) {
+        pages.push_back(range.data() + i / 8 * each + i % 8 * 2 * kPage);
+        lhs.push_back(node.make("", pages.back(), kPage));
+    }
+    // Their stacks are mapped before that takes long, and unmapped after.
+    std::latch begin(1), freed(count), end(1);
+    std::atomic<int> failed = 0;
+    std::vector<std::jthread> threads;
+    for (const auto lh : lhs) {
+        threads.emplace_back([&, lh] {
+            begin.wait();
+            failed += lite_free(node.get(), lh) != 0;
+            freed.count_down();
+            end.wait();
+        });
+    }
+    const Release release{end};
+    const Restless rest;
+    std::string line;
+    const auto next = [&line](const char* said) {
+        std::puts(said);
+        std::fflush(stdout);
+        check(static_cast<bool>(std::getline(std::cin, line)), "no line");
+    };
+    next("ready");
+    // The kernel tells of each.
+    for (std::byte* const page : pages) {
+        *page = std::byte{1};
+        check_errno(::madvise(page, kPage, MADV_DONTNEED), "MADV_DONTNEED");
+    }
+    next("restless");
+    begin.count_down();
+    freed.wait();
+    check(!failed, "free");
+    next("freed");
+    return 0;
 }
 
 template <typename F>
@@ -403,6 +495,8 @@ int main(int argc, char** argv) {
             return unpinned::alloc(argc, argv);
         if (mode == "churn")
             return unpinned::churn(argc, argv);
+        if (mode == "restless")
+            return unpinned::restless(argc, argv);
         if (mode == "costs")
             return unpinned::costs(argc, argv);
     } catch (const std::exception& e) {

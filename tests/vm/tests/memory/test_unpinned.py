@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Unpinned LMRs: memory of processes that is neither pinned nor brought in by registering it."""
 
+import contextlib
 import re
 
 from litelab import in_one_machine, nodes_in, on_machines, prepare_all, program_path, stop_all, wait_until
@@ -18,6 +19,22 @@ def _check_idle(lites):
     for lite in lites:
         lite.check_idle()
         wait_until("no chunks", lambda lite=lite: not any(lite.stats().get(name, 0) for name in _GAUGES))
+
+
+@contextlib.contextmanager
+def _box(vm, kind="domain"):
+    """Yields the directory of a cgroup that gets a thousandth of a processor until the end of the block."""
+    box = "/tmp/cgroup/box"
+    vm.run("mkdir -p /tmp/cgroup; mount -t cgroup2 none /tmp/cgroup; echo +cpu >/tmp/cgroup/cgroup.subtree_control; "
+           f"mkdir {box}; [ {kind} = domain ] || echo {kind} >{box}/cgroup.type; echo 1000 1000000 >{box}/cpu.max")
+    try:
+        yield box
+    finally:
+        vm.run(f"echo max >{box}/cpu.max")
+
+
+def _end_box(vm):
+    vm.run("rmdir /tmp/cgroup/box; umount /tmp/cgroup")
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, timeout=300)
@@ -192,3 +209,37 @@ def test_owners_node_ends(lab):
         for lite in lites[way == "stop":]:
             wait_until("no chunks", lambda lite=lite: not lite.stats().get("chunks", 0))
         stop_all(lites)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300, kernels=("6.1", "6.12"))
+def test_others_beside_a_process_that_always_changes_its_memory(lab):
+    """Its threads have next to no processor time, so at least one is in the middle of a madvise(2), and the kernel's
+    notifiers of its LMRs cannot be removed. That holds up neither FREE, nor unpinned LMRs of another user, nor the end of
+    the node."""
+    lites = in_one_machine(lab.n1, unpinned=True)
+    hung = "/proc/sys/kernel/hung_task_timeout_secs"
+    # Workers wait as long as the threads want, which the kernel complains of.
+    before = lab.n1.run(f"cat {hung}; echo 0 >{hung}").out.strip()
+    with _box(lab.n1, "threaded") as box:
+        restless = lab.n1.spawn([program_path("unpinned"), "restless", "0"], user="alice")
+        restless.wait_output("ready", timeout=60)
+        for thread in re.findall(r"^thread (\d+)$", restless.out, re.M):
+            lab.n1.run(f"echo {thread} >{box}/cgroup.threads")
+        restless.write("\n")
+        restless.wait_output("restless")
+        restless.write("\n")
+        restless.wait_output("freed")
+        lites[0].lite("alloc", "one", "4K", user="bob")
+        lites[0].lite("free", "one", user="bob")
+        holder = lab.n1.spawn([program_path("unpinned"), "hold", "0", "held", "1"], user="bob")
+        holder.wait_output("ready")
+        print(_unpinned(lites[1], "fill", 1, "held", 1, user="bob").out)
+        holder.close_stdin()
+        holder.wait(check=True)
+        _check_idle(lites)
+        stop_all(lites)
+        assert restless.running, restless.out
+    restless.write("\n")
+    restless.wait(check=True)
+    _end_box(lab.n1)
+    lab.n1.run(f"echo {before} >{hung}")
