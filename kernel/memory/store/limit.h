@@ -3,7 +3,7 @@
 #ifndef _LITE_LIMIT_H
 #define _LITE_LIMIT_H
 
-#include <linux/mutex.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/xarray.h>
 
@@ -14,7 +14,7 @@ struct lite_stats;
 
 /* Limits on memory for LMRs and its metadata, bytes. */
 struct lite_limit {
-	struct mutex lock;   /* protects @used, @lost and @uids */
+	spinlock_t lock;     /* protects @used, @lost and @uids; process context only */
 	u64 all;             /* for all uids together */
 	u64 each;            /* for each uid but root */
 	u64 used;            /* charged */
