@@ -62,6 +62,10 @@ int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
 		*why = "the node is joining or leaving";
 		return -EBUSY;
 	}
+	/* Alone, it only has mappings of its own LMRs, which are given back without calls. */
+	err = lite_cluster_may_join(cl, why);
+	if (err)
+		return err;
 	/*
 	 * LMRs contain ids and incarnations of this life. Check twice: first, so that a join that
 	 * cannot be does not disturb users; then for LMRs made meanwhile.
