@@ -93,8 +93,11 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted, u64 *incarnation
 		if (peer->life == LITE_PEER_LEFT)
 			WRITE_ONCE(peer->life, LITE_PEER_REUSED);
 		/* A returning previous owner gets another id. */
-		if (peer->life != LITE_PEER_MEMBER)
+		if (peer->life != LITE_PEER_MEMBER) {
+			xa_lock(&cl->peers);
 			peer->addr = *addr;
+			xa_unlock(&cl->peers);
+		}
 	}
 	peer->promised = *incarnation;
 	peer->expires = jiffies + LITE_PLACE_TIMEOUT;

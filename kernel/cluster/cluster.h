@@ -53,8 +53,8 @@ struct lite_peer {
 	u32 id;                          /* 1..LITE_NODE_ID_MAX */
 	struct kref ref;                 /* of the memory, freed after a grace period */
 	struct rcu_head rcu;
-	u64 incarnation;                 /* the life we know */
-	struct sockaddr_storage addr;    /* it listens on */
+	u64 incarnation;                 /* the life we know; changed under peers.xa_lock, too */
+	struct sockaddr_storage addr;    /* it listens on; as @incarnation */
 	struct lite_conn __rcu *conn;    /* its session, or NULL */
 	unsigned long heard;             /* jiffies: last heard in a session; or FRESH since */
 	enum lite_peer_wait wait;        /* of no meaning while there is a session */
@@ -66,6 +66,15 @@ struct lite_peer {
 	unsigned long backoff;           /* jiffies between tries; if suspect, also time-out */
 	struct work_struct connect_work; /* connects */
 	struct work_struct ping_work;    /* sends one heartbeat */
+};
+
+/* What is known of a peer at a moment; see there. */
+struct lite_peer_seen {
+	u32 id;
+	u64 incarnation;
+	struct sockaddr_storage addr;
+	enum lite_peer_life life;
+	bool up; /* or suspect */
 };
 
 /* Has the life in @incarnation left, even if its id is reserved for the next? */
@@ -157,6 +166,7 @@ bool lite_cluster_is_suspect(struct lite_cluster *cl, u32 node);
 int lite_cluster_await_for(struct lite_cluster *cl, u32 node, unsigned long timeout);
 int lite_cluster_await_ready(struct lite_cluster *cl);
 struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id);
+bool lite_peer_see(struct lite_cluster *cl, unsigned long id, struct lite_peer_seen *seen);
 struct lite_conn *lite_cluster_conn_get(struct lite_cluster *cl, u32 node);
 struct lite_conn *lite_peer_conn_get(struct lite_peer *peer);
 struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl);

@@ -87,6 +87,30 @@ bool lite_peer_is_up(struct lite_peer *peer)
 	return rcu_access_pointer(peer->conn);
 }
 
+/*
+ * See the first peer with an id of at least @id. Does not wait for the cluster's lock, nor make
+ * those wait that need it: for threads of users. Return: is there any?
+ */
+bool lite_peer_see(struct lite_cluster *cl, unsigned long id, struct lite_peer_seen *seen)
+{
+	struct lite_peer *peer;
+
+	xa_lock(&cl->peers);
+	peer = xa_find(&cl->peers, &id, ULONG_MAX, XA_PRESENT);
+	if (peer) {
+		seen->id = peer->id;
+		seen->incarnation = peer->incarnation;
+		seen->addr = peer->addr;
+		seen->life = READ_ONCE(peer->life);
+		seen->up = lite_peer_is_up(peer);
+		smp_rmb(); /* with lite_cluster_conn_down() */
+		if (READ_ONCE(peer->wait) == LITE_PEER_SUSPECT)
+			seen->up = true;
+	}
+	xa_unlock(&cl->peers);
+	return peer;
+}
+
 /* Connect to a peer that is not up in @delay jiffies; 0: short delays again. Cluster locked. */
 void lite_peer_retry(struct lite_peer *peer, unsigned long delay)
 {
@@ -111,8 +135,10 @@ bool lite_peer_renew(struct lite_peer *peer, u64 incarnation,
 {
 	lockdep_assert_held(&peer->cl->lock);
 	*old = peer->incarnation;
+	xa_lock(&peer->cl->peers);
 	peer->incarnation = incarnation;
 	peer->addr = *addr;
+	xa_unlock(&peer->cl->peers);
 	WRITE_ONCE(peer->life, LITE_PEER_MEMBER);
 	return *old != incarnation;
 }

@@ -432,12 +432,12 @@ static int lite_nl_get_dump(struct sk_buff *skb, struct netlink_callback *cb)
 static int lite_put_peer(struct sk_buff *skb, struct lite_node *node, void *item)
 {
 	struct lite_cluster *cl = &node->cluster;
-	const struct lite_peer *peer = item;
+	const struct lite_peer_seen *peer = item;
 	u8 state = LITE_NODE_DOWN;
 
 	if (!peer)
 		state = READ_ONCE(cl->state);
-	else if (rcu_access_pointer(peer->conn) || peer->wait == LITE_PEER_SUSPECT)
+	else if (peer->up)
 		state = LITE_NODE_UP;
 	else if (peer->life != LITE_PEER_MEMBER)
 		state = LITE_NODE_JOINING;
@@ -455,32 +455,27 @@ static int lite_put_peer(struct sk_buff *skb, struct lite_node *node, void *item
 static int lite_nl_peers_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct lite_node *node = lite_get_node(lite_dump_attrs(cb), cb->extack);
+	struct lite_peer_seen seen, *peer;
 	struct lite_cluster *cl;
-	struct lite_peer *peer;
-	unsigned long id;
 	bool room = true;
-	u32 self;
+	u32 self, id;
 
 	if (!node)
 		return -ENODEV;
 	cl = &node->cluster;
-	mutex_lock(&cl->lock);
 	self = lite_cluster_id(cl);
 	while (room) {
-		id = cb->args[0];
-		peer = xa_find(&cl->peers, &id, ULONG_MAX, XA_PRESENT);
-		if (self >= cb->args[0] && (!peer || self < id)) {
+		peer = lite_peer_see(cl, cb->args[0], &seen) ? &seen : NULL;
+		if (self >= cb->args[0] && (!peer || self < peer->id))
 			peer = NULL;
-			id = self;
-		} else if (!peer) {
+		else if (!peer)
 			break;
-		}
+		id = peer ? peer->id : self;
 		if (!peer || peer->life != LITE_PEER_LEFT)
 			room = lite_dump(skb, cb, LITE_CMD_PEER_GET, lite_put_peer, node, peer);
 		if (room)
 			cb->args[0] = id + 1;
 	}
-	mutex_unlock(&cl->lock);
 	lite_put_node_ref(node);
 	return skb->len;
 }
