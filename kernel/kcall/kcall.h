@@ -35,11 +35,19 @@ struct lite_call_slot;
 typedef int lite_handler(void *priv, struct lite_conn *conn, const void *req, u32 len, void *reply,
 			 u32 *reply_len);
 
-/* Calls of this node to itself that a work item serves: kcall_local.c */
+/* Work items of a lane that serve calls of this node to itself. */
+#define LITE_LOCAL_WORKERS 4
+
+/* Calls of this node to itself, in one lane, that work items serve: kcall_local.c */
 struct lite_locals {
 	spinlock_t lock;       /* protects @line */
 	struct lite_line line; /* struct lite_local_call, by uid */
-	struct work_struct work;
+	struct lite_kcalls *rpc;
+	enum lite_lane lane;
+	struct lite_local_worker {
+		struct lite_locals *locals;
+		struct work_struct work;
+	} worker[LITE_LOCAL_WORKERS];
 };
 
 struct lite_kcalls {
@@ -49,7 +57,7 @@ struct lite_kcalls {
 	} handler[LITE_CALL_MAX];
 	struct lite_stats __percpu *stats;
 	struct workqueue_struct *wq[LITE_LANES]; /* of handlers */
-	struct lite_locals locals;
+	struct lite_locals locals[LITE_LANES];
 	unsigned long timeout;                   /* jiffies, default of calls */
 	atomic64_t seq;
 };
@@ -116,7 +124,7 @@ int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *desc);
 
 /* kcall_local.c */
 int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *desc);
-void lite_locals_init(struct lite_locals *locals);
+void lite_locals_init(struct lite_kcalls *rpc, enum lite_lane lane);
 
 /* beat.c */
 void lite_beat_ask(struct lite_conn *conn);

@@ -2,11 +2,12 @@
 /*
  * Calls of a node to itself.
  *
- * The handler runs in the caller's thread or, with d->by_worker, in a work item, one such call at a
- * time: where handlers take a lock that others wait for, which a user's thread could keep while it
- * has no processor. Users take turns.
+ * The handler runs in the caller's thread or, with d->by_worker, in a work item: where handlers
+ * take what others wait for, which a user's thread could keep while it has no processor. Users take
+ * turns. Few such calls of a lane are served at a time; in the lane SHORT, one.
  *
- * What runs concurrently: callers, and the work item, which owns all that is in line.
+ * What runs concurrently: callers, and the work items. A call belongs to the one that takes it out
+ * of the line, until it completes the call.
  */
 #include <linux/cred.h>
 #include <linux/memcontrol.h>
@@ -15,7 +16,7 @@
 
 #include "kcall.h"
 
-/* A call, in line until the work item has begun it. */
+/* A call, in line until a work item has begun it. */
 struct lite_local_call {
 	struct lite_line_place place;
 	struct lite_call_desc *desc;
@@ -38,8 +39,8 @@ static struct lite_local_call *lite_local_next(struct lite_locals *locals)
 
 static void lite_local_work(struct work_struct *work)
 {
-	struct lite_locals *locals = container_of(work, struct lite_locals, work);
-	struct lite_kcalls *rpc = container_of(locals, struct lite_kcalls, locals);
+	struct lite_locals *locals = container_of(work, struct lite_local_worker, work)->locals;
+	struct lite_kcalls *rpc = locals->rpc;
 	struct lite_local_call *call = lite_local_next(locals);
 	struct mem_cgroup *own;
 
@@ -50,13 +51,36 @@ static void lite_local_work(struct work_struct *work)
 					call->desc->len, call->reply, &call->len);
 	set_active_memcg(own);
 	/* Handlers for peers, which share these workers, get their turn before the next. */
-	queue_work(rpc->wq[LITE_LANE_SHORT], &locals->work);
+	queue_work(rpc->wq[locals->lane], work);
 	complete(&call->done);
 }
 
-/* Have a worker run the handler; not killable, as what is in line is short. */
+/* Wait until a call is served. Return: 0; -EINTR: killed, and it has not been begun. */
+static int lite_local_await(struct lite_locals *locals, struct lite_local_call *call)
+{
+	bool begun;
+
+	/* What is in line in the lane SHORT is short. */
+	if (!call->desc->killable || locals->lane == LITE_LANE_SHORT) {
+		wait_for_completion(&call->done);
+		return 0;
+	}
+	if (!wait_for_completion_killable(&call->done))
+		return 0;
+	spin_lock(&locals->lock);
+	begun = !call->place.line;
+	lite_line_leave(&call->place);
+	spin_unlock(&locals->lock);
+	if (!begun)
+		return -EINTR;
+	wait_for_completion(&call->done);
+	return 0;
+}
+
+/* Have a worker run the handler. */
 static int lite_local_ask(struct lite_kcalls *rpc, struct lite_call_desc *d, void *reply, u32 *len)
 {
+	struct lite_locals *locals = &rpc->locals[lite_call_lane(d->call)];
 	struct lite_local_call call = {
 		.place.kind = d->uid ?: from_kuid(&init_user_ns, current_euid()),
 		.desc = d,
@@ -64,20 +88,24 @@ static int lite_local_ask(struct lite_kcalls *rpc, struct lite_call_desc *d, voi
 		.memcg = get_mem_cgroup_from_mm(current->mm),
 		.done = COMPLETION_INITIALIZER_ONSTACK(call.done),
 	};
+	int i, err, workers = locals->lane == LITE_LANE_SHORT ? 1 : LITE_LOCAL_WORKERS;
 
-	spin_lock(&rpc->locals.lock);
-	lite_line_enter(&rpc->locals.line, &call.place, false);
-	spin_unlock(&rpc->locals.lock);
-	queue_work(rpc->wq[LITE_LANE_SHORT], &rpc->locals.work);
-	wait_for_completion(&call.done);
+	spin_lock(&locals->lock);
+	lite_line_enter(&locals->line, &call.place, false);
+	spin_unlock(&locals->lock);
+	for (i = 0; i < workers; i++)
+		queue_work(rpc->wq[locals->lane], &locals->worker[i].work);
+	err = lite_local_await(locals, &call);
 	mem_cgroup_put(call.memcg);
+	if (err)
+		return err;
 	*len = call.len;
 	return call.err;
 }
 
 /*
  * Serve a call of this node to itself. May sleep. Return: the handler's result; -ENOMEM; -EPROTO:
- * the reply is too long.
+ * the reply is too long; with d->by_worker and d->killable maybe -EINTR: it was not served.
  */
 int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *d)
 {
@@ -104,9 +132,17 @@ int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *d)
 	return err;
 }
 
-void lite_locals_init(struct lite_locals *locals)
+void lite_locals_init(struct lite_kcalls *rpc, enum lite_lane lane)
 {
+	struct lite_locals *locals = &rpc->locals[lane];
+	int i;
+
 	spin_lock_init(&locals->lock);
 	lite_line_init(&locals->line);
-	INIT_WORK(&locals->work, lite_local_work);
+	locals->rpc = rpc;
+	locals->lane = lane;
+	for (i = 0; i < LITE_LOCAL_WORKERS; i++) {
+		locals->worker[i].locals = locals;
+		INIT_WORK(&locals->worker[i].work, lite_local_work);
+	}
 }

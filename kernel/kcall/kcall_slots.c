@@ -37,9 +37,9 @@ int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 
 	rpc->stats = stats;
 	rpc->timeout = timeout;
-	lite_locals_init(&rpc->locals);
 	atomic64_set(&rpc->seq, 0);
 	for (lane = 0; lane < LITE_LANES; lane++) {
+		lite_locals_init(rpc, lane);
 		rpc->wq[lane] = alloc_workqueue(queues[lane].name, queues[lane].flags, 0);
 		if (!rpc->wq[lane]) {
 			lite_kcall_exit(rpc);

@@ -142,6 +142,7 @@ static int lite_chunk_ask(struct lite_mapping *m, u64 at, bool write)
 		.reply = reply,
 		.reply_max = LITE_PAYLOAD_MAX,
 		.killable = true,
+		.by_worker = true, /* it takes mmap_lock of the owner's process */
 		.late = lite_chunk_late,
 		.late_ctx = m->mem,
 	};
