@@ -10,7 +10,8 @@
  *
  * Recovery: a mapper that does not answer REVOKE is fenced. So the kernel, and the thread that
  * called munmap(2), say, waits for at most the time-out of an operation, LITE_REVOKE_GRACE and the
- * fence. If the fence fails, the pages get a reference for good (lite_pinned_unmap()).
+ * fence; but for threads of this node, which nothing fences, until they get a processor. If the
+ * fence fails, the pages get a reference for good (lite_pinned_unmap()).
  *
  * What cannot run concurrently: making a chunk and taking its pages away. A maker enters what it is
  * bringing in to u->brings before it looks the pages up. An invalidation spoils those that it
