@@ -5,13 +5,12 @@
  * The coordinator, the lowest id that is not down, gives a joiner an id and reserves it
  * (LITE_PEER_RESERVED) until the joiner connects or the reservation expires. Other members redirect
  * the joiner to it. A suspect stays coordinator: it may be giving out ids, and another node could
- * give out the same ones.
+ * give out the same ones. A joiner may become the coordinator, so it takes over the reservations of
+ * the members (members.c).
  */
 #include <linux/ktime.h>
 
 #include "cluster.h"
-
-#define LITE_PLACE_TIMEOUT (30 * HZ)
 
 /*
  * The lowest id that is not down; NULL: this node. Skips the joiner's earlier life. Cluster locked.

@@ -31,6 +31,8 @@ struct lite_cluster;
 #define LITE_ALL_NODES U32_MAX
 /* Handlers wait for suspects, too, while their callers wait for them. */
 #define LITE_PATIENCE (10UL * HZ)
+/* How long an id stays reserved for a joiner. */
+#define LITE_PLACE_TIMEOUT (30 * HZ)
 
 /* Do callers wait for a peer without a session? */
 enum lite_peer_wait {

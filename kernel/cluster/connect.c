@@ -189,7 +189,7 @@ void lite_peer_connect_work(struct work_struct *work)
 	int err;
 
 	mutex_lock(&cl->lock);
-	if (!lite_cluster_connects(cl) || lite_peer_is_up(peer) || peer->life == LITE_PEER_LEFT) {
+	if (!lite_cluster_connects(cl) || lite_peer_is_up(peer) || peer->life != LITE_PEER_MEMBER) {
 		mutex_unlock(&cl->lock);
 		return;
 	}

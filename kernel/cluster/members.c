@@ -5,6 +5,10 @@
  * A node pulls the list when it joins, and when a heartbeat shows a digest other than its own.
  * Merging never forgets: a member is gone only when it has said so (LEFT) or has shown a newer
  * incarnation.
+ *
+ * The list also has the ids that are reserved for joiners. Only a node that joins takes these over:
+ * it may have the lowest id, and then gives out ids from the moment it is UP. Members reserve none
+ * once it is up for them, and it pulls their lists after that.
  */
 #include <linux/slab.h>
 
@@ -64,20 +68,23 @@ int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
 		lite_member_fill(&r->member[n++], self,
 				 cl->fab->self.incarnation, &cl->fab->addr, 0);
 	xa_for_each_start(&cl->peers, id, peer, after + 1) {
+		u64 incarnation = peer->incarnation;
 		u16 flags = 0;
 
-		if (peer->life > LITE_PEER_LEFT)
-			continue;
 		if (n == LITE_MEMBERS_PER_REPLY) {
 			r->more = cpu_to_le32(1);
 			break;
 		}
-		if (peer->life == LITE_PEER_LEFT)
+		if (peer->life > LITE_PEER_LEFT) {
+			flags |= LITE_MEMBER_RESERVED;
+			incarnation = peer->promised;
+		} else if (peer->life == LITE_PEER_LEFT) {
 			flags |= LITE_MEMBER_LEFT;
+		}
 		/* Others wait for a suspect, too: it is not DOWN. */
 		if (!lite_peer_is_live(peer))
 			flags |= LITE_MEMBER_DOWN;
-		lite_member_fill(&r->member[n++], id, peer->incarnation, &peer->addr, flags);
+		lite_member_fill(&r->member[n++], id, incarnation, &peer->addr, flags);
 	}
 	mutex_unlock(&cl->lock);
 	r->count = cpu_to_le32(n);
@@ -97,6 +104,37 @@ static void lite_member_expect(struct lite_peer *peer, u16 flags)
 			WRITE_ONCE(peer->wait, LITE_PEER_FRESH);
 	}
 	lite_peer_retry(peer, 0);
+}
+
+/* Take over a reservation that another member has made. Cluster locked. 0 or -ENOMEM. */
+static int lite_member_reserve(struct lite_cluster *cl, struct lite_peer *peer, u32 id,
+			       u64 incarnation, const struct sockaddr_storage *addr)
+{
+	if (cl->state != LITE_NODE_JOINING)
+		return 0;
+	if (!peer) {
+		peer = lite_peer_make(cl, id, incarnation, addr);
+		if (IS_ERR(peer))
+			return PTR_ERR(peer);
+		WRITE_ONCE(peer->life, LITE_PEER_RESERVED);
+	} else if (peer->life == LITE_PEER_MEMBER ||
+		   incarnation <= max(peer->incarnation, peer->promised)) {
+		return 0;
+	} else if (peer->life == LITE_PEER_LEFT) {
+		WRITE_ONCE(peer->life, LITE_PEER_REUSED);
+	}
+	peer->addr = *addr;
+	peer->promised = incarnation;
+	peer->expires = jiffies + LITE_PLACE_TIMEOUT;
+	return 0;
+}
+
+/* Is an entry of another node's list, no reservation, newer than what is known? Cluster locked. */
+static bool lite_member_is_news(const struct lite_peer *peer, u64 incarnation)
+{
+	/* The joiner may have connected to that node first. */
+	return incarnation > peer->incarnation ||
+	       (incarnation == peer->incarnation && peer->life == LITE_PEER_RESERVED);
 }
 
 /* Merge one entry of another node's list. */
@@ -119,13 +157,15 @@ static int lite_member_merge(struct lite_cluster *cl, const struct lite_wire_mem
 	peer = xa_load(&cl->peers, id);
 	if (id == lite_cluster_id(cl)) {
 		/* Other nodes' view of this node does not change it. */
+	} else if (flags & LITE_MEMBER_RESERVED) {
+		err = lite_member_reserve(cl, peer, id, incarnation, &addr);
 	} else if (!peer && !(flags & LITE_MEMBER_LEFT)) {
 		peer = lite_peer_make(cl, id, incarnation, &addr);
 		if (IS_ERR(peer))
 			err = PTR_ERR(peer);
 		else
 			lite_member_expect(peer, flags);
-	} else if (peer && incarnation > peer->incarnation) {
+	} else if (peer && lite_member_is_news(peer, incarnation)) {
 		kill = lite_peer_conn_get(peer);
 		lost = lite_peer_renew(peer, incarnation, &addr, &old);
 		if (flags & LITE_MEMBER_LEFT)

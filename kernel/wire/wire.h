@@ -16,7 +16,7 @@
 #include "wire_sync.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
-#define LITE_WIRE_VERSION 15
+#define LITE_WIRE_VERSION 16
 
 #define LITE_NONCE_SIZE 16
 #define LITE_MAC_SIZE 32
@@ -237,6 +237,7 @@ struct lite_wire_join_reply {
 enum lite_member_flags {
 	LITE_MEMBER_LEFT = 1 << 0,
 	LITE_MEMBER_DOWN = 1 << 1,
+	LITE_MEMBER_RESERVED = 1 << 2, /* for a joiner, with the incarnation promised to it */
 };
 
 struct lite_wire_member {

@@ -12,7 +12,11 @@
 
 static ushort call;
 module_param(call, ushort, 0644);
-MODULE_PARM_DESC(call, "enum lite_call, instead of JOIN; 0: JOIN");
+MODULE_PARM_DESC(call, "enum lite_call, in place of another; 0: none");
+
+static ushort instead = LITE_CALL_JOIN;
+module_param(instead, ushort, 0644);
+MODULE_PARM_DESC(instead, "what @call replaces");
 
 static u8 request[LITE_WORK_PAYLOAD_MAX];
 static u32 length;
@@ -44,7 +48,7 @@ static int ask(struct kprobe *probe, struct pt_regs *regs)
 {
 	struct lite_call_desc *d = (void *)regs_get_kernel_argument(regs, 1);
 
-	if (call && d->call == LITE_CALL_JOIN) {
+	if (call && d->call == instead) {
 		d->call = call;
 		d->req = request;
 		d->len = length;

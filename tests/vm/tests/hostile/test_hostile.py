@@ -4,22 +4,23 @@
 import contextlib
 import subprocess
 
-from litelab import USER_BUILD, module_path, nodes_in, prepare_all, stop_all, times
+from litelab import USER_BUILD, module_path, nodes_in, prepare_all, stop_all, times, wait_complete
 from vmlab.testing import vmtest
 
 setup = prepare_all
 
 
 @contextlib.contextmanager
-def _hostile(lab):
-    """A member, and a node that wants to join, in one machine; and a function that makes these nodes hostile."""
+def _hostile(lab, ids=(None, None)):
+    """Nodes in one machine, started with these ids: a member, and others that want to join; and a function that makes all
+    these nodes hostile."""
     vm = lab.n1
-    lites = nodes_in(vm, 2)
+    lites = nodes_in(vm, len(ids))
     stop_all(nodes_in(vm, 5))
     vm.insmod(module_path(vm, "hostile"))
     try:
-        for lite in lites:
-            lite.start(**times(vm))
+        for lite, number in zip(lites, ids):
+            lite.start(**times(vm), **({"id": number} if number else {}))
         yield *lites, lambda **values: vm.run("cd /sys/module/hostile/parameters; " + "; ".join(
             f"echo {value} >{name}" for name, value in values.items()))
         stop_all(lites)
@@ -71,3 +72,23 @@ def test_nobody_is_taken_for_this_node(lab):
         member.lite("alloc", "word", 8)
         assert member.lite("fetch-add", "word", 0, 5).out == "0\n"
         member.lite("free", "word")
+
+
+@vmtest(nodes=1, cpus=2)
+def test_a_new_coordinator_knows_what_is_reserved(lab):
+    """A joiner has got an id, but has not connected to any member, when another node joins and has the lowest id: from then
+    on that one gives out ids, but not the joiner's."""
+    requests = {name: number for name, number, _ in _requests()}
+    with _hostile(lab, (10, None, 5, None)) as (member, slow, lowest, last, make):
+        # The joiner gets no further than the id: the request after JOIN ends its connection.
+        make(instead=requests["MEMBERS"], call=requests["PING"], request="0" * 16)
+        assert not slow.join(member, check=False).ok
+        make(call=0, instead=requests["JOIN"])
+        assert member.states() == {10: "up", 1: "joining"}
+        lowest.join(member)
+        assert lowest.states() == {5: "up", 10: "up", 1: "joining"}
+        last.join(member)
+        assert last.id == 2, last.id
+        slow.join(member)
+        assert slow.id == 1, slow.id
+        wait_complete([member, slow, lowest, last])
