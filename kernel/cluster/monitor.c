@@ -24,6 +24,8 @@
  * new session may help. Soft-RoCE retries for ever.
  */
 #define LITE_UNANSWERED_MAX (5 * HZ)
+/* A suspect has become DOWN, which lite_monitor_report() has not told yet. */
+#define LITE_PEER_REPORT XA_MARK_0
 
 /* Jiffies that this node was away since the monitor last ran. */
 static unsigned long lite_cluster_away(const struct lite_cluster *cl)
@@ -145,12 +147,10 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 	if (peer->wait != LITE_PEER_DOWN &&
 	    (peer->life == LITE_PEER_LEFT || cl->state != LITE_NODE_UP ||
 	     lite_cluster_silent(cl, peer->heard))) {
-		bool was_up = peer->wait == LITE_PEER_SUSPECT;
-
+		if (peer->wait == LITE_PEER_SUSPECT)
+			xa_set_mark(&cl->peers, peer->id, LITE_PEER_REPORT);
 		WRITE_ONCE(peer->wait, LITE_PEER_DOWN);
 		wake_up_all(&cl->suspects);
-		if (was_up)
-			cl->ops->event(cl->priv, peer->id, LITE_NODE_DOWN);
 	}
 	if (cl->state != LITE_NODE_UP)
 		return;
@@ -163,6 +163,24 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 			WRITE_ONCE(peer->life, LITE_PEER_LEFT);
 		else if (peer->life == LITE_PEER_RESERVED)
 			lite_peer_drop(peer);
+	}
+}
+
+/*
+ * Tell which suspects have gone down. Not with the cluster locked: that takes long, and may wait
+ * for memory, which may be reclaimed only after a fence, and so for cl->lock.
+ */
+static void lite_monitor_report(struct lite_cluster *cl)
+{
+	struct lite_peer *peer;
+	unsigned long id;
+
+	lockdep_assert_not_held(&cl->lock);
+	xa_for_each_marked(&cl->peers, id, peer, LITE_PEER_REPORT) {
+		xa_clear_mark(&cl->peers, id, LITE_PEER_REPORT);
+		/* If it has come back meanwhile, that has been told. */
+		if (!lite_cluster_is_live(cl, id))
+			cl->ops->event(cl->priv, id, LITE_NODE_DOWN);
 	}
 }
 
@@ -196,4 +214,5 @@ void lite_monitor_work(struct work_struct *work)
 	if (cl->state != LITE_NODE_STOPPED)
 		mod_delayed_work(cl->wq, &cl->monitor, max(next, 1UL));
 	mutex_unlock(&cl->lock);
+	lite_monitor_report(cl);
 }

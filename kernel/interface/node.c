@@ -134,6 +134,8 @@ void lite_node_event(void *priv, u32 id, enum lite_node_state state)
 {
 	struct lite_node *node = priv;
 
+	/* Memory may be waited for, and its reclaim waits for fences, which take the lock. */
+	lockdep_assert_not_held(&node->cluster.lock);
 	trace_lite_member(lite_cluster_id(&node->cluster), id,
 			  node->fabric.self.incarnation, state);
 	if (state == LITE_NODE_STOPPED || !READ_ONCE(lite_registry.closing))
