@@ -94,8 +94,12 @@ static inline void lite_slots_give(struct lite_qp *qp, u64 slots)
 	atomic64_andnot(slots, &qp->busy);
 	smp_mb__after_atomic(); /* with lite_slot_wait() */
 	BUILD_BUG_ON(sizeof(qp->waiting) != sizeof(qp->any_waiting));
-	/* On a scheduled connection it is never 0. */
-	if (unlikely(READ_ONCE(qp->any_waiting)) && !lite_slots_unwanted(qp))
+	/*
+	 * On a scheduled connection it is never 0. All waiters for a dead one leave: they may be
+	 * too many to wake with preemption off, and lite_qp_flush() does it.
+	 */
+	if (unlikely(READ_ONCE(qp->any_waiting)) && !lite_slots_unwanted(qp) &&
+	    !lite_conn_is_dead(qp->conn))
 		lite_slots_grant(qp);
 }
 
