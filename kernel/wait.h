@@ -9,8 +9,10 @@
 #ifndef _LITE_WAIT_H
 #define _LITE_WAIT_H
 
+#include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/jiffies.h>
+#include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
 #include <linux/wait.h>
@@ -85,6 +87,51 @@ static inline unsigned int lite_wait_state(void)
 	___wait_event(wq, ___wait_cond_timeout(condition),		\
 		      lite_wait_state(), 0, timeout,			\
 		      __ret = schedule_timeout(__ret))
+
+/* Threads that wait for the same, of which users may have any number. */
+struct lite_crowd {
+	wait_queue_head_t wait;
+	atomic_t n;
+};
+
+static inline void lite_crowd_init(struct lite_crowd *crowd)
+{
+	init_waitqueue_head(&crowd->wait);
+	atomic_set(&crowd->n, 0);
+}
+
+/* lite_wait_event_timeout(), to be woken by lite_crowd_wake() */
+#define lite_crowd_wait_timeout(crowd, condition, timeout)		\
+({									\
+	struct lite_crowd *__crowd = (crowd);				\
+	long __left;							\
+									\
+	atomic_inc(&__crowd->n);					\
+	smp_mb__after_atomic(); /* with lite_crowd_wake() */		\
+	__left = ___wait_event(__crowd->wait, ___wait_cond_timeout(condition), \
+			       lite_wait_state(), 1, timeout,		\
+			       __ret = schedule_timeout(__ret));	\
+	atomic_dec(&__crowd->n);					\
+	__left;								\
+})
+
+/*
+ * The condition has changed: wake all, a few at a time, as interrupts are off meanwhile. One that
+ * goes on waiting queues up behind those that have not been woken. May sleep.
+ */
+static inline void lite_crowd_wake(struct lite_crowd *crowd)
+{
+	const int some = 64;
+	int n;
+
+	smp_mb(); /* The condition, then the number. */
+	n = atomic_read(&crowd->n);
+	do {
+		wake_up_nr(&crowd->wait, some);
+		cond_resched();
+		n -= some;
+	} while (n > 0);
+}
 
 /* As wait_for_completion_killable_timeout(), or the interruptible one. */
 static inline long lite_wait_done_timeout(struct completion *done, unsigned long timeout)

@@ -24,6 +24,7 @@
 
 #include "core/name.h"
 #include "kcall/kcall.h"
+#include "wait.h"
 
 struct lite_cluster;
 
@@ -121,7 +122,7 @@ struct lite_cluster {
 	struct mutex self_lock;   /* serialises making that; outermost */
 	unsigned long heartbeat;
 	unsigned long dead;
-	wait_queue_head_t suspects; /* woken when a peer or @state changes */
+	struct lite_crowd suspects; /* woken when a peer or @state changes */
 	struct workqueue_struct *wq;
 	struct delayed_work monitor;
 	unsigned long due; /* jiffies: @monitor runs by then; under @lock */

@@ -232,7 +232,7 @@ static void lite_cluster_become(struct lite_cluster *cl, enum lite_node_state st
 		mod_delayed_work(cl->wq, &cl->monitor, 1);
 	}
 	mutex_unlock(&cl->lock);
-	wake_up_all(&cl->suspects);
+	lite_crowd_wake(&cl->suspects);
 }
 
 /* Undo lite_cluster_begin_join(). May sleep. */
@@ -366,7 +366,7 @@ static void lite_leave_tell(struct lite_cluster *cl)
 	lite_cluster_call_all(cl, 0, &d, NULL, NULL);
 }
 
-/* No peer is waited for any more: wake all waiters. Cluster locked. */
+/* No peer is waited for any more; the caller wakes all waiters. Cluster locked. */
 static void lite_suspects_clear(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
@@ -374,7 +374,6 @@ static void lite_suspects_clear(struct lite_cluster *cl)
 
 	xa_for_each(&cl->peers, id, peer)
 		WRITE_ONCE(peer->wait, LITE_PEER_DOWN);
-	wake_up_all(&cl->suspects);
 }
 
 /*
@@ -397,6 +396,7 @@ int lite_cluster_begin_leave(struct lite_cluster *cl)
 		lite_suspects_clear(cl);
 	}
 	mutex_unlock(&cl->lock);
+	lite_crowd_wake(&cl->suspects);
 	smp_mb(); /* with lite_cluster_recheck() */
 	return err;
 }
@@ -448,7 +448,7 @@ int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct l
 	cl->dead = params->dead;
 	mutex_init(&cl->lock);
 	mutex_init(&cl->self_lock);
-	init_waitqueue_head(&cl->suspects);
+	lite_crowd_init(&cl->suspects);
 	xa_init(&cl->peers);
 	INIT_DELAYED_WORK(&cl->monitor, lite_monitor_work);
 	cl->wq = alloc_workqueue("lite-cluster", WQ_UNBOUND, 0);
@@ -486,6 +486,7 @@ void lite_cluster_stop(struct lite_cluster *cl)
 	cl->state = LITE_NODE_STOPPED;
 	lite_suspects_clear(cl);
 	mutex_unlock(&cl->lock);
+	lite_crowd_wake(&cl->suspects);
 	cancel_delayed_work_sync(&cl->monitor);
 }
 

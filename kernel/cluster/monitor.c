@@ -133,8 +133,10 @@ static void lite_monitor_session(struct lite_cluster *cl,
 	queue_work(cl->wq, &peer->ping_work);
 }
 
-static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
+/* Returns whether it has gone down: wake its waiters. */
+static bool lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 {
+	bool down = false;
 	struct lite_conn *conn;
 
 	lockdep_assert_held(&cl->lock);
@@ -142,7 +144,7 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 	if (conn) {
 		lite_monitor_session(cl, peer, conn);
 		lite_conn_put(conn);
-		return;
+		return false;
 	}
 	if (peer->wait != LITE_PEER_DOWN &&
 	    (peer->life == LITE_PEER_LEFT || cl->state != LITE_NODE_UP ||
@@ -150,10 +152,10 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 		if (peer->wait == LITE_PEER_SUSPECT)
 			xa_set_mark(&cl->peers, peer->id, LITE_PEER_REPORT);
 		WRITE_ONCE(peer->wait, LITE_PEER_DOWN);
-		wake_up_all(&cl->suspects);
+		down = true;
 	}
 	if (cl->state != LITE_NODE_UP)
-		return;
+		return down;
 	if (peer->life == LITE_PEER_MEMBER) {
 		if (time_after_eq(jiffies, peer->next_try))
 			queue_work(cl->wq, &peer->connect_work);
@@ -164,6 +166,7 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 		else if (peer->life == LITE_PEER_RESERVED)
 			lite_peer_drop(peer);
 	}
+	return down;
 }
 
 /*
@@ -189,6 +192,7 @@ void lite_monitor_work(struct work_struct *work)
 	struct lite_cluster *cl = container_of(work, struct lite_cluster, monitor.work);
 	unsigned long next = cl->heartbeat;
 	struct lite_peer *peer;
+	bool down = false;
 	unsigned long away;
 	unsigned long id;
 
@@ -209,10 +213,12 @@ void lite_monitor_work(struct work_struct *work)
 		if (peer->wait != LITE_PEER_DOWN && !lite_peer_is_up(peer) &&
 		    time_before(jiffies, peer->heard + cl->dead))
 			next = min(next, peer->heard + cl->dead + 1 - jiffies);
-		lite_monitor_peer(cl, peer);
+		down |= lite_monitor_peer(cl, peer);
 	}
 	if (cl->state != LITE_NODE_STOPPED)
 		mod_delayed_work(cl->wq, &cl->monitor, max(next, 1UL));
 	mutex_unlock(&cl->lock);
+	if (down)
+		lite_crowd_wake(&cl->suspects);
 	lite_monitor_report(cl);
 }

@@ -281,7 +281,7 @@ again:
 	}
 out:
 	mutex_unlock(&cl->lock);
-	wake_up_all(&cl->suspects);
+	lite_crowd_wake(&cl->suspects);
 	if (ok) {
 		cl->ops->event(cl->priv, conn->from.node, LITE_NODE_UP);
 		cl->ops->members_changed(cl->priv);
@@ -314,7 +314,7 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 		down = peer->wait != LITE_PEER_SUSPECT;
 	}
 	mutex_unlock(&cl->lock);
-	wake_up_all(&cl->suspects);
+	lite_crowd_wake(&cl->suspects);
 	if (was_up && peer != cl->self) {
 		cl->ops->ended(cl->priv, conn, down ? LITE_NODE_DOWN : LITE_NODE_UP);
 		cl->ops->members_changed(cl->priv);
@@ -371,7 +371,7 @@ int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout)
 	long left;
 
 	for (part = 0; part < LITE_TIMEOUT_PARTS; part++) {
-		left = lite_wait_event_timeout(peer->cl->suspects, !lite_peer_is_suspect(peer),
+		left = lite_crowd_wait_timeout(&peer->cl->suspects, !lite_peer_is_suspect(peer),
 					       timeout / LITE_TIMEOUT_PARTS + 1);
 		if (left < 0)
 			return -EINTR;

@@ -124,8 +124,8 @@ static bool lite_conn_is_session(struct lite_cluster *cl, struct lite_conn *conn
  */
 int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
 {
-	wait_event_timeout(cl->suspects, lite_conn_is_session(cl, conn) || lite_conn_is_dead(conn),
-			   HZ);
+	wait_event_timeout(cl->suspects.wait,
+			   lite_conn_is_session(cl, conn) || lite_conn_is_dead(conn), HZ);
 	return lite_conn_is_session(cl, conn) ? 0 : -EHOSTDOWN;
 }
 
@@ -135,7 +135,8 @@ int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
  */
 int lite_cluster_await_ready(struct lite_cluster *cl)
 {
-	if (wait_event_killable_timeout(cl->suspects, READ_ONCE(cl->state) != LITE_NODE_JOINING,
+	if (wait_event_killable_timeout(cl->suspects.wait,
+					READ_ONCE(cl->state) != LITE_NODE_JOINING,
 					LITE_PATIENCE) < 0)
 		return -EINTR;
 	return lite_cluster_ready(cl);
