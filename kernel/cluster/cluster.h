@@ -119,7 +119,10 @@ struct lite_cluster {
 	u32 wanted;
 	struct xarray peers;
 	struct lite_peer *self;   /* this node, for the connection to itself */
-	struct mutex self_lock;   /* serialises making that; outermost */
+	struct work_struct self_work; /* makes that connection */
+	struct lite_crowd self_made;  /* threads that wait for it */
+	unsigned long self_tries;     /* number of its ends */
+	int self_err;                 /* of the last try */
 	unsigned long heartbeat;
 	unsigned long dead;
 	struct lite_crowd suspects; /* woken when a peer or @state changes */
@@ -205,6 +208,7 @@ bool lite_peer_is_live(struct lite_peer *peer);
 int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout);
 
 void lite_peer_connect_work(struct work_struct *work);
+void lite_self_connect_work(struct work_struct *work);
 int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn);
 
 void lite_monitor_work(struct work_struct *work);

@@ -230,17 +230,16 @@ struct lite_conn *lite_cluster_self_conn_tryget(struct lite_cluster *cl)
 	return conn;
 }
 
-static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
+static int lite_self_connect(struct lite_cluster *cl)
 {
 	struct lite_peer *self = cl->self;
 	struct lite_conn *conn;
 	int err;
 
-	lockdep_assert_held(&cl->self_lock);
 	err = lite_conn_connect(cl->fab, &cl->fab->addr, LITE_CONNECT_TIMEOUT, &conn);
 	/* Users do not see why this node cannot reach itself. */
 	if (err)
-		return ERR_PTR(err == -ENOMEM || err == -EINTR ? err : -EIO);
+		return err == -ENOMEM ? err : -EIO;
 	err = lite_cluster_attach(cl, conn);
 	/* Made one at a time, so the other end has a session number up to this. */
 	conn->other_end = atomic64_read(&cl->fab->sessions);
@@ -257,28 +256,42 @@ static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
 		}
 		mutex_unlock(&cl->lock);
 	}
-	if (!err && !lite_conn_tryget(conn))
-		err = -EHOSTDOWN;
 	if (err)
 		lite_conn_kill(conn, err);
 	lite_conn_put(conn);
-	return err ? ERR_PTR(err) : conn;
+	return err;
+}
+
+/* Make the node's connection to itself, unless there is one. */
+void lite_self_connect_work(struct work_struct *work)
+{
+	struct lite_cluster *cl = container_of(work, struct lite_cluster, self_work);
+	struct lite_conn *conn = lite_cluster_self_conn_tryget(cl);
+
+	if (conn)
+		lite_conn_put_live(conn);
+	WRITE_ONCE(cl->self_err, conn ? 0 : lite_self_connect(cl));
+	smp_store_release(&cl->self_tries, cl->self_tries + 1); /* after the error */
+	lite_crowd_wake(&cl->self_made);
 }
 
 /*
  * The node's connection to itself, made on first use: remote atomics are atomic towards each other
- * only if the device executes all of them, including those on local memory. May sleep; killable.
+ * only if the device executes all of them, including those on local memory. A work item makes it,
+ * as others wait for it, and the caller may be long without a processor. May sleep; killable.
  * Return: the connection, held live, or ERR_PTR: -ENOMEM, -EINTR, -EHOSTDOWN, -EIO.
  */
 struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl)
 {
+	unsigned long tries = READ_ONCE(cl->self_tries);
 	struct lite_conn *conn = lite_cluster_self_conn_tryget(cl);
 
 	if (conn)
 		return conn;
-	if (mutex_lock_killable(&cl->self_lock))
+	queue_work(system_unbound_wq, &cl->self_work);
+	if (lite_crowd_wait_timeout(&cl->self_made, smp_load_acquire(&cl->self_tries) != tries,
+				    MAX_SCHEDULE_TIMEOUT) < 0)
 		return ERR_PTR(-EINTR);
-	conn = lite_cluster_self_conn_tryget(cl) ?: lite_self_connect(cl);
-	mutex_unlock(&cl->self_lock);
-	return conn;
+	return lite_cluster_self_conn_tryget(cl) ?:
+	       ERR_PTR(READ_ONCE(cl->self_err) ?: -EHOSTDOWN);
 }

@@ -447,7 +447,8 @@ int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct l
 	cl->heartbeat = params->heartbeat;
 	cl->dead = params->dead;
 	mutex_init(&cl->lock);
-	mutex_init(&cl->self_lock);
+	INIT_WORK(&cl->self_work, lite_self_connect_work);
+	lite_crowd_init(&cl->self_made);
 	lite_crowd_init(&cl->suspects);
 	xa_init(&cl->peers);
 	INIT_DELAYED_WORK(&cl->monitor, lite_monitor_work);
@@ -493,6 +494,7 @@ void lite_cluster_stop(struct lite_cluster *cl)
 /* Undo lite_cluster_init(), after the fabric is shut down. May sleep. */
 void lite_cluster_exit(struct lite_cluster *cl)
 {
+	cancel_work_sync(&cl->self_work);
 	lite_peers_clear(cl);
 	destroy_workqueue(cl->wq);
 	xa_destroy(&cl->peers);
