@@ -302,8 +302,9 @@ int lite_conn_register(struct lite_conn *conn)
 }
 
 /*
- * Did this node begin the connection that is requested? Another node can claim our id, but cannot
- * know the nonce of a handshake that this node is making.
+ * Did this node begin the connection that is requested, to itself? Another node can claim our id,
+ * but cannot know the nonce of such a handshake, which does not leave the machine. It knows those
+ * of handshakes with it.
  */
 bool lite_conn_is_own(const struct lite_conn *conn)
 {
@@ -316,7 +317,8 @@ bool lite_conn_is_own(const struct lite_conn *conn)
 		return false;
 	spin_lock(&fab->conns_lock);
 	list_for_each_entry(other, &fab->conns, list) {
-		own = !other->passive && !memcmp(other->nonce, conn->nonce, LITE_NONCE_SIZE);
+		own = other->self && !other->passive &&
+		      !memcmp(other->nonce, conn->nonce, LITE_NONCE_SIZE);
 		if (own)
 			break;
 	}

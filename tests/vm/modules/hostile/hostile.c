@@ -43,6 +43,13 @@ static unsigned long long incarnation;
 module_param(incarnation, ullong, 0644);
 MODULE_PARM_DESC(incarnation, "its");
 
+static bool echo;
+module_param(echo, bool, 0644);
+MODULE_PARM_DESC(echo, "connect with the last nonce with which another node has connected");
+
+static u8 nonce[LITE_NONCE_SIZE];
+static struct task_struct *connecting; /* under a false name; only compared */
+
 /* int lite_kcall(struct lite_conn *conn, struct lite_call_desc *d) */
 static int ask(struct kprobe *probe, struct pt_regs *regs)
 {
@@ -61,10 +68,35 @@ static int connect(struct kprobe *probe, struct pt_regs *regs)
 {
 	struct lite_fabric *fab = (void *)regs_get_kernel_argument(regs, 0);
 
+	WRITE_ONCE(connecting, node ? current : NULL);
 	if (node) {
 		fab->self.node = node;
 		fab->self.incarnation = incarnation;
 	}
+	return 0;
+}
+
+/* int lite_auth_check_connect(auth, responder, const struct lite_cm_connect *connect) */
+static int accept(struct kprobe *probe, struct pt_regs *regs)
+{
+	const struct lite_cm_connect *c = (void *)regs_get_kernel_argument(regs, 2);
+
+	if (!echo)
+		memcpy(nonce, c->nonce, sizeof(nonce));
+	return 0;
+}
+
+/* void get_random_bytes(void *buf, size_t len) */
+static int random_begin(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	*(void **)instance->data = (void *)regs_get_kernel_argument(regs, 0);
+	return !echo || current != READ_ONCE(connecting) ||
+	       regs_get_kernel_argument(regs, 1) != sizeof(nonce);
+}
+
+static int random_end(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	memcpy(*(void **)instance->data, nonce, sizeof(nonce));
 	return 0;
 }
 
@@ -78,16 +110,36 @@ static struct kprobe connect_probe = {
 	.pre_handler = connect,
 };
 
-static struct kprobe *probes[] = { &ask_probe, &connect_probe };
+static struct kprobe accept_probe = {
+	.symbol_name = "lite_auth_check_connect",
+	.pre_handler = accept,
+};
+
+static struct kprobe *probes[] = { &ask_probe, &connect_probe, &accept_probe };
+
+static struct kretprobe random_probe = {
+	.kp.symbol_name = "get_random_bytes",
+	.entry_handler = random_begin,
+	.handler = random_end,
+	.data_size = sizeof(void *),
+};
 
 static int __init hostile_init(void)
 {
-	return register_kprobes(probes, ARRAY_SIZE(probes));
+	int err = register_kprobes(probes, ARRAY_SIZE(probes));
+
+	if (err)
+		return err;
+	err = register_kretprobe(&random_probe);
+	if (err)
+		unregister_kprobes(probes, ARRAY_SIZE(probes));
+	return err;
 }
 module_init(hostile_init);
 
 static void __exit hostile_exit(void)
 {
+	unregister_kretprobe(&random_probe);
 	unregister_kprobes(probes, ARRAY_SIZE(probes));
 }
 module_exit(hostile_exit);

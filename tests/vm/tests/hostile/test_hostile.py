@@ -75,6 +75,22 @@ def test_nobody_is_taken_for_this_node(lab):
 
 
 @vmtest(nodes=1, cpus=2)
+def test_a_nonce_of_another_connection_proves_nothing(lab):
+    """A node that this one connects to learns the nonce, and the name of this one. With both, it is still another node."""
+    with _hostile(lab, (None, None, None)) as (peer, victim, other, make):
+        victim.join(peer)
+        wait_complete([peer, victim])
+        make(node=victim.id, incarnation=victim.status()["incarnation"], echo=1)
+        before = victim.stats()
+        assert not other.join(victim, check=False).ok
+        after = victim.stats()
+        # Once attached, it would ask to join, which a member must not.
+        assert after["refused"] > before["refused"] and after["ends_message"] == before["ends_message"], after
+        make(node=0, echo=0)
+        wait_complete([peer, victim])
+
+
+@vmtest(nodes=1, cpus=2)
 def test_a_new_coordinator_knows_what_is_reserved(lab):
     """A joiner has got an id, but has not connected to any member, when another node joins and has the lowest id: from then
     on that one gives out ids, but not the joiner's."""
