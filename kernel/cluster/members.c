@@ -100,7 +100,8 @@ static void lite_member_expect(struct lite_peer *peer, u16 flags)
 		return;
 	if (!(flags & LITE_MEMBER_DOWN)) {
 		peer->heard = jiffies;
-		if (peer->wait == LITE_PEER_DOWN)
+		/* When this node stops, the monitor does not end it any more. */
+		if (peer->wait == LITE_PEER_DOWN && lite_cluster_connects(peer->cl))
 			WRITE_ONCE(peer->wait, LITE_PEER_FRESH);
 	}
 	lite_peer_retry(peer, 0);
