@@ -270,22 +270,16 @@ int lite_cluster_join(struct lite_cluster *cl, const struct sockaddr_storage *ad
 {
 	unsigned long deadline = jiffies + timeout;
 	struct lite_ident was, as;
-	struct lite_conn *self;
 	struct lite_peer *peer;
 	int err;
 
 	err = lite_join_begin(cl, &was, why);
 	if (err)
 		goto err_cancel;
+	/* Connections of the old life, also to ourselves. A node without an id admits none. */
+	lite_fabric_end_all(cl->fab, -ENOTCONN);
 	/* Nodes that left the last cluster may be members of the next. */
 	lite_peers_clear(cl);
-	/* The connection to ourselves belongs to the old life. */
-	self = lite_peer_conn_get(cl->self);
-	if (self) {
-		lite_conn_kill(self, -ENOTCONN);
-		wait_for_completion(&self->gone);
-		lite_conn_put(self);
-	}
 	as = cl->fab->self;
 	err = lite_join_get_in(cl, addr, deadline, &as, why);
 

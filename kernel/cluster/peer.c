@@ -233,7 +233,8 @@ bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn,
 
 again:
 	mutex_lock(&cl->lock);
-	if (!lite_cluster_connects(cl) || !lite_cluster_id(cl))
+	/* This may be a late handler of a connection of our last life. */
+	if (!lite_cluster_connects(cl) || !lite_cluster_id(cl) || lite_conn_is_dead(conn))
 		goto out;
 	peer = xa_load(&cl->peers, conn->from.node);
 	if (!peer) {
