@@ -160,10 +160,13 @@ static int lite_member_merge(struct lite_cluster *cl, const struct lite_wire_mem
 		/* Other nodes' view of this node does not change it. */
 	} else if (flags & LITE_MEMBER_RESERVED) {
 		err = lite_member_reserve(cl, peer, id, incarnation, &addr);
-	} else if (!peer && !(flags & LITE_MEMBER_LEFT)) {
+	} else if (!peer) {
+		/* Also if it has left: the id's next life must be later. */
 		peer = lite_peer_make(cl, id, incarnation, &addr);
 		if (IS_ERR(peer))
 			err = PTR_ERR(peer);
+		else if (flags & LITE_MEMBER_LEFT)
+			WRITE_ONCE(peer->life, LITE_PEER_LEFT);
 		else
 			lite_member_expect(peer, flags);
 	} else if (peer && lite_member_is_news(peer, incarnation)) {

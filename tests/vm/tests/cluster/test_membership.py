@@ -295,6 +295,29 @@ def test_the_first_member_may_go(lab):
     _check_transfers(members)
 
 
+@vmtest(nodes=1, cpus=2)
+def test_the_id_of_a_node_with_a_fast_clock(lab):
+    """A node with its clock ahead leaves. A member that has joined only after that gives out its id, for a life later than
+    the last."""
+    first, second, third, fourth = lites = _fresh(lab, 4)
+    second.join(first)
+    lab.n1.run("date -s @$(($(date +%s) + 3600))")
+    try:
+        third.join(first)
+    finally:
+        lab.n1.run("date -s @$(($(date +%s) - 3600))")
+    wait_complete([first, second, third])
+    third.leave()
+    first.leave()
+    first.join(second)
+    assert (first.id, second.id) == (1, 2)
+    fourth.join(second)
+    wait_complete([first, second, fourth])
+    assert fourth.id == 3
+    _check_transfers([first, second, fourth])
+    stop_all(lites)
+
+
 @vmtest(nodes=4, mem_mb=320, timeout=200)
 def test_a_suspect_gives_out_ids_still(lab):
     """No other member hands out ids before the suspect is down: one joiner waits at the suspect itself, another one is sent
