@@ -25,6 +25,7 @@
 #define LITE_CONNECT_TIMEOUT_FIRST HZ
 #define LITE_CONNECT_TRIES 6
 #define LITE_BACKOFF_MAX (8 * HZ)
+#define LITE_SELF_TRIES 3
 
 /*
  * May the sender of @conn (conn->from), which knows the secret, connect? May sleep: ends the
@@ -283,15 +284,24 @@ void lite_self_connect_work(struct work_struct *work)
  */
 struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl)
 {
-	unsigned long tries = READ_ONCE(cl->self_tries);
-	struct lite_conn *conn = lite_cluster_self_conn_tryget(cl);
+	struct lite_conn *conn;
+	unsigned long tries;
+	int i, err;
 
-	if (conn)
-		return conn;
-	queue_work(system_unbound_wq, &cl->self_work);
-	if (lite_crowd_wait_timeout(&cl->self_made, smp_load_acquire(&cl->self_tries) != tries,
-				    MAX_SCHEDULE_TIMEOUT) < 0)
-		return ERR_PTR(-EINTR);
-	return lite_cluster_self_conn_tryget(cl) ?:
-	       ERR_PTR(READ_ONCE(cl->self_err) ?: -EHOSTDOWN);
+	/* Again, if it ended before this thread had it. */
+	for (i = 0; i < LITE_SELF_TRIES; i++) {
+		tries = READ_ONCE(cl->self_tries);
+		conn = lite_cluster_self_conn_tryget(cl);
+		if (conn)
+			return conn;
+		queue_work(system_unbound_wq, &cl->self_work);
+		if (lite_crowd_wait_timeout(&cl->self_made, READ_ONCE(cl->self_tries) != tries,
+					    MAX_SCHEDULE_TIMEOUT) < 0)
+			return ERR_PTR(-EINTR);
+		smp_rmb(); /* with lite_self_connect_work() */
+		err = READ_ONCE(cl->self_err);
+		if (err)
+			return ERR_PTR(err);
+	}
+	return lite_cluster_self_conn_tryget(cl) ?: ERR_PTR(-EHOSTDOWN);
 }

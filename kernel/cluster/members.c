@@ -124,7 +124,9 @@ static int lite_member_reserve(struct lite_cluster *cl, struct lite_peer *peer, 
 	} else if (peer->life == LITE_PEER_LEFT) {
 		WRITE_ONCE(peer->life, LITE_PEER_REUSED);
 	}
+	xa_lock(&cl->peers);
 	peer->addr = *addr;
+	xa_unlock(&cl->peers);
 	peer->promised = incarnation;
 	peer->expires = jiffies + LITE_PLACE_TIMEOUT;
 	return 0;

@@ -44,7 +44,7 @@ def _work(vm, where, count):
 @vmtest(nodes=1, cpus=2, mem_mb=768, alone=True, timeout=400)
 def test_one_user_works_beside_another_who_takes_all(lab):
     """A user at all its limits goes on asking. Another user sees no errors, and its operations take at most twice as long
-    as beside one who only computes; where Soft-RoCE needs no thread of its own, also as without anybody."""
+    as beside one that only computes; where Soft-RoCE needs no thread of its own, also as alone."""
     vm = lab.n1
     stop_all(nodes_in(vm))
     lites = in_one_machine(vm, 2, uid_limit="8M")
@@ -72,7 +72,7 @@ def test_one_user_works_beside_another_who_takes_all(lab):
         # The quieter rounds of each side: a busy host makes some much longer.
         alone, computed, beside = (statistics.quantiles((times[kind] for times in side), n=4)[0] for side in zip(*rounds))
         ratios[kind] = beside / computed, beside / alone
-        print(f"      {kind}: {alone:.0f} us alone, {computed:.0f} us beside one who computes, {beside:.0f} us beside the taker")
+        print(f"      {kind}: {alone:.0f} us alone, {computed:.0f} us beside one that computes, {beside:.0f} us beside the taker")
     assert all(ratio <= 2 for ratio, _ in ratios.values()), ratios
     # Since 6.6 its work is done by kernel threads, which the taker competes with for the two processors.
     assert lab.kernel.name == "6.12" or all(ratio <= 2 for _, ratio in ratios.values()), ratios
