@@ -161,7 +161,7 @@ def test_a_line_ends(lab):
     here, there = lites = in_one_machine(lab.n1, 2)
     crowd = lab.n1.spawn([program_path("crowd"), "line", "0", "1", str(there.id), "1500"], user="alice")
     crowd.wait_output("ready", timeout=60)
-    with holds_of(lab.n1, "lite_client_rings_down lite_ring_line_work", "mod_delayed_work_on") as queued:
+    with holds_of(lab.n1, "lite_client_rings_down lite_ring_line_work", "lite_crew_queue") as queued:
         here.leave()
     # How many have come into a line is up to the work queue; so many are more than three holds could end.
     assert sum(queued) > 3 * 64 and max(queued) <= 64, (sum(queued), max(queued))
@@ -179,7 +179,7 @@ def test_calls_in_line_are_cancelled(lab):
     here, there = lites = in_one_machine(lab.n1, 2)
     crowd = lab.n1.spawn([program_path("crowd"), "cancel", "0", "1", str(there.id), "1000"], user="alice")
     crowd.wait_output("ready", timeout=60)
-    with holds_of(lab.n1, "lite_file_collect", "mod_delayed_work_on") as queued:
+    with holds_of(lab.n1, "lite_file_collect", "lite_rcall_unqueue") as queued:
         crowd.close_stdin()
         crowd.wait(60, check=True)
     assert len(queued) >= 1000 and not max(queued), (len(queued), max(queued))
