@@ -423,7 +423,8 @@ def _holds_in(trace, step):
     holds = []
     since = {}  # by thread: a context switch happens with a lock of the scheduler held
     uneven = {}  # by thread: the depth of the function that it is in
-    for at, thread, indent, what, more in re.findall(r"^ *(\d+\.\d+) \| +\d+\) +(\S+) +\|.*\|( +)(?:(\w+)\(\)(;| \{)|\})", trace, re.M):
+    event = re.compile(r"^ *(\d+\.\d+) \| +\d+\) +(\S+) +\|.*\|( +)(?:(\w+)(?: \[lite\])?\(\)(;| \{)|\})", re.M)
+    for at, thread, indent, what, more in event.findall(trace):
         if thread in uneven:
             if len(indent) <= uneven[thread]:
                 del uneven[thread]
