@@ -43,8 +43,8 @@ def _work(vm, where, count):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, alone=True, timeout=400)
 def test_one_user_works_beside_another_who_takes_all(lab):
-    """A user at all its limits goes on asking. Another user sees no errors, and its operations take at most twice as long
-    as beside one that only computes; where Soft-RoCE needs no thread of its own, also as alone."""
+    """A user at all its limits goes on asking. Another user sees no errors, and its operations take at most twice as
+    long."""
     vm = lab.n1
     stop_all(nodes_in(vm))
     lites = in_one_machine(vm, 2, uid_limit="8M")
@@ -52,7 +52,7 @@ def test_one_user_works_beside_another_who_takes_all(lab):
     taker = vm.spawn([program_path("greedy"), "take", *where, "20"], user="alice")
     taker.wait_output("full", timeout=200)
     print("     ", taker.out.strip())
-    computing = vm.spawn("while :; do :; done", user="alice")
+    computing = vm.spawn("(while :; do :; done) & while :; do :; done", user="alice")
     computing.kill(signal.SIGSTOP)
     rounds = []
     for _ in range(9):
@@ -71,11 +71,11 @@ def test_one_user_works_beside_another_who_takes_all(lab):
     for kind in rounds[0][0]:
         # The quieter rounds of each side: a busy host makes some much longer.
         alone, computed, beside = (statistics.quantiles((times[kind] for times in side), n=4)[0] for side in zip(*rounds))
-        ratios[kind] = beside / computed, beside / alone
-        print(f"      {kind}: {alone:.0f} us alone, {computed:.0f} us beside one that computes, {beside:.0f} us beside the taker")
-    assert all(ratio <= 2 for ratio, _ in ratios.values()), ratios
-    # Since 6.6 its work is done by kernel threads, which the taker competes with for the two processors.
-    assert lab.kernel.name == "6.12" or all(ratio <= 2 for _, ratio in ratios.values()), ratios
+        # On 6.12 threads of the kernel do Soft-RoCE's work, for the taker too: two threads that only compute take as much of
+        # the two processors.
+        ratios[kind] = beside / (max(alone, computed) if lab.kernel.name == "6.12" else alone)
+        print(f"      {kind}: {alone:.0f} us alone, {computed:.0f} us beside two that compute, {beside:.0f} us beside the taker")
+    assert max(ratios.values()) <= 2, ratios
     # Named LMRs outlive the process that made them.
     stop_all(lites)
 
