@@ -94,7 +94,7 @@ ssize_t lite_word_ask(struct lite_memop_exec *r)
 	lite_words_queue(words);
 	do {
 		done = lite_wait_done_timeout(&job.done, LITE_WORD_LOOK);
-		err = done < 0 ? -EINTR : lite_word_look(r);
+		err = done ? 0 : lite_word_look(r);
 	} while (!done && !err);
 	if (done > 0)
 		return job.ret;
@@ -103,7 +103,7 @@ ssize_t lite_word_ask(struct lite_memop_exec *r)
 	lite_line_leave(&job.place);
 	spin_unlock(&words->line_lock);
 	if (left)
-		return err;
+		return err ?: -EINTR;
 	wait_for_completion(&job.done);
 	return job.ret;
 }
