@@ -333,23 +333,21 @@ TEST_CASE("litectl qos reset: a control group by other names", "[litectl]") {
                         "work.slice/../work.slice/db"s,
                         (groups.root / "work.slice/db").string(),
                         (groups.root / "work.slice/db/").string()};
-    for (const auto& name : names) {
-        CAPTURE(name);
-        write_file(file, as_set);
-        CHECK(litectl({"qos", "reset", "-g", name}).status == 0);
-        CHECK(rules_in(file).empty());
-    }
+    const auto reset_by_each = [&] {
+        for (const auto& name : names) {
+            CAPTURE(name);
+            write_file(file, as_set);
+            CHECK(litectl({"qos", "reset", "-g", name}).status == 0);
+            CHECK(rules_in(file).empty());
+        }
+    };
+    reset_by_each();
     write_file(file, as_set);
     CHECK(litectl({"qos", "reset", "-g", "#" + std::to_string(number)}).status == 0);
     CHECK(rules_in(file).empty());
 
     std::filesystem::remove_all(groups.root / "work.slice/db");
-    for (const auto& name : names) {
-        CAPTURE(name);
-        write_file(file, as_set);
-        CHECK(litectl({"qos", "reset", "-g", name}).status == 0);
-        CHECK(rules_in(file).empty());
-    }
+    reset_by_each();
     write_file(file, as_set);
     CHECK(litectl({"qos", "reset", "-g", "work.slice"}).status == 0);
     CHECK(rules_in(file) == "work.slice/db=300 ");

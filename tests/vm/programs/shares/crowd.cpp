@@ -202,18 +202,24 @@ int collect(unsigned index, std::uint32_t count) {
     return 0;
 }
 
-int line(unsigned here, unsigned there, std::uint32_t node, std::uint32_t count) {
-    const Device server(there);
-    for (std::uint32_t i = 0; i < kMutes; i++)
-        succeed(serve(server, kMute + i), "register");
+// Begins COUNT calls, of so many functions in turn, and keeps them until the input ends.
+void keep_calls(unsigned here, std::uint32_t node, std::uint32_t count, std::uint32_t first,
+                std::uint32_t functions) {
     std::vector<Device> clients;
     for (std::uint32_t i = 0; i < count; i++) {
         if (i % LITE_RPC_ASYNC_MAX == 0)
             clients.emplace_back(here);
-        begin(clients.back(), node, kMute + i % kMutes, 0);
+        begin(clients.back(), node, first + i % functions, 0);
     }
     say("ready");
     await_end_of_input();
+}
+
+int line(unsigned here, unsigned there, std::uint32_t node, std::uint32_t count) {
+    const Device server(there);
+    for (std::uint32_t i = 0; i < kMutes; i++)
+        succeed(serve(server, kMute + i), "register");
+    keep_calls(here, node, count, kMute, kMutes);
     return 0;
 }
 
@@ -340,14 +346,7 @@ int call(unsigned index, std::uint32_t node, int count, std::uint32_t function) 
 }
 
 int binds(unsigned here, std::uint32_t node, std::uint32_t count) {
-    std::vector<Device> clients;
-    for (std::uint32_t i = 0; i < count; i++) {
-        if (i % LITE_RPC_ASYNC_MAX == 0)
-            clients.emplace_back(here);
-        begin(clients.back(), node, kRings + i, 1);
-    }
-    say("ready");
-    await_end_of_input();
+    keep_calls(here, node, count, kRings, count);
     return 0;
 }
 
