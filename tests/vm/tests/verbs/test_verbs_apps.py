@@ -119,15 +119,12 @@ def test_rdma_client(lab):
 def test_qperf(lab):
     """With the RDMA CM: otherwise qperf gives a QP's address no GRH, which RoCE refuses."""
     unpinned(lab)
-    server = lab.n1.spawn("qperf", env=PRELOAD)
-    preload.wait_listening(lab.n1, server, 19765)
     for test in ("rc_lat", "rc_bw", "rc_bi_bw", "rc_rdma_write_lat", "rc_rdma_write_bw", "rc_rdma_write_poll_lat", "rc_rdma_read_lat",
                  "rc_rdma_read_bw", "rc_compare_swap_mr", "rc_fetch_add_mr"):
-        out = lab.n2.run(f"qperf -cm 1 -t 1 {lab.n1.ip} {test}", env=PRELOAD, timeout=30).out
+        out = pair(lab, "qperf", f"qperf -cm 1 -t 1 {lab.n1.ip} {test}", 19765, timeout=30, stays=True)
         print(out)
         # Of reads it posts a thousand before it counts the first one, so that it may count none in a second.
         assert re.search(r"(latency|bw|msg_rate) += +[\d.]+", out), out
-    server.kill(9)
 
 
 # --- UCX ----------------------------------------------------------------------------------------------------------------
