@@ -215,7 +215,8 @@ def _qos_run(lite, other, *options):
     return ["lite-perf", "run", "--server", other.address, "--node", str(other.id), "--stream-size", "64K", "--quiet", *options]
 
 
-@vmtest(alone=True, kernels=("6.1", "6.12"), timeout=300, mem_mb=768)
+# On 6.12 the queueing discipline of the arm tcp-fq may end LITE's session: Documentation/limits.rst.
+@vmtest(alone=True, kernels=("6.1",), timeout=300, mem_mb=768)
 def test_urgent_operations_beside_a_stream(lab):
     """All arms report latencies of reads, writes and calls with and without a stream of one process and of eight, and what the
     stream does; and what share large writes of a high class get. The scheduling mode and the queueing discipline are as before.
