@@ -82,6 +82,17 @@ static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
 #endif
 }
 
+/* As above. With the process's mmap_lock. */
+static inline long lite_pin_remote_pages(struct mm_struct *mm, unsigned long addr, unsigned long n,
+					 unsigned int flags, struct page **pages)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+	return pin_user_pages_remote(mm, addr, n, flags, pages, NULL, NULL);
+#else
+	return pin_user_pages_remote(mm, addr, n, flags, pages, NULL);
+#endif
+}
+
 /* Exempts large arrays, read only where written, from stack initialisation. */
 #if __has_attribute(__uninitialized__)
 #define LITE_UNINIT __attribute__((__uninitialized__))

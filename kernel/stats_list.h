@@ -73,3 +73,4 @@ STAT(CHUNKS, "chunks") /* of unpinned LMRs, at their home: gauge */
 STAT(CHUNK_FAULTS, "chunk_faults")
 STAT(CHUNK_ENDS, "chunk_ends") /* as the process's memory changed */
 STAT(CHUNK_WAIT, "chunk_wait_us") /* for which such changes were held up */
+STAT(LEASED_PAGES, "leased_pages") /* gauge */

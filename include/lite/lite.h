@@ -95,9 +95,13 @@ struct lite_alloc_params {
  * LITE_REGISTER_UNPINNED: they are brought in when they are used, can be swapped out, and count
  * against the process's memory cgroup alone. So the LMR is on this node only (-EINVAL), has whole
  * pages, and ends at the latest, also with a name, when the process closes the context or ends; its
- * children do not have it. With no other flag (-EINVAL). Other errors: as lite_register_with().
+ * children do not have it. With no other flag but LITE_ALLOC_LEASED (-EINVAL). Other errors: as
+ * lite_register_with().
  */
 #define LITE_ALLOC_UNPINNED (1U << 31)
+
+/* With LITE_ALLOC_UNPINNED: the memory is registered with LITE_REGISTER_LEASED, too. */
+#define LITE_ALLOC_LEASED (1U << 30)
 
 /*
  * lite_open - open a LITE node of this machine
@@ -454,6 +458,11 @@ int lite_register(struct lite_ctx* ctx, const char* name, void* addr, size_t len
  * if it unmaps them, operations on them fail with -EFAULT, and if it maps others, they see these.
  * It may be anonymous memory, shmem or a memfd, also read-only. See
  * Documentation/interfaces/unpinned.rst.
+ *
+ * With LITE_REGISTER_LEASED, too, pages that operations bring in are pinned for ten seconds, or
+ * until memory is short or the process takes them away, so that the kernel does not swap or migrate
+ * them during a burst. Leases take at most half of RLIMIT_MEMLOCK; beyond that, pages are unpinned.
+ * Alone, this flag is -EINVAL.
  *
  * Return: as lite_register(); -EOPNOTSUPP: an unknown flag, or, with LITE_REGISTER_UNPINNED, not
  * such memory, or the node was started without --unpinned; then never for RLIMIT_MEMLOCK, but

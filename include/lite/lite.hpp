@@ -401,6 +401,7 @@ struct alloc_options {
     std::vector<std::uint32_t> nodes = {};  // empty: this node; the first is the home
     std::uint32_t mode = 0600;              // 0666 at most, no umask
     bool unpinned = false;                  // LITE_ALLOC_UNPINNED
+    bool leased = false;                    // LITE_ALLOC_LEASED, with unpinned
 };
 
 // An opened LITE node of this machine; closed by the destructor.
@@ -437,16 +438,13 @@ class context {
     // @throws error as lite_alloc()
     region alloc(const alloc_options& options) {
         lite_lh_t lh = 0;
-        allocate(options, options.unpinned ? LITE_ALLOC_UNPINNED : 0, &lh);
+        allocate(options, 0, &lh);
         return {m_ctx.get(), lh, options.length};
     }
 
     // Makes a named LMR without opening it; not unpinned.
     // @throws error as lite_alloc()
-    void create(const alloc_options& options) {
-        allocate(options, LITE_ALLOC_NO_HANDLE | (options.unpinned ? LITE_ALLOC_UNPINNED : 0),
-                 nullptr);
-    }
+    void create(const alloc_options& options) { allocate(options, LITE_ALLOC_NO_HANDLE, nullptr); }
 
     // Opens an LMR. @throws error as lite_map()
     region map(std::string_view name, rights wanted = rights::read | rights::write) {
@@ -551,7 +549,8 @@ class context {
         const detail::c_name name(options.name);
         ::lite_alloc_params params{};
         params.size = sizeof(params);
-        params.flags = flags;
+        params.flags = flags | (options.unpinned ? LITE_ALLOC_UNPINNED : 0) |
+                       (options.leased ? LITE_ALLOC_LEASED : 0);
         params.name = name.get();
         params.length = options.length;
         params.nodes = options.nodes.data();

@@ -506,6 +506,7 @@ struct lite_ioc_mmap {
 
 /* LITE_IOC_REGISTER flags */
 #define LITE_REGISTER_UNPINNED (1U << 0) /* do not pin, and bring in no page */
+#define LITE_REGISTER_LEASED   (1U << 1) /* with UNPINNED: pin pages in use for a while */
 
 /*
  * LITE_IOC_REGISTER: make an LMR of memory of the process, without a copy, and
@@ -536,6 +537,12 @@ struct lite_ioc_mmap {
  * this process and node already. EBUSY: eight such LMRs have parts of the same
  * 2 MB, or the process has freed 1024 such LMRs while its threads kept changing
  * its memory. See Documentation/interfaces/unpinned.rst.
+ *
+ * With LITE_REGISTER_LEASED as well, pages that an operation brings in are pinned
+ * for ten seconds, or until memory is short or the process takes them away: the
+ * kernel does not swap, migrate or merge them meanwhile. They count against
+ * RLIMIT_MEMLOCK, of which leases take at most half; beyond that, pages are
+ * unpinned. EINVAL: without LITE_REGISTER_UNPINNED.
  */
 struct lite_ioc_register {
 	__u32 size;

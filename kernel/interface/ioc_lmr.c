@@ -244,6 +244,7 @@ const struct lite_ioc lite_iocs_lmr[LITE_IOC_GROUP] = {
 		       .flags = LITE_MMAP_POPULATE, .fn = lite_ioc_mmap, .out = true, .looks = true,
 		       .unwind = lite_ioc_unwind_mmap),
 	LITE_IOC_ENTRY(LITE_IOC_REGISTER, lite_ioc_register, name, LITE_IOC_ZERO(lite_ioc_register),
-		       .flags = LITE_REGISTER_UNPINNED, .fn = lite_ioc_register, .out = true,
+		       .flags = LITE_REGISTER_UNPINNED | LITE_REGISTER_LEASED,
+		       .fn = lite_ioc_register, .out = true,
 		       .undo = lite_ioc_undo_register),
 };

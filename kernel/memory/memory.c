@@ -130,6 +130,8 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 		goto err_ends_wq;
 	if (lite_arenas_init(mem))
 		goto err_file_wq;
+	if (lite_leases_init(mem))
+		goto err_arenas;
 	lite_store_handlers(mem);
 	lite_copy_handlers(mem);
 	lite_name_claim_handlers(mem);
@@ -144,6 +146,8 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_pack_handlers(mem);
 	return 0;
 
+err_arenas:
+	lite_arenas_exit(mem);
 err_file_wq:
 	destroy_workqueue(mem->file_wq);
 err_ends_wq:
@@ -238,6 +242,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	flush_workqueue(mem->wq);
 	lite_memory_forget(mem);
 	lite_arenas_exit(mem);
+	lite_leases_exit(mem);
 	lite_names_clear(mem, &mem->local);
 	lite_names_exit(&mem->local);
 	lite_names_exit(&mem->directory);

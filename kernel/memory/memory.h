@@ -146,6 +146,15 @@ struct lite_packs {
 	struct lite_wire_op op;     /* request, which names the LMR */
 };
 
+/* Chunks of unpinned LMRs with pinned pages: store/lease.c */
+struct lite_leases {
+	spinlock_t lock;           /* protects the next two */
+	struct list_head list;     /* struct lite_pinned, the oldest lease first */
+	unsigned long n_pages;
+	struct delayed_work work;  /* ends leases that are old */
+	struct shrinker *shrinker;
+};
+
 struct lite_memory {
 	struct lite_cluster *cl;
 	struct lite_fabric *fab;
@@ -167,6 +176,7 @@ struct lite_memory {
 	rwlock_t runs_lock;        /* protects @runs and their lists */
 	struct rb_root_cached runs; /* of process memory; may overlap */
 	struct lite_arenas arenas;
+	struct lite_leases leases;
 	struct xarray lmrs;
 	atomic_t n_chunks;         /* of unpinned LMRs, until all of them has been freed */
 	struct rb_root unpinned;   /* unpinned LMRs by process and address; under @runs_lock */

@@ -34,8 +34,8 @@ SECRET_PATH, SECRET = "/etc/lite/secret", "the secret of all tests\n"
 # `litectl stats` must show 0 for all of these on an unused node. Gauges of peers, connections and files are not among them:
 # these exist for other reasons.
 GAUGES = ("handles", "mappings", "lmrs", "lmr_bytes", "counted_bytes", "allocs", "names", "ops_inflight", "slots_busy",
-          "pinned_pages", "arenas", "arena_kept_pages", "chunks", "calls_inflight", "mmaps", "locks", "lock_claims", "functions",
-          "rpcs_inflight", "rpc_requests", "rpc_bulk_bytes")
+          "pinned_pages", "arenas", "arena_kept_pages", "chunks", "leased_pages", "calls_inflight", "mmaps", "locks",
+          "lock_claims", "functions", "rpcs_inflight", "rpc_requests", "rpc_bulk_bytes")
 
 # Short times, so that tests of failures are quick; a slow kernel gets longer ones (see times()). Not shorter, because hosts
 # are busy: a machine that gets no processor for some seconds is not dead.

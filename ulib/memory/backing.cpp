@@ -110,7 +110,7 @@ void backing::make() {
 
 int backing::alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noexcept try {
     // Without a handle nothing would tell when the memory may go.
-    if (p.flags != LITE_ALLOC_UNPINNED || !p.length)
+    if (p.flags & ~(LITE_ALLOC_UNPINNED | LITE_ALLOC_LEASED) || !p.length)
         return -EINVAL;
     int err = check_nodes(ctx, p);
     if (err)
@@ -125,7 +125,9 @@ int backing::alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noe
     err = map_memory(length, b.addr);
     if (err)
         return err;
-    err = lite_register_with(ctx, p.name, b.addr, length, p.mode, LITE_REGISTER_UNPINNED, &b.lh);
+    const auto flags =
+        LITE_REGISTER_UNPINNED | (p.flags & LITE_ALLOC_LEASED ? LITE_REGISTER_LEASED : 0);
+    err = lite_register_with(ctx, p.name, b.addr, length, p.mode, flags, &b.lh);
     if (err) {
         ::munmap(b.addr, length);
         return err;

@@ -231,7 +231,7 @@ class manage_calls {
   private:
     // Its memory would be the library's.
     static void refuse_unpinned(const alloc_options& options) {
-        if (options.unpinned)
+        if (options.unpinned || options.leased)
             throw error(EINVAL, detail::describe("alloc", options.name));
     }
 

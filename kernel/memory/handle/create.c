@@ -232,9 +232,11 @@ static int lite_register_check(const struct lite_memory *mem, const struct lite_
 	if (!r->length || !PAGE_ALIGNED(r->length) || !PAGE_ALIGNED(r->addr) ||
 	    r->mode & ~LITE_MODE_MASK)
 		return -EINVAL;
-	if (r->flags & LITE_REGISTER_UNPINNED && !mem->may_unpin)
+	if (r->flags && !mem->may_unpin)
 		return -EOPNOTSUPP;
-	if (r->flags & LITE_REGISTER_UNPINNED && r->length > LITE_UNPINNED_MAX)
+	if (r->flags == LITE_REGISTER_LEASED)
+		return -EINVAL;
+	if (r->flags && r->length > LITE_UNPINNED_MAX)
 		return -EFBIG;
 	return r->length > LITE_LMR_SIZE_MAX ? -EFBIG : 0;
 }
@@ -346,7 +348,8 @@ static struct lite_lmr *lite_register_unpinned(struct lite_ctx *ctx, const struc
 
 	/* This may wait for locks of the process's memory, and does not touch the node. */
 	lite_gate_leave(gate);
-	from.unpinned = lite_unpinned_new(mem, r->addr, r->length);
+	from.unpinned = lite_unpinned_new(mem, r->addr, r->length,
+					  r->flags & LITE_REGISTER_LEASED);
 	if (!lite_gate_enter(gate)) {
 		if (!IS_ERR(from.unpinned))
 			lite_unpinned_drop(from.unpinned);

@@ -66,22 +66,30 @@ void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n)
 
 /* ---- pinning ------------------------------------------------------------- */
 
-static int lite_pinned_account(struct lite_pinned *pin)
+/* How many pages the current process may have locked. */
+unsigned long lite_locked_limit(void)
 {
-	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	long locked = atomic_long_read(&pin->user->locked_vm);
+	return capable(CAP_IPC_LOCK) ? ULONG_MAX : rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+}
 
-	if (capable(CAP_IPC_LOCK)) {
-		atomic_long_add(pin->n_pages, &pin->user->locked_vm);
-	} else {
-		do {
-			if (pin->n_pages > limit || (unsigned long)locked > limit - pin->n_pages)
-				return -EDQUOT;
-		} while (!atomic_long_try_cmpxchg(&pin->user->locked_vm, &locked,
-						  locked + pin->n_pages));
-	}
-	atomic64_add(pin->n_pages, &pin->mm->pinned_vm);
-	return 0;
+/* Count pages as locked, unless the user then had more than @limit. Any context. */
+bool lite_locked_charge(struct user_struct *user, struct mm_struct *mm, unsigned long limit,
+			unsigned long n)
+{
+	long locked = atomic_long_read(&user->locked_vm);
+
+	do {
+		if (n > limit || (unsigned long)locked > limit - n)
+			return false;
+	} while (!atomic_long_try_cmpxchg(&user->locked_vm, &locked, locked + n));
+	atomic64_add(n, &mm->pinned_vm);
+	return true;
+}
+
+void lite_locked_uncharge(struct user_struct *user, struct mm_struct *mm, unsigned long n)
+{
+	atomic_long_sub(n, &user->locked_vm);
+	atomic64_sub(n, &mm->pinned_vm);
 }
 
 /* Only anonymous, hugetlb and shmem memory may become an LMR. */
@@ -184,8 +192,7 @@ void lite_pinned_release(struct lite_pinned *pin)
 	}
 	kvfree(pin->runs);
 	if (!pin->borrowed) {
-		atomic_long_sub(pin->n_pages, &pin->user->locked_vm);
-		atomic64_sub(pin->n_pages, &pin->mm->pinned_vm);
+		lite_locked_uncharge(pin->user, pin->mm, pin->n_pages);
 		free_uid(pin->user);
 		mmdrop(pin->mm);
 	}
@@ -208,10 +215,9 @@ struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr,
 	pin->user = current_user();
 	pin->mm = current->mm;
 	pin->n_pages = length >> PAGE_SHIFT;
-	err = lite_pinned_account(pin);
-	if (err) {
+	if (!lite_locked_charge(pin->user, pin->mm, lite_locked_limit(), pin->n_pages)) {
 		kfree(pin);
-		return ERR_PTR(err);
+		return ERR_PTR(-EDQUOT);
 	}
 	get_uid(pin->user);
 	mmgrab(pin->mm);
@@ -240,6 +246,7 @@ struct lite_pinned *lite_pinned_borrow(struct lite_memory *mem, struct page **pa
 	pin->mem = mem;
 	pin->n_pages = n;
 	pin->borrowed = true;
+	INIT_LIST_HEAD(&pin->lease);
 	pin->written = write;
 	for (i = 0; i < n && !err; i++)
 		err = lite_pinned_add(pin, pages[i], &room);
@@ -281,6 +288,9 @@ void lite_pinned_unmap(struct lite_memory *mem, struct lite_pinned *pin, u32 sin
 {
 	u32 i;
 
+	/* The process has the pages for as long as they can be reached. */
+	if (pin->borrowed)
+		lite_lease_end(pin);
 	for (i = 0; i < pin->n_mapped; i++) {
 		struct lite_pinned_run *run = &pin->runs[i];
 		bool lost;
@@ -307,12 +317,11 @@ void lite_pinned_unmap(struct lite_memory *mem, struct lite_pinned *pin, u32 sin
  */
 void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin, u32 since)
 {
-	u32 n_pages = pin->n_pages;
+	u32 n_pages = pin->borrowed ? 0 : pin->n_pages;
 
 	lite_pinned_unmap(mem, pin, since);
-	if (!pin->borrowed)
-		lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, -(s64)n_pages);
 	lite_pinned_release(pin);
+	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, -(s64)n_pages);
 }
 
 static int lite_pinned_map(struct lite_memory *mem, struct lite_pinned *pin)

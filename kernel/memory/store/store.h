@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The store: memory given to homes. store.c, copy.c, pinned.c, payer.c */
+/* The store: memory given to homes. store.c, copy.c, lease.c, pinned.c, payer.c */
 #ifndef _LITE_STORE_H
 #define _LITE_STORE_H
 
@@ -41,7 +41,7 @@ struct lite_registered {
 /* Memory of a process that is an LMR. */
 struct lite_pinned {
 	struct lite_memory *mem;
-	/* A chunk of an unpinned LMR: it has no references to pages, @user and @mm. */
+	/* A chunk of an unpinned LMR: without a lease it has no pages, @user and @mm. */
 	bool borrowed;
 	bool lent;                    /* @borrowed: peers may have learnt of them */
 	bool written;                 /* @borrowed: and may have written to them */
@@ -51,6 +51,18 @@ struct lite_pinned {
 	u32 n_mapped;                 /* leading runs mapped for the device and in the tree */
 	u32 n_runs;
 	struct lite_pinned_run *runs; /* the pages, in order */
+	struct list_head lease;       /* @borrowed: lite_leases.list; empty: it has no lease */
+	unsigned long lease_end;      /* jiffies */
+};
+
+/* How long the pages of a chunk with a lease stay pinned. */
+#define LITE_LEASE_MS 10000
+
+/* Of an LMR of a process. */
+struct lite_lease_terms {
+	struct mm_struct *mm;
+	struct user_struct *user;     /* charged; with a reference, unless @max is 0 */
+	unsigned long max;            /* pages of @user, with all that it has pinned; 0: none */
 };
 
 /* Memory given to a home. */
@@ -126,6 +138,19 @@ void lite_pinned_release(struct lite_pinned *pin);
 struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem, struct lite_pinned *pin, u32 uid);
 void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin, u32 since);
 void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n);
+unsigned long lite_locked_limit(void);
+bool lite_locked_charge(struct user_struct *user, struct mm_struct *mm, unsigned long limit,
+			unsigned long n);
+void lite_locked_uncharge(struct user_struct *user, struct mm_struct *mm, unsigned long n);
+
+/* lease.c */
+int lite_leases_init(struct lite_memory *mem);
+void lite_leases_exit(struct lite_memory *mem);
+bool lite_lease_pin(const struct lite_lease_terms *terms, unsigned long addr, struct page **pages,
+		    unsigned long n, bool write);
+void lite_lease_unpin(const struct lite_lease_terms *terms, struct page **pages, unsigned long n);
+void lite_lease_begin(struct lite_pinned *pin, const struct lite_lease_terms *terms);
+void lite_lease_end(struct lite_pinned *pin);
 
 /* payer.c */
 struct lite_payer *lite_payer_begin(struct lite_memory *mem, u32 home, u64 key);

@@ -130,13 +130,15 @@ int lite_bring_pages(struct lite_unpinned *u, struct lite_bring *b)
 	/* Not while munmap(2), say, has it. */
 	if (mmap_read_trylock(u->mm)) {
 		err = lite_bring_locked(u, b);
+		for (i = 0; !err && i < b->end - b->first; i++)
+			b->pages[i] = hmm_pfn_to_page(b->pfn[i]);
+		b->leased = !err && lite_lease_pin(&u->lease, u->addr + (b->first << PAGE_SHIFT),
+						   b->pages, b->end - b->first, b->writable);
 		mmap_read_unlock(u->mm);
 	}
 	/* Ending it here would hold up other calls. */
 	mmput_async(u->mm);
 	if (err && err != -EAGAIN && err != -EOPNOTSUPP)
 		err = -EFAULT;
-	for (i = 0; !err && i < b->end - b->first; i++)
-		b->pages[i] = hmm_pfn_to_page(b->pfn[i]);
 	return err;
 }

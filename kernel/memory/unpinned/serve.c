@@ -41,6 +41,10 @@ static int lite_chunk_lmr(struct lite_chunk *c, struct lite_bring *b)
 	req->length = cpu_to_le64((u64)(b->end - b->first) << PAGE_SHIFT);
 	req->cred.uid = cpu_to_le32(u->uid);
 	pin = lite_pinned_borrow(mem, b->pages, b->end - b->first, b->writable);
+	if (!IS_ERR(pin) && b->leased) {
+		lite_lease_begin(pin, &u->lease);
+		b->leased = false;
+	}
 	alloc = IS_ERR(pin) ? ERR_CAST(pin) : lite_pinned_adopt(mem, pin, u->uid);
 	if (IS_ERR(alloc)) {
 		kfree(req);
@@ -106,6 +110,8 @@ static int lite_chunk_make(struct lite_unpinned *u, unsigned long page, bool wri
 		memcg = get_mem_cgroup_from_mm(u->mm);
 		own = set_active_memcg(memcg);
 		err = lite_bring_pages(u, b) ?: lite_chunk_new(u, b);
+		if (b->leased)
+			lite_lease_unpin(&u->lease, b->pages, b->end - b->first);
 		set_active_memcg(own);
 		mem_cgroup_put(memcg);
 		lite_bring_end(u, b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Unpinned LMRs at their home: unpinned.c (chunks, and their ends), bring.c (pages), serve.c. At
- * mappers: mapper/chunk.c.
+ * Unpinned LMRs at their home: unpinned.c (chunks, and their ends), enter.c (what may be one),
+ * bring.c (pages), serve.c. At mappers: mapper/chunk.c.
  */
 #ifndef _LITE_UNPINNED_H
 #define _LITE_UNPINNED_H
@@ -44,6 +44,7 @@ struct lite_unpinned {
 	struct mmu_interval_notifier notifier; /* of @mm and all of the range */
 	struct lite_memory *mem;
 	struct mm_struct *mm;       /* with a reference (mmgrab) */
+	struct lite_lease_terms lease;
 	struct lite_lmr *owner;     /* the LMR */
 	struct lite_registered reg;
 	struct rb_node node;        /* mem->unpinned, under mem->runs_lock */
@@ -95,6 +96,7 @@ struct lite_bring {
 	unsigned long end;
 	bool write;                /* it must be writable */
 	bool writable;             /* out: all are */
+	bool leased;               /* out: they are pinned, until lite_lease_begin() */
 	unsigned long pfn[LITE_CHUNK_PAGES];
 	struct page *pages[LITE_CHUNK_PAGES]; /* out: from @first on */
 };
@@ -102,8 +104,8 @@ struct lite_bring {
 /* unpinned.c */
 int lite_unpinned_init(void);
 void lite_unpinned_exit(void);
-struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long addr, u64 length);
-int lite_unpinned_enter(struct lite_unpinned *u, u32 uid, struct list_head *registered);
+struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long addr, u64 length,
+					bool leased);
 void lite_unpinned_drop(struct lite_unpinned *u);
 void lite_unpinned_begin(struct lite_unpinned *u, struct lite_lmr *owner, u64 id);
 void lite_unpinned_recall(struct lite_unpinned *u);
@@ -118,6 +120,9 @@ void lite_chunk_drop(struct lite_chunk *c);
 void lite_chunk_uncount(struct lite_memory *mem);
 void lite_chunk_unused(struct lite_lmr *lmr);
 void lite_chunks_end(struct lite_unpinned *u, unsigned long first, unsigned long last);
+
+/* enter.c */
+int lite_unpinned_enter(struct lite_unpinned *u, u32 uid, struct list_head *registered);
 
 /* bring.c */
 int lite_unpinned_check(struct mm_struct *mm, unsigned long addr, unsigned long end);

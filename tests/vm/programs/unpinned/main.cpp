@@ -3,7 +3,8 @@
 //
 //   unpinned hold NODE NAME MB     registers memory that it never touches, says "ready", and obeys
 //                                  lines: "unmap" (new memory takes its place), "canaries", "look",
-//                                  "exec", "resident"; says what it took in us
+//                                  "exec", "resident"; says what it took in us. "pageout" asks the
+//                                  kernel to swap it out, and says how many pages are still there
 //   unpinned use NODE NAME         writes all of it again and again; says "using" after the first
 //                                  time, and what ended that
 //   unpinned fill NODE NAME MB     writes all of it, reads it back and compares
@@ -30,6 +31,8 @@
 #include <latch>
 #include <thread>
 #include <vector>
+
+#include <fcntl.h>
 
 namespace unpinned {
 namespace {
@@ -101,6 +104,20 @@ int fill(int argc, char** argv) {
     return 0;
 }
 
+// Returns how many pages stay in the process's page table.
+std::ptrdiff_t page_out(const Range& range) {
+    check_errno(::madvise(range.data(), range.size(), MADV_PAGEOUT), "MADV_PAGEOUT");
+    std::vector<std::uint64_t> entries(range.size() / kPage);
+    const std::size_t size = entries.size() * 8;
+    const int fd = ::open("/proc/self/pagemap", O_RDONLY);
+    const auto page = reinterpret_cast<std::uintptr_t>(range.data()) / kPage;
+    check(::pread(fd, entries.data(), size, static_cast<off_t>(page * 8)) ==
+              static_cast<ssize_t>(size),
+          "pagemap");
+    ::close(fd);
+    return std::ranges::count_if(entries, [](std::uint64_t entry) { return entry >> 63; });
+}
+
 int hold(int argc, char** argv) {
     if (argc < 5)
         return 2;
@@ -119,6 +136,8 @@ int hold(int argc, char** argv) {
             check(std::all_of(range.words(), range.words() + range.size() / 8,
                               [](std::uint64_t word) { return word == kCanary; }),
                   "a canary is damaged");
+        else if (line == "pageout")
+            std::printf("%td pages\n", page_out(range));
         else if (line == "exec")
             ::execl("/bin/sleep", "sleep", "1000", nullptr);
         std::printf("%s %lld us, %lld KB\n", line.c_str(), us_since(begun), resident_kb());
@@ -443,6 +462,9 @@ void kinds(const Node& owner, const Node& user, std::size_t mb) {
         });
     kind(
         "unpinned", user, [&] { registered(memory.data(), LITE_REGISTER_UNPINNED); }, free_it);
+    kind(
+        "leased", user,
+        [&] { registered(memory.data(), LITE_REGISTER_UNPINNED | LITE_REGISTER_LEASED); }, free_it);
     // With and without the mapping.
     kind(
         "new arena", user,

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -28,6 +29,11 @@ inline void check(bool good, const std::string& what) {
 inline void check_errno(long ret, const std::string& what) {
     if (ret == -1)
         throw std::system_error(errno, std::generic_category(), what);
+}
+
+// For lite_register_with(); LEASED in the environment: with leases.
+inline std::uint32_t flags() {
+    return LITE_REGISTER_UNPINNED | (std::getenv("LEASED") ? LITE_REGISTER_LEASED : 0);
 }
 
 // A user of one node.
@@ -61,7 +67,7 @@ class Node {
 
     lite_lh_t make(const char* name, void* addr, std::size_t length) const {
         lite_lh_t lh = 0;
-        const int err = try_register(name, addr, length, LITE_REGISTER_UNPINNED, &lh);
+        const int err = try_register(name, addr, length, flags(), &lh);
         check(!err, std::string("register ") + name + ": " + lite_strerror(err));
         return lh;
     }

@@ -296,6 +296,8 @@ void refused(Ways& w) {
     };
     check(attempt(w.range.data(), kSize) == -EEXIST, "a second time");
     check(w.owner.try_register("", w.range.data(), kSize, 1U << 31, &lh) == -EOPNOTSUPP, "flags");
+    check(w.owner.try_register("", w.range.data(), kPage, LITE_REGISTER_LEASED, &lh) == -EINVAL,
+          "leased alone");
     check(attempt(w.range.data() + 1, kPage) == -EINVAL, "not pages");
     Range hole(3 * kPage);
     ::munmap(hole.data() + kPage, kPage);

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Leases: pages of unpinned LMRs that stay where they are for a while.
+ *
+ * Of an LMR with LITE_REGISTER_LEASED the pages of a chunk are pinned when they are brought in, so
+ * that the kernel does not swap, migrate or merge them during a burst of operations. Nothing relies
+ * on that: if the process unmaps them, the chunk ends as any other one does. So a lease ends
+ * without a word to other nodes, and the chunk goes on without it: after LITE_LEASE_MS, when memory
+ * is short (the shrinker), and with the chunk.
+ *
+ * A lease counts against the RLIMIT_MEMLOCK of the process that registered, up to half of it: the
+ * rest is for what cannot do without. A chunk for which there is no room has no lease.
+ *
+ * A lease ends under lite_leases.lock, so the chunk cannot go meanwhile: it ends its lease first.
+ */
+#include <linux/mm.h>
+#include <linux/sched/user.h>
+#include <linux/shrinker.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "memory/memory.h"
+#include "store.h"
+
+/*
+ * Pin pages of a process that were just brought in. With mmap_lock. @pages: what they should be;
+ * @write: they will be written. May sleep. Return: are they pinned?
+ */
+bool lite_lease_pin(const struct lite_lease_terms *terms, unsigned long addr, struct page **pages,
+		    unsigned long n, bool write)
+{
+	unsigned int flags = FOLL_LONGTERM | (write ? FOLL_WRITE : 0);
+	struct page **got;
+	bool ok = false;
+	long pinned;
+
+	if (!terms->max || !lite_locked_charge(terms->user, terms->mm, terms->max, n))
+		return false;
+	got = kmalloc_array(n, sizeof(*got), GFP_KERNEL);
+	if (got) {
+		pinned = lite_pin_remote_pages(terms->mm, addr, n, flags, got);
+		/* Otherwise they have changed: the chunk will not be made. */
+		ok = pinned == (long)n && !memcmp(got, pages, n * sizeof(*got));
+		if (!ok && pinned > 0)
+			unpin_user_pages(got, pinned);
+		kfree(got);
+	}
+	if (!ok)
+		lite_locked_uncharge(terms->user, terms->mm, n);
+	return ok;
+}
+
+/* Undo lite_lease_pin(). */
+void lite_lease_unpin(const struct lite_lease_terms *terms, struct page **pages, unsigned long n)
+{
+	unpin_user_pages(pages, n);
+	lite_locked_uncharge(terms->user, terms->mm, n);
+}
+
+/* The pages of a chunk, @pin, were pinned. @terms outlive it. Any process. */
+void lite_lease_begin(struct lite_pinned *pin, const struct lite_lease_terms *terms)
+{
+	struct lite_leases *all = &pin->mem->leases;
+
+	pin->user = terms->user;
+	pin->mm = terms->mm;
+	pin->lease_end = jiffies + msecs_to_jiffies(LITE_LEASE_MS);
+	spin_lock(&all->lock);
+	list_add_tail(&pin->lease, &all->list);
+	WRITE_ONCE(all->n_pages, all->n_pages + pin->n_pages);
+	spin_unlock(&all->lock);
+	lite_stat_add(pin->mem->stats, LITE_STAT_LEASED_PAGES, pin->n_pages);
+	queue_delayed_work(pin->mem->wq, &all->work, msecs_to_jiffies(LITE_LEASE_MS));
+}
+
+static void lite_lease_drop(struct lite_leases *all, struct lite_pinned *pin)
+{
+	u32 i;
+
+	lockdep_assert_held(&all->lock);
+	list_del_init(&pin->lease);
+	WRITE_ONCE(all->n_pages, all->n_pages - pin->n_pages);
+	/* What was written is marked dirty when the chunk ends. */
+	for (i = 0; i < pin->n_runs; i++)
+		unpin_user_page_range_dirty_lock(pin->runs[i].page, pin->runs[i].n, false);
+	lite_locked_uncharge(pin->user, pin->mm, pin->n_pages);
+	lite_stat_add(pin->mem->stats, LITE_STAT_LEASED_PAGES, -(s64)pin->n_pages);
+}
+
+/* A chunk ends: so does its lease, if it has one. Any process; does not wait. */
+void lite_lease_end(struct lite_pinned *pin)
+{
+	struct lite_leases *all = &pin->mem->leases;
+
+	spin_lock(&all->lock);
+	if (!list_empty(&pin->lease))
+		lite_lease_drop(all, pin);
+	spin_unlock(&all->lock);
+}
+
+/* The lease that began first. */
+static struct lite_pinned *lite_lease_oldest(struct lite_leases *all)
+{
+	return list_first_entry_or_null(&all->list, struct lite_pinned, lease);
+}
+
+static void lite_leases_work(struct work_struct *work)
+{
+	struct lite_memory *mem = container_of(work, struct lite_memory, leases.work.work);
+	struct lite_leases *all = &mem->leases;
+	struct lite_pinned *pin;
+
+	spin_lock(&all->lock);
+	while ((pin = lite_lease_oldest(all)) && time_after_eq(jiffies, pin->lease_end)) {
+		lite_lease_drop(all, pin);
+		cond_resched_lock(&all->lock);
+	}
+	if (pin)
+		queue_delayed_work(mem->wq, &all->work, pin->lease_end - jiffies);
+	spin_unlock(&all->lock);
+}
+
+static unsigned long lite_leases_count(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	struct lite_memory *mem = lite_shrinker_data(shrinker);
+
+	return READ_ONCE(mem->leases.n_pages) ?: SHRINK_EMPTY;
+}
+
+/* Waits for nothing. */
+static unsigned long lite_leases_scan(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	struct lite_memory *mem = lite_shrinker_data(shrinker);
+	struct lite_leases *all = &mem->leases;
+	struct lite_pinned *pin;
+	unsigned long n = 0;
+
+	spin_lock(&all->lock);
+	while (n < sc->nr_to_scan && (pin = lite_lease_oldest(all))) {
+		n += pin->n_pages;
+		lite_lease_drop(all, pin);
+	}
+	spin_unlock(&all->lock);
+	return n ?: SHRINK_STOP;
+}
+
+/* Context: may sleep. Return: 0 or -ENOMEM. */
+int lite_leases_init(struct lite_memory *mem)
+{
+	struct lite_leases *all = &mem->leases;
+
+	spin_lock_init(&all->lock);
+	INIT_LIST_HEAD(&all->list);
+	INIT_DELAYED_WORK(&all->work, lite_leases_work);
+	all->shrinker = lite_shrinker_new(lite_leases_count, lite_leases_scan, mem);
+	return all->shrinker ? 0 : -ENOMEM;
+}
+
+/* There are no chunks any more. May sleep. */
+void lite_leases_exit(struct lite_memory *mem)
+{
+	lite_shrinker_free(mem->leases.shrinker);
+	cancel_delayed_work_sync(&mem->leases.work);
+}
