@@ -3,10 +3,10 @@
  * Unpinned LMRs at their home: the table of chunks, and how chunks end.
  *
  * Normal operation: registering notes where the memory is, and nothing else. Chunks are made when
- * mappers ask for them (serve.c). LITE has no reference to their pages. Before the kernel takes a
- * page away from the process, for whatever reason, it tells us (lite_unpinned_invalidate()) and
- * waits: the chunk that has it is ended as an LMR is freed, by REVOKE to its mappers. When that
- * returns, no node can reach the page.
+ * mappers ask for them (serve.c). LITE needs no reference to their pages, though it may have one for
+ * a while (store/lease.c). Before the kernel takes a page away from the process, for whatever
+ * reason, it tells us (lite_unpinned_invalidate()) and waits: the chunk that has it is ended as an
+ * LMR is freed, by REVOKE to its mappers. When that returns, no node can reach the page.
  *
  * Recovery: a mapper that does not answer REVOKE is fenced. So the kernel, and the thread that
  * called munmap(2), say, waits for at most the time-out of an operation, LITE_REVOKE_GRACE and the

@@ -133,7 +133,7 @@ def test_more_than_memory(lab):
     _check_idle(lites)
 
 
-@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=200)
+@vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, timeout=200)
 def test_registering_costs_nothing(lab):
     """No page is touched, and nothing is pinned, so that much more than the machine's memory can be registered."""
     lites = in_one_machine(lab.n1, unpinned=True)
