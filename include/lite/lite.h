@@ -100,7 +100,10 @@ struct lite_alloc_params {
  */
 #define LITE_ALLOC_UNPINNED (1U << 31)
 
-/* With LITE_ALLOC_UNPINNED: the memory is registered with LITE_REGISTER_LEASED, too. */
+/*
+ * With LITE_ALLOC_UNPINNED: the memory is registered with LITE_REGISTER_LEASED, too. It is then
+ * anonymous, not a memfd's.
+ */
 #define LITE_ALLOC_LEASED (1U << 30)
 
 /*
@@ -459,10 +462,10 @@ int lite_register(struct lite_ctx* ctx, const char* name, void* addr, size_t len
  * It may be anonymous memory, shmem or a memfd, also read-only. See
  * Documentation/interfaces/unpinned.rst.
  *
- * With LITE_REGISTER_LEASED, too, pages that operations bring in are pinned for ten seconds, or
- * until memory is short or the process takes them away, so that the kernel does not swap or migrate
- * them during a burst. Leases take at most half of RLIMIT_MEMLOCK; beyond that, pages are unpinned.
- * Alone, this flag is -EINVAL.
+ * With LITE_REGISTER_LEASED, too, writable pages that operations bring in are pinned for ten
+ * seconds, or until memory is short or the process takes them away: during a burst the kernel does
+ * not swap or compact them, if they are anonymous. Beyond half of RLIMIT_MEMLOCK (none with
+ * CAP_IPC_LOCK) pages are unpinned. Alone, this flag is -EINVAL.
  *
  * Return: as lite_register(); -EOPNOTSUPP: an unknown flag, or, with LITE_REGISTER_UNPINNED, not
  * such memory, or the node was started without --unpinned; then never for RLIMIT_MEMLOCK, but

@@ -538,11 +538,12 @@ struct lite_ioc_mmap {
  * 2 MB, or the process has freed 1024 such LMRs while its threads kept changing
  * its memory. See Documentation/interfaces/unpinned.rst.
  *
- * With LITE_REGISTER_LEASED as well, pages that an operation brings in are pinned
- * for ten seconds, or until memory is short or the process takes them away: the
- * kernel does not swap, migrate or merge them meanwhile. They count against
- * RLIMIT_MEMLOCK, of which leases take at most half; beyond that, pages are
- * unpinned. EINVAL: without LITE_REGISTER_UNPINNED.
+ * With LITE_REGISTER_LEASED as well, writable pages that an operation brings in
+ * are pinned for ten seconds, or until memory is short or the process takes them
+ * away: meanwhile the kernel does not swap or compact them, if they are
+ * anonymous. They count against RLIMIT_MEMLOCK. Where that, with all else that
+ * counts, would exceed half of the limit, they are unpinned. EINVAL: without
+ * LITE_REGISTER_UNPINNED.
  */
 struct lite_ioc_register {
 	__u32 size;

@@ -2,6 +2,7 @@
 //
 // lite_alloc() with LITE_ALLOC_UNPINNED: the bytes are a memfd's, which is mapped here and
 // registered unpinned, so the kernel brings its pages in when they are used, and may swap them out.
+// Leased memory is anonymous: the kernel does not look for pins before it takes a file's page.
 
 #include "memory/backing.hpp"
 
@@ -21,8 +22,13 @@
 namespace lite::internal {
 namespace {
 
-// Zeroed memory: sets @addr. 0 or a negative errno. Not of a child, which has no part in the LMR.
-int map_memory(std::size_t length, void*& addr) noexcept {
+int map_anonymous(std::size_t length, void*& addr) noexcept {
+    addr = ::mmap(nullptr, length, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return addr == MAP_FAILED ? -errno : 0;
+}
+
+int map_memfd(std::size_t length, void*& addr) noexcept {
     const int fd = ::memfd_create("lite", MFD_CLOEXEC);
     if (fd < 0)
         return -errno;
@@ -32,6 +38,12 @@ int map_memory(std::size_t length, void*& addr) noexcept {
         err = addr == MAP_FAILED ? -errno : 0;
     }
     ::close(fd);
+    return err;
+}
+
+// Zeroed memory: sets @addr. 0 or a negative errno. Not of a child, which has no part in the LMR.
+int map_memory(std::size_t length, bool leased, void*& addr) noexcept {
+    int err = leased ? map_anonymous(length, addr) : map_memfd(length, addr);
     if (!err && ::madvise(addr, length, MADV_DONTFORK)) {
         err = -errno;
         ::munmap(addr, length);
@@ -122,7 +134,7 @@ int backing::alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noe
     std::list<block> made(1);
     block& b = made.front();
     b = {0, 0, nullptr, length, false};
-    err = map_memory(length, b.addr);
+    err = map_memory(length, p.flags & LITE_ALLOC_LEASED, b.addr);
     if (err)
         return err;
     const auto flags =

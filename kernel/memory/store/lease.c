@@ -2,11 +2,12 @@
 /*
  * Leases: pages of unpinned LMRs that stay where they are for a while.
  *
- * Of an LMR with LITE_REGISTER_LEASED the pages of a chunk are pinned when they are brought in, so
- * that the kernel does not swap, migrate or merge them during a burst of operations. Nothing relies
- * on that: if the process unmaps them, the chunk ends as any other one does. So a lease ends
- * without a word to other nodes, and the chunk goes on without it: after LITE_LEASE_MS, when memory
- * is short (the shrinker), and with the chunk.
+ * Of an LMR with LITE_REGISTER_LEASED the writable pages of a chunk are pinned when they are brought
+ * in, so that the kernel does not swap or compact them during a burst of operations: of anonymous
+ * memory, it looks for pins before it tells that it takes a page. For what else may take one it
+ * tells first, and the chunk ends with its lease, as if the process had unmapped it. So nothing
+ * relies on a lease, and it ends without a word to other nodes; the chunk goes on without it: after
+ * LITE_LEASE_MS, and when memory is short (the shrinker).
  *
  * A lease counts against the RLIMIT_MEMLOCK of the process that registered, up to half of it: the
  * rest is for what cannot do without. A chunk for which there is no room has no lease.
@@ -23,17 +24,23 @@
 #include "store.h"
 
 /*
- * Pin pages of a process that were just brought in. With mmap_lock. @pages: what they should be;
- * @write: they will be written. May sleep. Return: are they pinned?
+ * Pin pages of a process that were just brought in to be written. With mmap_lock. @pages: what they
+ * should be. May sleep. Return: are they pinned?
  */
 bool lite_lease_pin(const struct lite_lease_terms *terms, unsigned long addr, struct page **pages,
-		    unsigned long n, bool write)
+		    unsigned long n)
 {
-	unsigned int flags = FOLL_LONGTERM | (write ? FOLL_WRITE : 0);
+	unsigned int flags = FOLL_LONGTERM | FOLL_WRITE;
 	struct page **got;
+	unsigned long i;
 	bool ok = false;
 	long pinned;
 
+	/* Those would be migrated to be pinned, so that the chunk could not be made. */
+	for (i = 0; terms->max && i < n; i++) {
+		if (is_zone_movable_page(pages[i]))
+			return false;
+	}
 	if (!terms->max || !lite_locked_charge(terms->user, terms->mm, terms->max, n))
 		return false;
 	got = kmalloc_array(n, sizeof(*got), GFP_KERNEL);

@@ -230,7 +230,7 @@ struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr,
 }
 
 /*
- * As lite_pinned_new(), but of pages of a chunk, to which LITE has no reference: they may not be
+ * As lite_pinned_new(), but of pages of a chunk, to which LITE needs no reference: they may not be
  * the process's any more, until lite_unpinned has checked that, and are not once it was told so.
  * @write: peers may write to them. May sleep. Return: for lite_pinned_adopt(); ERR_PTR(-ENOMEM).
  */

@@ -147,7 +147,7 @@ void lite_locked_uncharge(struct user_struct *user, struct mm_struct *mm, unsign
 int lite_leases_init(struct lite_memory *mem);
 void lite_leases_exit(struct lite_memory *mem);
 bool lite_lease_pin(const struct lite_lease_terms *terms, unsigned long addr, struct page **pages,
-		    unsigned long n, bool write);
+		    unsigned long n);
 void lite_lease_unpin(const struct lite_lease_terms *terms, struct page **pages, unsigned long n);
 void lite_lease_begin(struct lite_pinned *pin, const struct lite_lease_terms *terms);
 void lite_lease_end(struct lite_pinned *pin);

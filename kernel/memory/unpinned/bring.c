@@ -132,8 +132,10 @@ int lite_bring_pages(struct lite_unpinned *u, struct lite_bring *b)
 		err = lite_bring_locked(u, b);
 		for (i = 0; !err && i < b->end - b->first; i++)
 			b->pages[i] = hmm_pfn_to_page(b->pfn[i]);
-		b->leased = !err && lite_lease_pin(&u->lease, u->addr + (b->first << PAGE_SHIFT),
-						   b->pages, b->end - b->first, b->writable);
+		/* Pinning what is only read may copy it (FAULT_FLAG_UNSHARE). */
+		b->leased = !err && b->writable &&
+			    lite_lease_pin(&u->lease, u->addr + (b->first << PAGE_SHIFT), b->pages,
+					   b->end - b->first);
 		mmap_read_unlock(u->mm);
 	}
 	/* Ending it here would hold up other calls. */

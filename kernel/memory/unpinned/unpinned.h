@@ -38,7 +38,7 @@ struct lite_upset {
 
 #define LITE_UPSETS 8
 
-/* Memory of a process that is an LMR, of which nothing is pinned. The LMR owns it. */
+/* Memory of a process that is an LMR, of which nothing need be pinned. The LMR owns it. */
 struct lite_unpinned {
 	struct kref ref;            /* of its owner, then @part; of @quiet while that is to run */
 	struct mmu_interval_notifier notifier; /* of @mm and all of the range */

@@ -102,6 +102,28 @@ void ends(const Node& owner, const Node& user) {
     check(mapped() == before, "memory of what is freed already stays");
 }
 
+// LITE_ALLOC_LEASED, too.
+void leased(const Node& owner, const Node& user) {
+    constexpr std::uint64_t length = 5 * kPage;
+    lite_lh_t lh = 0;
+    const auto before = mapped();
+    check(!try_alloc(owner, "leased", length - 1, LITE_ALLOC_LEASED, {}, &lh), "alloc, leased");
+    check(mapped() == before, "leased memory is a memfd's");
+    const lite_lh_t used = user.open("leased");
+    const std::uint64_t word = 0x1ea5ed;
+    std::uint64_t got = 1;
+    check(!lite_read(user.get(), used, length - 8, &got, 8) && !got, "leased: it is zeroed");
+    check(!lite_write(user.get(), used, 0, &word, 8), "leased: write");
+    check(!lite_read(owner.get(), lh, 0, &got, 8) && got == word, "leased: read");
+    check(!lite_free(owner.get(), lh), "leased: free");
+    check(lite_read(user.get(), used, 0, &got, 8) == -EIDRM, "leased: freed");
+    lite_alloc_params p = {};
+    p.size = sizeof(p);
+    p.flags = LITE_ALLOC_LEASED;
+    p.length = kPage;
+    check(lite_alloc(owner.get(), &p, &lh) == -EOPNOTSUPP, "leased alone");
+}
+
 // A child has the file open longer than the context's owner has.
 void ends_before_child(int index, const Node& user) {
     constexpr std::uint64_t length = 3 * kPage;
@@ -187,6 +209,7 @@ int alloc(int argc, char** argv) {
         check(!try_alloc(owner, "freed", kPage, 0, {}, &lh) && !lite_free(owner.get(), lh), "free");
         check(mapped() == kLength + kPage, "memory goes with what is freed");
         ends(owner, user);
+        leased(owner, user);
     }
     check(!mapped(), "memory goes with the context");
     check(lite_read(user.get(), used, 0, got.data(), 8) == -EIDRM, "the LMR, too");

@@ -367,7 +367,7 @@ void writing(const Node& owner, const Node& user) {
     const Range free_(size);
     lite_lh_t lh = 0;
     check(!owner.try_register("costs-pinned", pinned.data(), size, 0, &lh), "register");
-    owner.make("costs-unpinned", free_.data(), size);
+    const lite_lh_t free_lh = owner.make("costs-unpinned", free_.data(), size);
     const lite_lh_t lhs[] = {user.open("costs-pinned"), user.open("costs-unpinned")};
     std::uint64_t words[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     std::vector<double> took[2], faults, calls;
@@ -393,6 +393,7 @@ void writing(const Node& owner, const Node& user) {
         "write 64 B: pinned %.1f us, unpinned %.1f us, with a minor fault %.1f us; a call "
         "%.1f us\n",
         median(took[0]), median(took[1]), median(faults), median(calls));
+    check(!lite_free(owner.get(), lh) && !lite_free(owner.get(), free_lh), "free");
 }
 
 // Of the machine.
@@ -491,7 +492,7 @@ void squeezed(const Node& owner, const Node& user) {
     const Range leased(size);
     const std::uint64_t words[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     lite_lh_t lh = 0;
-    owner.make("squeezed", unpinned_.data(), size);
+    const lite_lh_t free_lh = owner.make("squeezed", unpinned_.data(), size);
     check(!owner.try_register("squeezed-leased", leased.data(), size,
                               LITE_REGISTER_UNPINNED | LITE_REGISTER_LEASED, &lh),
           "register, leased");
@@ -511,6 +512,7 @@ void squeezed(const Node& owner, const Node& user) {
             "%s: 4 writes in %.0f us, after all was to be swapped out; %td of 256 pages stayed\n",
             name, median(took), stayed / 40);
     }
+    check(!lite_free(owner.get(), lh) && !lite_free(owner.get(), free_lh), "free");
 }
 
 int costs(int argc, char** argv) {
