@@ -254,7 +254,7 @@ def test_an_lmr_is_replaced_while_it_is_to_be_freed(lab):
         home.lite("alloc", "busy", "4K")
         home.lite("alloc", "current", "64K")
         home.lite("write", "current", 0, "old data")
-        other.vm.netem("delay 1s")
+        other.vm.netem(f"delay {other.vm.time_scale}s")
         # They take all slots that the user may have, for longer than all that follows.
         crowd = other.vm.spawn("for i in $(seq 48); do lite chmod 0600 busy & done; wait")
         wait_until("they wait", lambda: int(other.vm.run("grep -ls lite_ctx_setattr /proc/[0-9]*/stack | wc -l").out) > 30 or
