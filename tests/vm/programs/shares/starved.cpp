@@ -199,9 +199,12 @@ constexpr int kKernelCalls = 5;
 class Writers {
   public:
     Writers(lite::context& context, const std::string& name, std::size_t bytes, int count)
-        : m_context(context), m_name(name), m_bytes(bytes) {
+        : m_bytes(bytes) {
+        // Before there is any traffic to wait behind.
         for (int i = 0; i < count; i++)
-            m_threads.emplace_back([this, i] { write(static_cast<std::uint64_t>(i)); });
+            m_lmrs.push_back(context.map(name));
+        for (std::size_t i = 0; i < m_lmrs.size(); i++)
+            m_threads.emplace_back([this, i] { write(i); });
         while (m_written < static_cast<std::uint64_t>(count) && !m_failed)
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -220,12 +223,11 @@ class Writers {
     std::uint64_t place_behind() const { return m_threads.size() * m_bytes; }
 
   private:
-    void write(std::uint64_t i) {
+    void write(std::size_t i) {
         try {
-            auto lmr = m_context.map(m_name);
             const std::vector<std::byte> data(m_bytes);
             while (!m_end) {
-                lmr.write(i * m_bytes, data);
+                m_lmrs[i].write(i * m_bytes, data);
                 m_written++;
             }
         } catch (const std::exception& e) {
@@ -234,9 +236,8 @@ class Writers {
         }
     }
 
-    lite::context& m_context;
-    const std::string m_name;
     const std::size_t m_bytes;
+    std::vector<lite::region> m_lmrs;
     std::atomic<bool> m_end = false;
     std::atomic<bool> m_failed = false;
     std::atomic<std::uint64_t> m_written = 0;

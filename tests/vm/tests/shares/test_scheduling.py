@@ -82,7 +82,7 @@ def test_one_user_passes_a_crowd_of_another(lab):
     stop_all(lites)
 
 
-@vmtest(nodes=2, fresh=True, timeout=400)
+@vmtest(nodes=2, fresh=True, timeout=400, kernels=("6.1", "6.12"))
 def test_sessions_end_beside_throttled_threads(lab):
     """These are in the middle of calls and atomics when the session ends, in line, at work, or done but not yet awake. The
     session is made anew each time, and when they have gone nothing is left of what they had."""
