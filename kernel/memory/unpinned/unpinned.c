@@ -3,8 +3,8 @@
  * Unpinned LMRs at their home: the table of chunks, and how chunks end.
  *
  * Normal operation: registering notes where the memory is, and nothing else. Chunks are made when
- * mappers ask for them (serve.c). LITE needs no reference to their pages, though it may have one for
- * a while (store/lease.c). Before the kernel takes a page away from the process, for whatever
+ * mappers ask for them (serve.c). LITE needs no reference to their pages, though for a while it
+ * may have one (store/lease.c). Before the kernel takes a page away from the process, for whatever
  * reason, it tells us (lite_unpinned_invalidate()) and waits: the chunk that has it is ended as an
  * LMR is freed, by REVOKE to its mappers. When that returns, no node can reach the page.
  *
