@@ -55,19 +55,22 @@ _ATTEMPTS = 5
 
 
 def _pair(lab, server, client, await_listening, env, timeout, user=None, forgiven=None, stays=False):
+    def is_good(end):
+        return end.rc == 0 or (forgiven and forgiven in end.err)
+
     env = PRELOAD if env is None else env
     for _ in range(_ATTEMPTS):
         p = lab.n1.spawn(server, env=env, user=user)
         await_listening(p)
         done = lab.n2.run(client, env=env, timeout=timeout, user=user, check=False)
         # If the client failed, the server may wait for it for ever.
-        if stays or not done.ok:
+        if stays or not is_good(done):
             p.kill()
         p.wait(timeout=timeout)
         if not any(_TOO_SLOW.search(end.out + end.err) for end in (done, p)):
             break
     for end in (done,) if stays else (done, p):
-        assert end.rc == 0 or (forgiven and forgiven in end.err), f"{client}: {done.out}{done.err}\nserver: {p.out}{p.err}"
+        assert is_good(end), f"{client}: {done.out}{done.err}\nserver: {p.out}{p.err}"
     return p.out + done.out
 
 

@@ -10,7 +10,7 @@
  * it: after LITE_LEASE_MS, and when memory is short (the shrinker).
  *
  * A lease counts against the RLIMIT_MEMLOCK of the process that registered, up to half of it: the
- * rest is for what cannot do without. A chunk for which there is no room has no lease.
+ * rest is for memory that must be pinned. A chunk for which there is no room has no lease.
  *
  * A lease ends under lite_leases.lock, so the chunk cannot go meanwhile: it ends its lease first.
  */
@@ -36,12 +36,14 @@ bool lite_lease_pin(const struct lite_lease_terms *terms, unsigned long addr, st
 	bool ok = false;
 	long pinned;
 
+	if (!terms->max)
+		return false;
 	/* Those would be migrated to be pinned, so that the chunk could not be made. */
-	for (i = 0; terms->max && i < n; i++) {
+	for (i = 0; i < n; i++) {
 		if (is_zone_movable_page(pages[i]))
 			return false;
 	}
-	if (!terms->max || !lite_locked_charge(terms->user, terms->mm, terms->max, n))
+	if (!lite_locked_charge(terms->user, terms->mm, terms->max, n))
 		return false;
 	got = kmalloc_array(n, sizeof(*got), GFP_KERNEL);
 	if (got) {
