@@ -218,7 +218,10 @@ void lite_monitor_work(struct work_struct *work)
 	if (cl->state != LITE_NODE_STOPPED)
 		mod_delayed_work(cl->wq, &cl->monitor, max(next, 1UL));
 	mutex_unlock(&cl->lock);
-	if (down)
+	if (down) {
 		lite_crowd_wake(&cl->suspects);
+		/* No session has changed. */
+		cl->ops->members_changed(cl->priv);
+	}
 	lite_monitor_report(cl);
 }
