@@ -31,7 +31,9 @@ class Ioctls {
     std::vector<Attempt> attempts() {
         std::vector<Attempt> all{
             alloc(""), alloc(name_), alloc_no_handle(), register_memory(""), register_memory(name_),
-            arena(), map(), unmap(), transfer("small write", LITE_OP_WRITE, 100),
+            register_unpinned("unpinned", LITE_REGISTER_UNPINNED),
+            register_unpinned("leased", LITE_REGISTER_UNPINNED | LITE_REGISTER_LEASED), arena(),
+            map(), unmap(), transfer("small write", LITE_OP_WRITE, 100),
             transfer("small read", LITE_OP_READ, 100),
             transfer("large write", LITE_OP_WRITE, kLength),
             transfer("large read", LITE_OP_READ, kLength),
@@ -455,6 +457,33 @@ class Ioctls {
             [this](Errno e) {
                 if (e == ok)
                     dev_.free(register_.lh);
+                check_nothing_left();
+            });
+    }
+
+    // Registers memory that is not pinned, and has some of it brought in.
+    Attempt register_unpinned(const std::string& text, std::uint32_t flags) {
+        return label(
+            "register " + text,
+            [this, flags] {
+                register_ = {};
+                register_.size = sizeof(register_);
+                register_.flags = flags;
+                register_.addr = reinterpret_cast<std::uintptr_t>(pages_.data());
+                register_.length = pages_.size();
+                register_.mode = 0600;
+                const Errno e = dev_.call(LITE_IOC_REGISTER, &register_);
+                if (e != ok)
+                    return e;
+                made_ = register_.lh;
+                auto op = write_args(made_, 5, buffer_.data(), 100);
+                return dev_(op);
+            },
+            [this](Errno) {
+                if (made_)
+                    dev_.free(std::exchange(made_, 0));
+                // The kernel lets go of chunks in the background.
+                wait_until("chunks are gone", [&] { return dev_.query().mem_used == used_; });
                 check_nothing_left();
             });
     }
