@@ -22,13 +22,18 @@
 #include "slot.h"
 
 /*
- * Begin a chain, of a priority (LITE_POST_PRIO). The caller holds the connection live until
- * lite_chain_wait().
+ * Begin a chain, of a priority (LITE_POST_PRIO), that is posted with @io, which lite_io_init() has
+ * been called for. The caller holds the connection live until lite_chain_wait().
  */
-void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp, u8 prio)
+void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp, struct lite_io *io, u8 prio)
 {
-	*chain = (struct lite_chain){ .qp = qp, .prio = prio, .last = &chain->first };
-	lite_io_init(&chain->io);
+	*chain = (struct lite_chain){
+		.qp = qp,
+		.io = io,
+		.prio = prio,
+		.kind = LITE_SLOT_SMALL,
+		.last = &chain->first,
+	};
 }
 
 /* Add a work request to a chain that is not posted yet; it stays until that is. */
@@ -40,27 +45,38 @@ void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr)
 	chain->n++;
 }
 
+/* Add a read that confirms those before it: see lite_qp_confirm(). */
+void lite_chain_confirm(struct lite_chain *chain, struct lite_link *link)
+{
+	u64 raddr = lite_conn_scratch(chain->qp->conn, &link->sge);
+
+	lite_rdma_wr(&link->rdma, chain->qp, IB_WR_RDMA_READ, &link->sge, 1, raddr, 0);
+	lite_chain_add(chain, &link->rdma.wr);
+}
+
 /*
  * Post a chain of any number of links. lite_chain_wait() must follow; it returns the error, if any.
- * May sleep when the send queue is full. @cut: it has given up waiting (lite_io.stale), and those
- * after @posted are not executed.
+ * With @wait it may sleep when the send queue is full. @cut is set if it was not posted whole
+ * without waiting, or has given up waiting (lite_io_hooks): those after @posted are not executed.
  */
-void lite_chain_post(struct lite_chain *chain)
+void lite_chain_post(struct lite_chain *chain, bool wait)
 {
 	struct lite_post post = {
 		.qp = chain->qp,
-		.io = &chain->io,
+		.io = chain->io,
 		.send = chain->first,
 		.n = chain->n,
-		.kind = LITE_SLOT_SMALL,
+		.kind = chain->kind,
 		.prio = chain->prio,
 	};
-	int err = lite_qp_post_list(&post);
+	int err;
 
+	lite_io_expect(chain->io, chain->n - chain->held);
+	err = lite_qp_post_list(&post, wait);
 	chain->posted = post.posted;
 	chain->cut = err == -EAGAIN;
 	if (err && !chain->cut)
-		cmpxchg(&chain->io.status, 0, err);
+		cmpxchg(&chain->io->status, 0, err);
 }
 
 /*
@@ -70,6 +86,6 @@ void lite_chain_post(struct lite_chain *chain)
  */
 int lite_chain_wait(struct lite_chain *chain)
 {
-	lite_io_wait(&chain->io, chain->qp);
-	return chain->io.status;
+	lite_io_wait(chain->io, chain->qp);
+	return chain->io->status;
 }

@@ -17,18 +17,21 @@ struct lite_link {
 /* Work requests for one queue pair. */
 struct lite_chain {
 	struct lite_qp *qp;       /* of a connection that the chain's owner holds live */
-	struct lite_io io;        /* of all of them */
+	struct lite_io *io;       /* of all of them */
 	struct ib_send_wr *first;
 	struct ib_send_wr **last; /* where the next is linked in */
 	u32 n;                    /* work requests */
+	u32 held;                 /* of these @io counts already: to outlast earlier chains */
 	u8 prio;                  /* of all of them */
+	enum lite_slot_class kind; /* of their slots */
 	u32 posted;               /* leading ones that the device may have executed, or will */
 	bool cut;                 /* no more were posted, though nothing has failed */
 };
 
-void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp, u8 prio);
+void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp, struct lite_io *io, u8 prio);
 void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr);
-void lite_chain_post(struct lite_chain *chain);
+void lite_chain_confirm(struct lite_chain *chain, struct lite_link *link);
+void lite_chain_post(struct lite_chain *chain, bool wait);
 int lite_chain_wait(struct lite_chain *chain);
 
 #endif /* _LITE_FABRIC_CHAIN_H */

@@ -24,7 +24,8 @@ static void lite_cq_event(struct ib_cq *ib, void *context)
 	 * must not depend on that. Those that come after this look at @sleepers arm the queue for
 	 * themselves.
 	 */
-	if (cq->always || !lite_poller_hand(&cq->wait, &cq->sleepers))
+	if (cq->always || atomic_read(&cq->poller->attending) ||
+	    !lite_poller_hand(&cq->wait, &cq->sleepers))
 		lite_cq_wake(cq);
 }
 
@@ -68,6 +69,33 @@ void lite_cq_arm_sleeper(struct lite_cq *cq)
 {
 	atomic_inc(&cq->sleepers);
 	lite_cq_arm(cq);
+}
+
+/*
+ * Have the poller take what completes on connections, from now on until lite_fabric_attend_end():
+ * someone waits for operations of threads that may be without a processor. Call lite_conn_attend()
+ * for each connection. Any context.
+ */
+void lite_fabric_attend(struct lite_fabric *fab)
+{
+	atomic_inc(&fab->poller.attending);
+	smp_mb__after_atomic(); /* before arming */
+}
+
+void lite_fabric_attend_end(struct lite_fabric *fab)
+{
+	atomic_dec(&fab->poller.attending);
+}
+
+/* See lite_fabric_attend(). The caller holds a reference. Process context. */
+void lite_conn_attend(struct lite_conn *conn)
+{
+	int i;
+
+	for (i = 0; i < conn->nqps; i++) {
+		if (conn->qp[i].scq)
+			lite_cq_arm(conn->qp[i].scq);
+	}
 }
 
 /*

@@ -67,6 +67,7 @@ struct lite_poller {
 	spinlock_t lock;          /* protects @ready; taken in completion interrupts */
 	struct list_head ready;   /* CQs that may have completions */
 	atomic_t watchers;        /* threads that are awake and serve @ready meanwhile */
+	atomic_t attending;       /* threads that wait for operations of others */
 	wait_queue_head_t asleep; /* threads that serve it when woken: lite_poller_await() */
 	struct timer_list guard;  /* wakes @task if such a thread is late */
 	u32 napi;                 /* quirk soft: of the last connection; 0: none */
@@ -102,6 +103,9 @@ void lite_cq_wake(struct lite_cq *cq);
 bool lite_cq_notify(struct lite_cq *cq);
 void lite_cq_arm(struct lite_cq *cq);
 void lite_cq_arm_sleeper(struct lite_cq *cq);
+void lite_fabric_attend(struct lite_fabric *fab);
+void lite_fabric_attend_end(struct lite_fabric *fab);
+void lite_conn_attend(struct lite_conn *conn);
 
 /* The counterpart of lite_cq_arm_sleeper(). Any context. */
 static inline void lite_cq_disarm_sleeper(struct lite_cq *cq)
@@ -116,6 +120,24 @@ static inline void lite_cq_disarm_sleeper(struct lite_cq *cq)
  * waiter's stack, and is not touched after the last of its work requests has been taken off
  * @pending.
  */
+struct lite_io;
+
+/* What is asked and told of an io that has a waiter. */
+struct lite_io_hooks {
+	/*
+	 * Is it to give up waiting for turns to post? Then posting ends with -EAGAIN. Called by the
+	 * waiter, while something is not posted yet; must not sleep.
+	 */
+	bool (*stale)(const struct lite_io *io);
+	/*
+	 * All has completed, and the waiter, which may get no processor for long, is about to be
+	 * woken. Must not sleep. If the waiter handles the last completion itself it is only called
+	 * with @eager.
+	 */
+	void (*ended)(struct lite_io *io);
+	bool eager; /* the waiter may be waiting for another io then */
+};
+
 struct lite_io {
 	atomic_t pending;            /* work requests in flight, plus one for the poster */
 	int status;                  /* first error; 0: none so far */
@@ -127,10 +149,10 @@ struct lite_io {
 		 */
 		void (*end)(struct lite_io *io);
 		/*
-		 * With @waiter, if not NULL: is it to give up waiting for turns to post? Then
-		 * posting ends with -EAGAIN. Called by @waiter; must not sleep.
+		 * With @waiter, if not NULL. All that is posted with it has been counted before the
+		 * first work request is (lite_io_expect()).
 		 */
-		bool (*stale)(const struct lite_io *io);
+		const struct lite_io_hooks *hooks;
 	};
 };
 

@@ -37,6 +37,21 @@
 /* Time between ticks. */
 #define LITE_TICK (HZ / 8)
 
+/* Subtract @n shares for a waiter. Returns true if only its own is left: @io may be gone then. */
+static bool lite_io_subtract(struct lite_io *io, int n)
+{
+	int pending = atomic_read(&io->pending);
+
+	if (!io->hooks)
+		return atomic_sub_return(n, &io->pending) == 1;
+	do {
+		/* Ours are the last, so no other thread changes @pending. */
+		if (pending == n + 1)
+			io->hooks->ended(io);
+	} while (!atomic_try_cmpxchg(&io->pending, &pending, pending - n));
+	return pending == n + 1;
+}
+
 /*
  * @n work requests have completed with @status; the caller must not touch @io any more. Any
  * context.
@@ -47,7 +62,7 @@ void lite_io_end(struct lite_io *io, int status, int n)
 
 	if (unlikely(status))
 		cmpxchg(&io->status, 0, status);
-	if (waiter == current) {
+	if (waiter == current && !(io->hooks && io->hooks->eager)) {
 		atomic_sub(n, &io->pending);
 	} else if (waiter) {
 		/*
@@ -55,7 +70,7 @@ void lite_io_end(struct lite_io *io, int status, int n)
 		 * keeps the task until we have woken it.
 		 */
 		rcu_read_lock();
-		if (atomic_sub_return(n, &io->pending) == 1)
+		if (lite_io_subtract(io, n))
 			wake_up_process(waiter);
 		rcu_read_unlock();
 	} else {

@@ -135,7 +135,8 @@ static bool lite_poller_step(struct lite_poller *poller)
 		while (turns < LITE_POLLER_STEP && lite_cq_poll(cq))
 			turns++;
 		if (turns == LITE_POLLER_STEP ||
-		    ((cq->always || atomic_read(&cq->sleepers)) &&
+		    ((cq->always || atomic_read(&cq->sleepers) ||
+		      atomic_read(&poller->attending)) &&
 		     lite_cq_notify(cq)))
 			lite_cq_wake(cq);
 	}

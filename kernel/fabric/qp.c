@@ -78,8 +78,9 @@ static noinline void lite_qp_submit_failed(struct lite_wr *wr, int err, bool non
 
 /*
  * Give @n work requests to the device: one for each slot in @before of @wr, and one for @wr, which
- * alone is signalled. These slots have been taken. Process context, not preemptible. Returns 0
- * or a negative errno; if @n > 1, some may be in flight even then, until the slot is completed.
+ * alone is signalled. These slots have been taken, and @io counts them. Process context, not
+ * preemptible. Returns 0 or a negative errno; if @n > 1, some may be in flight even then, until the
+ * slot is completed.
  *
  * The caller has turned preemption off by lite_quirks_post_begin(), before it took the slots: no
  * thread is kept from the processor with slots, or a turn, that the device does not have. And the
@@ -91,7 +92,6 @@ static __always_inline int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr
 	const struct ib_send_wr *bad = send;
 	int err = -EHOSTDOWN;
 
-	lite_io_expect(io, n);
 	/* From here on a stale completion may complete the slot. */
 	smp_store_release(&wr->io, io);
 	if (likely(!lite_conn_is_dead(qp->conn))) {
@@ -109,6 +109,7 @@ static __always_inline int lite_qp_post_to(struct lite_qp *qp, struct lite_wr *w
 {
 	send->wr_cqe = &wr->cqe;
 	send->send_flags |= IB_SEND_SIGNALED;
+	lite_io_expect(io, 1);
 	return lite_qp_submit(qp, wr, io, send, 1);
 }
 
@@ -132,6 +133,14 @@ static u64 lite_slots_take(struct lite_qp *qp, u32 max)
 	return taken;
 }
 
+/* Post no more of @post. */
+void lite_post_fail(struct lite_post *post, int err)
+{
+	post->err = err;
+	if (post->n)
+		lite_io_end(post->io, 0, post->n);
+}
+
 /*
  * Post as many work requests as there are slots for; @slot has been taken for the first. Updates
  * @send, @n, @posted and @err of @post. Process context, not preemptible since before @slot was
@@ -145,6 +154,7 @@ void lite_post_with(struct lite_post *post, int slot)
 	u32 step = LITE_POST_STEP;
 	u64 before = 0;
 	u32 n = 1;
+	int err;
 
 	if (post->item.flight.cost) {
 		wr->flight = post->item.flight;
@@ -152,7 +162,8 @@ void lite_post_with(struct lite_post *post, int slot)
 		post->item.flight.cost = 0;
 		step = post->turn_wrs;
 	}
-	if (post->n > 1)
+	/* Of the slots of long ones there are few, for all. */
+	if (post->n > 1 && post->kind == LITE_SLOT_SMALL)
 		before = lite_slots_take(qp, min(post->n, step) - 1);
 	wr->before = before;
 	for (; before; before &= before - 1) {
@@ -166,30 +177,35 @@ void lite_post_with(struct lite_post *post, int slot)
 	post->send = send->next;
 	post->n -= n;
 	send->next = NULL;
-	post->err = lite_qp_submit(qp, wr, post->io, first, n);
+	err = lite_qp_submit(qp, wr, post->io, first, n);
 	/* On other errors the device may have taken some of them. */
-	if (post->err != -EHOSTDOWN)
+	if (err != -EHOSTDOWN)
 		post->posted += n;
+	if (unlikely(err))
+		lite_post_fail(post, err);
 }
 
 /*
- * Post work requests, waiting for slots; @posted of @post may be in flight afterwards. Only the
- * last of those that are posted together is signalled. May sleep when the send queue is full.
- * Returns 0 when all are posted, or a negative errno.
+ * Post work requests, which the io counts, waiting for slots; @posted of @post may be in flight
+ * afterwards. Only the last of those that are posted together is signalled. With @wait it may sleep
+ * when the send queue is full. Returns 0 when all are posted, or a negative errno; -EAGAIN: not
+ * without waiting, or the io has given up waiting.
  */
-int lite_qp_post_list(struct lite_post *post)
+int lite_qp_post_list(struct lite_post *post, bool wait)
 {
 	const struct lite_quirks *quirks = &post->qp->conn->fab->quirks;
 	int slot;
 
 	while (post->n && !post->err) {
 		lite_quirks_post_begin(quirks);
-		slot = lite_slot_take(post->qp, post->kind);
+		slot = wait ? lite_slot_take(post->qp, post->kind) : lite_slot_try(post);
 		if (slot >= 0)
 			lite_post_with(post, slot);
 		lite_quirks_post_end(quirks);
-		if (slot < 0)
+		if (slot < 0 && wait)
 			lite_slot_wait(post);
+		else if (slot < 0)
+			lite_post_fail(post, slot);
 	}
 	return post->err;
 }
@@ -211,6 +227,7 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 	post.prio = how & LITE_POST_PRIO;
 	post.err = 0;
 	post.item.flight.cost = 0;
+	lite_io_expect(io, 1);
 	if (how & LITE_POST_NOWAIT)
 		lite_cq_poll(qp->scq);
 	lite_quirks_post_begin(quirks);
@@ -220,7 +237,10 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 	lite_quirks_post_end(quirks);
 	if (slot >= 0)
 		return post.err;
-	return how & LITE_POST_NOWAIT ? slot : lite_qp_post_list(&post);
+	if (!(how & LITE_POST_NOWAIT))
+		return lite_qp_post_list(&post, true);
+	lite_post_fail(&post, slot);
+	return slot;
 }
 
 static bool lite_wr_is_long(const struct ib_send_wr *send)

@@ -45,6 +45,30 @@ static struct lite_post *lite_slot_next(struct lite_qp *qp, bool dead, int *slot
 	return post;
 }
 
+/* lite_slots_grant() must follow. */
+static void lite_slot_enter_line(struct lite_post *post)
+{
+	struct lite_qp *qp = post->qp;
+
+	spin_lock(&qp->lock);
+	list_add_tail(&post->list, &qp->line[post->kind]);
+	WRITE_ONCE(qp->waiting[post->kind], qp->waiting[post->kind] + 1);
+	spin_unlock(&qp->lock);
+	/* From here on @post may be gone. */
+	smp_mb(); /* with lite_slots_give() */
+}
+
+/*
+ * Some work requests of a waiter have been posted: is it to be told? Otherwise it waits for the
+ * next slot: its own thread may be without a processor. On a scheduled connection, where it needs a
+ * turn for that, it has to ask itself.
+ */
+static bool lite_slot_is_over(const struct lite_post *post)
+{
+	return !post->n || post->err ||
+	       (post->prio != LITE_POST_UNSCHEDULED && lite_turns_on(post->qp->conn));
+}
+
 /*
  * Post for waiters while there are slots. If the connection is dead they leave; this also ends the
  * recursion from a post that fails. Process context.
@@ -62,10 +86,13 @@ void lite_slots_grant(struct lite_qp *qp)
 		post = lite_slot_next(qp, dead, &slot);
 		if (post) {
 			if (dead)
-				post->err = -EHOSTDOWN;
+				lite_post_fail(post, -EHOSTDOWN);
 			else
 				lite_post_with(post, slot);
-			lite_io_end(&post->turn, 0, 1);
+			if (lite_slot_is_over(post))
+				lite_io_end(&post->turn, 0, 1);
+			else
+				lite_slot_enter_line(post);
 		}
 		lite_quirks_post_end(&qp->conn->fab->quirks);
 	} while (post);
@@ -79,16 +106,12 @@ int lite_slot_try(struct lite_post *post)
 	return lite_slot_get_last(post->qp, post->kind);
 }
 
-/* Have @post wait for a slot. Process context. */
+/* Have @post, which may be another thread's, wait for a slot. Process context. */
 void lite_slot_queue(struct lite_post *post)
 {
 	struct lite_qp *qp = post->qp;
 
-	spin_lock(&qp->lock);
-	list_add_tail(&post->list, &qp->line[post->kind]);
-	WRITE_ONCE(qp->waiting[post->kind], qp->waiting[post->kind] + 1);
-	spin_unlock(&qp->lock);
-	smp_mb(); /* with lite_slots_give() */
+	lite_slot_enter_line(post);
 	lite_slots_grant(qp);
 }
 
@@ -104,7 +127,8 @@ void lite_slots_schedule(struct lite_qp *qp, bool on)
 }
 
 /*
- * Wait until this or another thread has posted at least one work request of @post. May sleep.
+ * Wait until other threads have posted all of @post, or at least one work request if the connection
+ * is scheduled, or have set its error. May sleep.
  *
  * Uninterruptible: slots come free as fast as the device works, and the wait ends when the
  * connection dies: lite_qp_flush() calls lite_slots_grant() after that, or else we are listed after

@@ -11,7 +11,7 @@
 /* Work requests to be posted on one queue pair. */
 struct lite_post {
 	struct lite_qp *qp;        /* of a connection that the poster holds live */
-	struct lite_io *io;        /* of all of them */
+	struct lite_io *io;        /* of all of them; counts them before the first is posted */
 	struct ib_send_wr *send;   /* first of those that have not been tried yet */
 	u32 n;                     /* number of these */
 	u32 posted;                /* number of those that the device may execute */
@@ -23,7 +23,7 @@ struct lite_post {
 	struct list_head line;       /* in lite_turns.line while it waits for its turn */
 	bool (*stale)(const struct lite_io *io); /* of @io, while it waits for its turn */
 	u32 turn_wrs;                /* work requests that its turn is for */
-	struct lite_io turn;       /* ends when another thread has posted one, or set @err */
+	struct lite_io turn;       /* ends when another thread has posted some, or set @err */
 };
 
 static_assert(LITE_SQ_DEPTH == 64, "lite_qp.busy has a bit for each slot");
@@ -129,6 +129,7 @@ void lite_turns_grant(struct lite_conn *conn);
 /* qp.c */
 void lite_send_done(struct ib_cq *cq, struct ib_wc *wc);
 void lite_post_with(struct lite_post *post, int slot);
-int lite_qp_post_list(struct lite_post *post);
+void lite_post_fail(struct lite_post *post, int err);
+int lite_qp_post_list(struct lite_post *post, bool wait);
 
 #endif /* _LITE_FABRIC_SLOT_H */

@@ -12,9 +12,9 @@
  * A waiter depends on completions of all queue pairs of the connection, so it has them all armed.
  *
  * A waiter may have entered LMRs, and turns may be long in coming, so it leaves when one of these
- * is about to be changed (lite_io.stale): a REVOKE waits for what the device has, not for turns. It
- * also leaves if it is killed. Waiters look themselves, in ticks: the thread that changes an LMR
- * need not search them.
+ * is about to be changed (lite_io_hooks.stale): a REVOKE waits for what the device has, not for
+ * turns. It also leaves if it is killed. Waiters look themselves, in ticks: the thread that changes
+ * an LMR need not search them. One that gets no processor for that has its turn, at last.
  *
  * Recovery: nothing gets a turn when the connection is dead; waiters leave. Turns that are in
  * flight then are not given back: they end with the connection.
@@ -185,7 +185,7 @@ void lite_turns_grant(struct lite_conn *conn)
 		dead = lite_conn_is_dead(conn);
 		post = lite_turn_next(turns, dead);
 		if (post && dead) {
-			post->err = -EHOSTDOWN;
+			lite_post_fail(post, -EHOSTDOWN);
 			lite_io_end(&post->turn, 0, 1);
 		} else if (post) {
 			if (trace_lite_turn_enabled())
@@ -245,7 +245,7 @@ static u32 lite_turn_bytes(struct lite_post *post)
 	u32 n, bytes = 0, more;
 
 	/* Mostly. */
-	if (likely(post->n == 1)) {
+	if (likely(post->n == 1 || post->kind == LITE_SLOT_BULK)) {
 		post->turn_wrs = 1;
 		return lite_wr_bytes(send);
 	}
@@ -340,11 +340,11 @@ static void lite_turn_tick(struct lite_io *turn)
 	struct lite_turns *turns = conn->turns;
 	bool waits;
 
-	/* Or else @io may be over. */
-	if (!post->stale || !(lite_given_up() || post->stale(post->io)))
+	if (!post->stale)
 		return;
 	spin_lock(&turns->lock);
-	waits = !list_empty(&post->line);
+	/* Unless it is in line, @io may be over. */
+	waits = !list_empty(&post->line) && (lite_given_up() || post->stale(post->io));
 	if (waits) {
 		list_del_init(&post->line);
 		lite_sched_remove(&turns->sched, &post->item);
@@ -353,7 +353,7 @@ static void lite_turn_tick(struct lite_io *turn)
 	if (!waits)
 		return;
 	post->item.flight.cost = 0;
-	post->err = -EAGAIN;
+	lite_post_fail(post, -EAGAIN);
 	lite_io_end(turn, 0, 1);
 	/* Waiters behind it may fit into the window. */
 	lite_turns_grant(conn);
@@ -362,11 +362,12 @@ static void lite_turn_tick(struct lite_io *turn)
 /*
  * Wait for a turn until this or another thread has posted at least one work request of @post, or
  * set its error; false: it needs no turn, as others get none any more. May sleep; ends early only
- * if lite_io.stale says so, or if that is set and the thread is killed.
+ * if lite_io_hooks.stale says so, or if that is set and the thread is killed.
  */
 bool lite_turn_wait(struct lite_post *post)
 {
 	struct lite_conn *conn = post->qp->conn;
+	const struct lite_io_hooks *hooks;
 	int slot;
 
 	lite_quirks_post_begin(&conn->fab->quirks);
@@ -376,9 +377,10 @@ bool lite_turn_wait(struct lite_post *post)
 	lite_quirks_post_end(&conn->fab->quirks);
 	if (slot >= 0)
 		return true;
-	post->stale = post->io->waiter == current ? post->io->stale : NULL;
+	hooks = post->io->waiter == current ? post->io->hooks : NULL;
+	post->stale = hooks ? hooks->stale : NULL;
 	if (post->stale && post->stale(post->io)) {
-		post->err = -EAGAIN;
+		lite_post_fail(post, -EAGAIN);
 		return true;
 	}
 	lite_io_init(&post->turn);

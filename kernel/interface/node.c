@@ -158,7 +158,6 @@ static void lite_node_member(void *priv, u32 id, enum lite_node_state state)
 	struct lite_node *node = priv;
 
 	lite_node_event(priv, id, state);
-	/* No session changes when a suspect goes down: wake waiters here. */
 	lite_locks_changed(&node->locks);
 }
 

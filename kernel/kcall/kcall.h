@@ -81,7 +81,6 @@ struct lite_call_desc {
 	unsigned long slot_timeout;
 	bool no_wait;                /* do not wait for a slot */
 	bool killable;               /* a fatal signal ends the wait */
-	bool no_reclaim;             /* if it is local: do not wait for memory */
 	bool by_worker;              /* if it is local: not in this thread */
 	bool once;                   /* lite_cluster_call_patiently(): it is served at most once */
 	bool sent;                   /* set: may the peer have got the request? */

@@ -55,24 +55,27 @@ static void lite_local_work(struct work_struct *work)
 	complete(&call->done);
 }
 
-/* Wait until a call is served. Return: 0; -EINTR: killed, and it has not been begun. */
+/* Wait until a call is served. 0; -EINTR: killed, -ETIMEDOUT: no worker: it has not been begun. */
 static int lite_local_await(struct lite_locals *locals, struct lite_local_call *call)
 {
+	unsigned long timeout = call->desc->slot_timeout ?: MAX_SCHEDULE_TIMEOUT;
 	bool begun;
+	long left;
 
 	/* What is in line in the lane SHORT is short. */
 	if (!call->desc->killable || locals->lane == LITE_LANE_SHORT) {
 		wait_for_completion(&call->done);
 		return 0;
 	}
-	if (!wait_for_completion_killable(&call->done))
+	left = wait_for_completion_killable_timeout(&call->done, timeout);
+	if (left > 0)
 		return 0;
 	spin_lock(&locals->lock);
 	begun = !call->place.line;
 	lite_line_leave(&call->place);
 	spin_unlock(&locals->lock);
 	if (!begun)
-		return -EINTR;
+		return left ? -EINTR : -ETIMEDOUT;
 	wait_for_completion(&call->done);
 	return 0;
 }
@@ -105,7 +108,8 @@ static int lite_local_ask(struct lite_kcalls *rpc, struct lite_call_desc *d, voi
 
 /*
  * Serve a call of this node to itself. May sleep. Return: the handler's result; -ENOMEM; -EPROTO:
- * the reply is too long; with d->by_worker and d->killable maybe -EINTR: it was not served.
+ * the reply is too long; with d->by_worker and d->killable maybe -EINTR, and with d->slot_timeout
+ * -ETIMEDOUT: it was not served.
  */
 int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *d)
 {
@@ -114,8 +118,7 @@ int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *d)
 	int err;
 
 	d->sent = true;
-	reply = kzalloc(lite_call_payload_max(d->call),
-			d->no_reclaim ? GFP_NOWAIT | __GFP_NOWARN : GFP_KERNEL);
+	reply = kzalloc(lite_call_payload_max(d->call), GFP_KERNEL);
 	if (!reply)
 		return -ENOMEM;
 	if (d->by_worker)

@@ -23,7 +23,7 @@ _FUNCTIONS = {
     "check": ("lite_tryenter_range", "lite_tryenter_at", "lite_bounds_check", "lite_atomic_check", "lite_atomic_check_entered"),
     "translate": ("lite_piece", "lite_piece_entered", "lite_piece_small", "lite_piece_put", "lite_atomic_try", "lite_atomic_run",
                   "lite_devop_run", "lite_devop_conn"),
-    "post": ("lite_devop_post_part", "lite_qp_post", "lite_rdma_wr", "lite_atomic_wr", "lite_io_init"),
+    "post": ("lite_devop_wr", "lite_qp_post", "lite_rdma_wr", "lite_atomic_wr", "lite_io_init"),
     "complete": ("lite_io_wait", "lite_cq_poll"),
 }
 _STAGE_OF = {name: stage for stage, names in _FUNCTIONS.items() for name in names}

@@ -5,12 +5,13 @@
  * Normal operation: a work request costs Soft-RoCE thousands of instructions at either end,
  * whatever its size; a message is two of them. So many small reads and writes to one node go
  * together, in calls of its kernel (OP_PACK), as memory operations do (memop.c): it works through
- * mappings of its own (pack_serve.c), and we stay entered until it has answered. They are not
- * ordered, as they are not when posted.
+ * mappings of its own (pack_serve.c), and we have entered none meanwhile. They are not ordered, as
+ * they are not when posted.
  *
- * If the node has not mapped an LMR, it is asked to, in the background, and the operations are
- * posted as others are. So they are if no call can be sent soon, or a message is refused for any
- * other reason. For that all of them may be repeated, as reads and writes are idempotent.
+ * If the node has not mapped an LMR, it is asked to, in the background, and the operations are done
+ * one by one. So they are if no call can be sent soon, or a message is refused for any other
+ * reason; for a while, more of them are posted. All may be repeated, as reads and writes are
+ * idempotent.
  *
  * Recovery: that holds only if the first attempt is over before the second begins. If a message is
  * not answered in time, it ends the session, as an operation does. What the peer has not begun by
@@ -28,7 +29,7 @@
 
 /* Time to wait for a slot of a call; later, posting is quicker. */
 #define LITE_PACK_SLOT_TIME max(HZ / 50, 1)
-/* Time in which an LMR that a node could not work on is not packed. */
+/* Time in which LMRs are not packed after messages with them could not be sent. */
 #define LITE_PACK_PAUSE max(HZ / 20, 1)
 
 /* Messages in flight at a time: as many as there are slots for such calls. */
@@ -41,7 +42,7 @@ struct lite_pack_msg {
 	u32 n_ranges;
 	u32 out;                                      /* bytes of the request on the wire */
 	u32 in;                                       /* bytes to be read */
-	struct lite_mapping *m[LITE_PACK_RANGES];     /* the LMRs, entered */
+	struct lite_mapping *m[LITE_PACK_RANGES];     /* the LMRs */
 	const struct lite_wave_op *w[LITE_PACK_OPS];
 	u8 range[LITE_PACK_OPS];                      /* of each operation: index of its LMR */
 	struct lite_call_desc call;
@@ -176,7 +177,6 @@ static int lite_pack_take(struct lite_pack *p, struct lite_pack_msg *msg)
 	if (at >= msg->n)
 		return -EPROTO;
 	m = msg->m[msg->range[at]];
-	WRITE_ONCE(m->pack_after, jiffies + LITE_PACK_PAUSE);
 	if (le32_to_cpu(r->status) == LITE_WIRE_OP_UNMAPPED)
 		lite_pack_prepare(p, m);
 	return -EAGAIN;
@@ -303,22 +303,21 @@ static void lite_pack_add(struct lite_pack *p, const struct lite_wave_op *w)
  * lite_pack_run - carry out operations of a wave in messages to their node
  * @mem: our node's memory
  * @conn: session with the node, which the caller holds
- * @w: the wave. LMRs are entered; offsets and rights are checked
+ * @w: the wave, with a reference to each mapping; offsets and rights were checked, when it was
+ *	entered
  * @n: number of operations in it
  * @to: those with this index of a chain are meant: all have 1 to LITE_PACK_BYTES bytes
- * @deadline: jiffies, for all messages of a wave: LMRs are entered
+ * @deadline: jiffies, for all messages of a wave
  *
  * Context: may sleep, in calls of LITE_LANE_WORK.
- * Return: 0: all are done. -EAGAIN: post them all instead; some may have been done, and none is in
- * flight. Other: the outcome is unknown, and one message may still be carried out: see
+ * Return: 0: all are done. -EAGAIN: do them all in another way; some may have been done, and none
+ * is in flight. Other: the outcome is unknown, and one message may still be carried out: see
  * lite_pack_settle(). The session is over then.
  */
 int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn, const struct lite_wave_op *w,
 		  u32 n, u32 to, unsigned long deadline)
 {
-	/* Memory is not waited for while LMRs are entered. */
-	struct lite_pack *p = xchg(&mem->packs.spare, NULL) ?:
-				      kmalloc(sizeof(*p), GFP_NOWAIT | __GFP_NOWARN);
+	struct lite_pack *p = xchg(&mem->packs.spare, NULL) ?: kmalloc(sizeof(*p), GFP_KERNEL);
 	int err;
 	u32 i;
 
@@ -344,6 +343,10 @@ int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn, const struct 
 	err = p->err;
 	if (!err)
 		lite_stat_add(mem->stats, LITE_STAT_PACKED, p->done);
+	for (i = 0; i < n && err == -EAGAIN; i++) {
+		if (w[i].to == to)
+			WRITE_ONCE(w[i].m->pack_after, jiffies + LITE_PACK_PAUSE);
+	}
 	if (cmpxchg(&mem->packs.spare, NULL, p))
 		kfree(p);
 	return err;

@@ -2,9 +2,9 @@
 /*
  * Small reads and writes, many in a message, at the node that holds the bytes.
  *
- * Normal operation: a peer has checked rights and bounds on its handles, and is entered. We enter
- * our own mapping of the first LMR (peer_mapping.c), go through the operations in order, and leave
- * it when one names another LMR. A message is a few kilobytes at most, so a REVOKE does not wait
+ * Normal operation: a peer has checked rights and bounds on its handles. We enter our own mapping
+ * of the first LMR (peer_mapping.c), go through the operations in order, and leave it when one
+ * names another LMR. A message is a few kilobytes at most, so a REVOKE does not wait
  * long, and nothing here sleeps.
  *
  * Recovery: none. If an operation fails the reply says so, and the caller does all of them in

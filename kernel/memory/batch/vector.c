@@ -7,7 +7,12 @@
  * write, present in the caller's memory. Each one enters its LMR, unless the one before it has, and
  * shares bounce pages with the others. Each connection gets a chain of work requests
  * (fabric/chain.c); many small operations to a software device go in messages instead (pack.c).
- * When all have completed, all LMRs are left, and read data is copied to the caller.
+ * When all have completed, read data is copied to the caller.
+ *
+ * Each chain enters its LMRs for itself, and the thread that handles its last completion leaves
+ * them; those of messages are left before these are sent, as for other memory operations (memop.c).
+ * So no revocation waits for the caller, which may be without a processor for long. Therefore, too,
+ * all chains but the last one to be posted have to do with the slots that are free.
  *
  * Other operations follow one by one, each as in a call of its own: they may wait for the renewal
  * of a handle, for user space or for a bounce page. A fence is ordered after all operations before
@@ -39,7 +44,11 @@ struct lite_vector;
 /* Operations for one connection. */
 struct lite_wave_chain {
 	struct lite_conn *conn; /* held live */
+	struct lite_io io;      /* of the chain */
 	struct lite_chain chain;
+	bool left;              /* its LMRs have been left */
+	u32 held;               /* mappings are kept for it of the first @held operations */
+	bool packs;             /* it goes in messages */
 	bool plain;             /* all of it may go in messages */
 	bool lost;              /* whether it was carried out is not known and cannot be learned */
 	u32 owed;               /* node that may still carry out a failed message, or 0 */
@@ -138,18 +147,56 @@ static bool lite_wave_room(struct lite_vector *v, size_t n)
 	return true;
 }
 
-/* Is an LMR of the wave about to be changed? All stay entered until all chains have ended. */
+/* Does the operation belong to a chain? */
+static bool lite_wave_is_to(const struct lite_wave_op *w, const struct lite_wave_chain *to)
+{
+	return to == &to->v->to[w->to];
+}
+
+/* Is an LMR of a chain that is not all posted about to be changed? */
 static bool lite_wave_stale(const struct lite_io *io)
 {
-	const struct lite_vector *v = container_of(io, struct lite_wave_chain, chain.io)->v;
+	const struct lite_wave_chain *to = container_of(io, struct lite_wave_chain, io);
+	const struct lite_vector *v = to->v;
 	u32 i;
 
 	for (i = 0; i < v->n; i++) {
-		if (lite_ops_closed(v->wave[i].m))
+		if (lite_wave_is_to(&v->wave[i], to) && lite_ops_closed(v->wave[i].m))
 			return true;
 	}
 	return false;
 }
+
+/* Leave the LMRs of a chain of which nothing is in flight: the operation that entered one does. */
+static void lite_wave_leave(struct lite_wave_chain *to)
+{
+	const struct lite_vector *v = to->v;
+	u32 i;
+
+	if (to->left)
+		return;
+	to->left = true;
+	for (i = 0; i < v->n; i++) {
+		const struct lite_wave_op *w = &v->wave[i];
+
+		if (!lite_wave_is_to(w, to))
+			continue;
+		lite_io_result(w->m, to->io.status);
+		if (w->entered)
+			lite_access_exit(w->m);
+	}
+}
+
+static void lite_wave_ended(struct lite_io *io)
+{
+	lite_wave_leave(container_of(io, struct lite_wave_chain, io));
+}
+
+static const struct lite_io_hooks lite_wave_hooks = {
+	.stale = lite_wave_stale,
+	.ended = lite_wave_ended,
+	.eager = true,
+};
 
 /*
  * Find or begin the chain of a priority to a share of an entered mapping. Returns its index, or an
@@ -178,12 +225,15 @@ static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m, u32 share
 		return PTR_ERR(conn);
 	to = &v->to[v->n_to++];
 	to->conn = conn;
+	to->left = false;
+	to->held = 0;
 	to->plain = true;
 	to->lost = false;
 	to->owed = 0;
 	to->v = v;
-	lite_chain_init(&to->chain, lite_conn_qp(conn, fetch, prio), prio);
-	to->chain.io.stale = lite_wave_stale;
+	lite_io_init(&to->io);
+	to->io.hooks = &lite_wave_hooks;
+	lite_chain_init(&to->chain, lite_conn_qp(conn, fetch, prio), &to->io, prio);
 	return i;
 }
 
@@ -212,6 +262,12 @@ static enum lite_wave_no lite_wave_enter(struct lite_vector *v, struct lite_mapp
 		return LITE_WAVE_ALONE;
 	if (op->opcode == LITE_OP_WRITE && lite_buf_copy_nofault(&buf, 0, data, d.n, true) != d.n)
 		return LITE_WAVE_ALONE;
+	/* Each chain leaves what it has entered. */
+	if (!entered && k != v->wave[v->n - 1].to) {
+		if (!lite_ops_tryget(m))
+			return LITE_WAVE_ALONE;
+		entered = true;
+	}
 	to->plain &= lite_pack_may(v->ctx->mem->fab, m, op->opcode, d.n);
 	v->wave[v->n] = (struct lite_wave_op){
 		.op = op,
@@ -291,7 +347,7 @@ static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 	struct lite_chain *chain = &v->to[w->to].chain;
 	struct lite_op *op = w->op;
 	struct lite_buf buf = lite_vector_buf(v, op);
-	int err = chain->io.status;
+	int err = v->to[w->to].io.status;
 
 	if (chain->cut && w->at >= chain->posted)
 		return false;
@@ -323,7 +379,7 @@ static void lite_wave_end_all(struct lite_vector *v, struct lite_op *ops, bool f
 	for (i = 0; i < v->n; i++) {
 		struct lite_wave_op *w = &v->wave[i];
 
-		if (!v->to[w->to].chain.io.status == failed)
+		if (!v->to[w->to].io.status == failed)
 			continue;
 		if (!lite_wave_end(v, w))
 			__set_bit(w->op - ops, left);
@@ -332,22 +388,43 @@ static void lite_wave_end_all(struct lite_vector *v, struct lite_op *ops, bool f
 
 /* ---- messages ------------------------------------------------------------ */
 
-static bool lite_wave_packs(const struct lite_wave_chain *to)
+/* Keep the mappings of LMRs that are left before messages name them. False: one is going. */
+static bool lite_wave_hold(struct lite_vector *v, struct lite_wave_chain *to)
 {
-	return to->plain && to->chain.n >= LITE_PACK_MIN;
+	for (; to->held < v->n; to->held++) {
+		const struct lite_wave_op *w = &v->wave[to->held];
+
+		if (w->entered && lite_wave_is_to(w, to) && !kref_get_unless_zero(&w->m->ref))
+			return false;
+	}
+	return true;
 }
 
-/* Send a chain in messages, or post it if that is not possible. */
+/* Drop the references of lite_wave_hold(), with the LMRs left. May make calls. */
+static void lite_wave_drop(struct lite_vector *v, const struct lite_wave_chain *to)
+{
+	u32 i;
+
+	for (i = 0; i < to->held; i++) {
+		if (v->wave[i].entered && lite_wave_is_to(&v->wave[i], to))
+			lite_mapping_put(v->wave[i].m);
+	}
+}
+
+/* Send a chain in messages; what cannot be sent is done alone. */
 static void lite_wave_pack(struct lite_vector *v, u32 k, unsigned long deadline)
 {
 	struct lite_wave_chain *to = &v->to[k];
-	int err = lite_pack_run(v->ctx->mem, to->conn, v->wave, v->n, k, deadline);
+	int err = -EAGAIN;
 
+	/* Not several time-outs. */
+	if (!v->alone)
+		err = lite_pack_run(v->ctx->mem, to->conn, v->wave, v->n, k, deadline);
 	if (err == -EAGAIN) {
-		lite_chain_post(&to->chain);
+		to->chain.cut = true;
 	} else if (err) {
 		v->alone = true;
-		to->chain.io.status = err;
+		to->io.status = err;
 		to->owed = to->conn->from.node;
 	}
 }
@@ -367,55 +444,53 @@ static void lite_wave_settle(struct lite_vector *v)
 		if (!err)
 			continue;
 		to->lost = true;
-		to->chain.io.status = err;
+		to->io.status = err;
 	}
 }
 
-/* Post or send what the wave has, and wait until it has ended. */
+/* Leave the LMRs of what goes in messages, and post the rest. */
+static void lite_wave_post(struct lite_vector *v)
+{
+	struct lite_wave_chain *last = NULL;
+	u32 i;
+
+	for (i = 0; i < v->n_to; i++) {
+		struct lite_wave_chain *to = &v->to[i];
+
+		to->packs = to->plain && to->chain.n >= LITE_PACK_MIN && lite_wave_hold(v, to);
+		if (to->packs)
+			lite_wave_leave(to);
+		/* The operation that it was begun for may have turned out not to be easy. */
+		if (to->packs || !to->chain.n)
+			continue;
+		if (last)
+			lite_chain_post(&last->chain, false);
+		last = to;
+	}
+	if (last)
+		lite_chain_post(&last->chain, true);
+}
+
+/* Post or send what the wave has, wait until it has ended, and leave its LMRs. */
 static void lite_wave_submit(struct lite_vector *v)
 {
 	unsigned long deadline;
 	u32 i;
 
 	lite_wave_sync(v, true);
-	for (i = 0; i < v->n_to; i++) {
-		if (!lite_wave_packs(&v->to[i]))
-			lite_chain_post(&v->to[i].chain);
-	}
+	lite_wave_post(v);
 	deadline = jiffies + lite_pack_time(v->ctx->mem->fab);
 	for (i = 0; i < v->n_to; i++) {
-		if (!lite_wave_packs(&v->to[i]))
-			continue;
-		/* A REVOKE must not wait for the time-outs of several nodes. */
-		if (v->alone)
-			lite_chain_post(&v->to[i].chain);
-		else
+		if (v->to[i].packs)
 			lite_wave_pack(v, i, deadline);
 	}
 	for (i = 0; i < v->n_to; i++)
 		v->alone |= lite_chain_wait(&v->to[i].chain) != 0;
 	lite_wave_sync(v, false);
-	for (i = 0; i < v->n; i++) {
-		struct lite_wave_op *w = &v->wave[i];
-		struct lite_chain *chain = &v->to[w->to].chain;
-
-		if (w->at < chain->posted)
-			lite_io_result(w->m, chain->io.status);
-	}
-}
-
-/* Leave the LMRs that lite_wave_add() has entered, and put the connections. */
-static void lite_wave_leave(struct lite_vector *v)
-{
-	u32 i;
-
-	/* The operation that entered an LMR leaves it. */
-	for (i = 0; i < v->n; i++) {
-		if (v->wave[i].entered)
-			lite_access_exit(v->wave[i].m);
-	}
-	for (i = 0; i < v->n_to; i++)
+	for (i = 0; i < v->n_to; i++) {
+		lite_wave_leave(&v->to[i]);
 		lite_conn_put_live(v->to[i].conn);
+	}
 }
 
 /*
@@ -433,6 +508,8 @@ static void lite_wave_finish(struct lite_vector *v, struct lite_op *ops, unsigne
 			lite_bounce_failed(mem->fab, v->page[i]);
 		lite_bounce_put(mem->fab, v->page[i]);
 	}
+	for (i = 0; i < v->n_to; i++)
+		lite_wave_drop(v, &v->to[i]);
 	lite_wave_settle(v);
 	lite_wave_end_all(v, ops, true, left);
 }
@@ -477,7 +554,6 @@ static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from, u32 n
 	}
 	lite_stat_add(v->ctx->mem->stats, LITE_STAT_OPS_INFLIGHT, v->n);
 	lite_wave_submit(v);
-	lite_wave_leave(v);
 	lite_wave_finish(v, ops, left);
 	lite_stat_add(v->ctx->mem->stats, LITE_STAT_OPS_INFLIGHT, -(s64)v->n);
 	return i;

@@ -19,6 +19,7 @@
  */
 int lite_atomic_run(struct lite_devop *d, struct lite_bounce *bounce)
 {
+	struct lite_fabric *fab = d->m->mem->fab;
 	int err;
 
 	d->e = lite_extent_at(d->m, d->offset);
@@ -26,7 +27,7 @@ int lite_atomic_run(struct lite_devop *d, struct lite_bounce *bounce)
 	d->dma = bounce->dma;
 	err = lite_devop_run(d, sizeof(u64));
 	if (unlikely(err))
-		lite_bounce_failed(d->m->mem->fab, bounce);
+		lite_bounce_failed(fab, bounce);
 	return err;
 }
 
@@ -71,7 +72,7 @@ static int lite_atomic_try(const struct lite_access *a, struct lite_devop *d, st
 			*begun = true;
 			err = lite_atomic_run(d, bounce);
 		}
-		lite_access_exit(d->m);
+		lite_devop_exit(d);
 	}
 	if (!err)
 		memcpy(&op->result, bounce->data, sizeof(op->result));

@@ -4,7 +4,7 @@
  * requests.
  *
  * The caller enters the LMR, provides memory that is mapped for the device, and leaves the LMR
- * after the end. Three kinds of callers:
+ * after the end: itself, or the thread that handles the completion does. Three kinds of callers:
  *
  *   wait at once     lite_devop_run(): transfer.c, atomic.c, memop/
  *   many, one wait   lite_devop_link(): batch/vector.c
@@ -40,14 +40,6 @@ static __always_inline struct ib_send_wr *lite_devop_wr(const struct lite_devop 
 	return &link->rdma.wr;
 }
 
-static __always_inline int lite_devop_post_part(const struct lite_devop *d, struct lite_qp *qp,
-						struct lite_io *io, u32 at, u32 n, u32 how)
-{
-	struct lite_link link LITE_UNINIT;
-
-	return lite_qp_post(qp, io, lite_devop_wr(d, qp, &link, at, n), how);
-}
-
 /**
  * lite_devop_post - post an operation as one work request, without waiting
  * @d: operation
@@ -59,7 +51,10 @@ static __always_inline int lite_devop_post_part(const struct lite_devop *d, stru
  */
 int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp, struct lite_io *io)
 {
-	return lite_devop_post_part(d, qp, io, 0, d->n, d->prio | LITE_POST_NOWAIT);
+	struct lite_link link LITE_UNINIT;
+
+	return lite_qp_post(qp, io, lite_devop_wr(d, qp, &link, 0, d->n),
+			    d->prio | LITE_POST_NOWAIT);
 }
 
 /* Add an operation to a chain to its node; @link stays until the chain is posted. Any context. */
@@ -80,12 +75,68 @@ static __always_inline struct lite_conn *lite_devop_conn(const struct lite_devop
 /* What is posted in an LMR that has been entered. */
 struct lite_entered_io {
 	struct lite_io io;
-	const struct lite_mapping *m;
+	struct lite_devop *d;
 };
 
 static bool lite_entered_io_stale(const struct lite_io *io)
 {
-	return lite_ops_closed(container_of(io, struct lite_entered_io, io)->m);
+	return lite_ops_closed(container_of(io, struct lite_entered_io, io)->d->m);
+}
+
+/* Leave the LMR: its revocation must not wait until the waiter gets a processor. */
+static void lite_entered_io_ended(struct lite_io *io)
+{
+	struct lite_devop *d = container_of(io, struct lite_entered_io, io)->d;
+	struct lite_mapping *m = d->m;
+
+	/* After an error the waiter fences the node from itself first. */
+	if (d->stays || (io->status && lite_devop_share(d)->local))
+		return;
+	lite_io_result(m, io->status);
+	d->m = NULL;
+	lite_access_exit(m);
+}
+
+static const struct lite_io_hooks lite_entered_io_hooks = {
+	.stale = lite_entered_io_stale,
+	.ended = lite_entered_io_ended,
+};
+
+/* Packets that are posted together. */
+#define LITE_PACKETS 4
+
+/* Post an operation as several work requests, with a read that confirms it if @confirm is set. */
+static noinline int lite_devop_post_packets(struct lite_devop *d, struct lite_qp *qp,
+					    struct lite_io *io, u32 packet, bool confirm)
+{
+	struct lite_link link[LITE_PACKETS + 1];
+	bool held = false, last;
+	struct lite_chain chain;
+	u32 at = 0, i;
+	int err;
+
+	do {
+		lite_chain_init(&chain, qp, io, d->prio);
+		if (min(packet, d->n) > LITE_BULK_BYTES)
+			chain.kind = LITE_SLOT_BULK;
+		for (i = 0; i < LITE_PACKETS && at < d->n; i++, at += packet)
+			lite_chain_add(&chain, lite_devop_wr(d, qp, &link[i], at,
+							     min(packet, d->n - at)));
+		last = at >= d->n;
+		if (last && confirm)
+			lite_chain_confirm(&chain, &link[i]);
+		/* The io must not end before all are posted. */
+		if (!last && !held)
+			lite_io_expect(io, 1);
+		held |= !last;
+		chain.held = last && held;
+		lite_chain_post(&chain, true);
+		err = chain.cut ? -EAGAIN : READ_ONCE(io->status);
+		d->posted |= chain.posted > 0;
+	} while (!last && !err);
+	if (!last)
+		lite_io_end(io, 0, 1);
+	return err;
 }
 
 /**
@@ -103,10 +154,11 @@ static bool lite_entered_io_stale(const struct lite_io *io)
 int lite_devop_run(struct lite_devop *d, u32 packet)
 {
 	struct lite_conn *conn = lite_devop_conn(d);
-	struct ib_device *dev = d->m->mem->fab->dev;
+	struct lite_memory *mem = d->m->mem;
+	struct ib_device *dev = mem->fab->dev;
+	struct lite_link link LITE_UNINIT;
 	bool confirm = false;
 	struct lite_qp *qp;
-	u32 at = 0, n;
 	int err;
 	struct lite_entered_io io LITE_UNINIT;
 
@@ -120,18 +172,14 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 	}
 	ib_dma_sync_single_for_device(dev, d->dma, d->n, DMA_BIDIRECTIONAL);
 	lite_io_init(&io.io);
-	io.io.stale = lite_entered_io_stale;
-	io.m = d->m;
-	do {
-		n = min(d->n - at, packet);
-		err = lite_devop_post_part(d, qp, &io.io, at, n, d->prio);
-		at += n;
-	} while (unlikely(at < d->n) && !err);
-	if (unlikely(confirm) && !err)
-		err = lite_qp_confirm(qp, &io.io, d->prio);
-	/* What was posted before the error is in flight. */
-	if (likely(!err) || at > n)
-		d->posted = true;
+	io.io.hooks = &lite_entered_io_hooks;
+	io.d = d;
+	if (likely(d->n <= packet && !confirm)) {
+		err = lite_qp_post(qp, &io.io, lite_devop_wr(d, qp, &link, 0, d->n), d->prio);
+		d->posted |= !err;
+	} else {
+		err = lite_devop_post_packets(d, qp, &io.io, packet, confirm);
+	}
 	lite_io_wait(&io.io, qp);
 	ib_dma_sync_single_for_cpu(dev, d->dma, d->n, DMA_BIDIRECTIONAL);
 	err = err ?: io.io.status;
@@ -145,7 +193,7 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 	 */
 	if (err == -EAGAIN && !io.io.status) {
 		lite_conn_put_live(conn);
-		return lite_ops_closed(d->m) ? -EAGAIN : -EINTR;
+		return lite_given_up() ? -EINTR : -EAGAIN;
 	}
 	/*
 	 * What has failed may still be in flight. Before memory is freed, its store fences us from
@@ -155,7 +203,7 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 	lite_conn_get(conn);
 	lite_conn_put_live(conn);
 	if (conn->other_end)
-		lite_cluster_fence_self(d->m->mem->cl, conn);
+		lite_cluster_fence_self(mem->cl, conn);
 	lite_conn_put(conn);
-	return lite_io_result(d->m, err);
+	return d->m ? lite_io_result(d->m, err) : err;
 }

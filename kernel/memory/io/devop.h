@@ -82,7 +82,11 @@ static inline u32 lite_op_small_right(const struct lite_op *op)
 
 /* An operation of a device. */
 struct lite_devop {
-	struct lite_mapping *m;      /* entered by the caller, which exits it after the end */
+	/*
+	 * Entered by the caller. After the end it calls lite_devop_exit(): the thread that handled
+	 * the completion may have left it already, and set this to NULL.
+	 */
+	struct lite_mapping *m;
 	const struct lite_extent *e; /* extent of @m that has all the bytes */
 	u16 opcode;                  /* LITE_OP_READ, _WRITE, _FETCH_ADD or _CMP_SWAP */
 	u8 prio;                     /* of lite_op_prio(); set by the caller of lite_devop_of() */
@@ -92,6 +96,7 @@ struct lite_devop {
 	const void *data;            /* the same; NULL: not known */
 	u64 operand;                 /* of an atomic: addend, or the value expected */
 	u64 swap;                    /* of LITE_OP_CMP_SWAP: the new value */
+	bool stays;                  /* only the caller leaves the LMR */
 	bool posted;                 /* set if it may have been done, even if it failed */
 };
 
@@ -125,6 +130,13 @@ static inline bool lite_devop_fits(const struct lite_devop *d)
 static inline bool lite_devop_fetches(const struct lite_devop *d)
 {
 	return d->opcode != LITE_OP_WRITE;
+}
+
+/* Leave the LMR after lite_devop_run(), unless that is done. */
+static __always_inline void lite_devop_exit(const struct lite_devop *d)
+{
+	if (likely(d->m))
+		lite_access_exit(d->m);
 }
 
 struct lite_chain;

@@ -27,16 +27,41 @@ static int lite_fence_self(struct lite_memory *mem)
 	return err;
 }
 
-static int lite_fence_share(struct lite_mapping *m, u32 share)
+/* The connection to flush for a share that has been entered: held live, NULL or ERR_PTR. */
+static struct lite_conn *lite_fence_conn(struct lite_mapping *m, u32 share)
 {
-	struct lite_conn *conn;
+	if (m->share[share].node == lite_cluster_id(m->mem->cl))
+		return lite_cluster_self_conn_tryget(m->mem->cl);
+	return lite_access_conn(m, share);
+}
+
+/*
+ * Flush the node of a share, entered nowhere. @generation is set for share 0; after a change the
+ * shares are others, and all are flushed anew: -EAGAIN. 1: there is no such share; 0; or an errno.
+ */
+static int lite_fence_share(const struct lite_access *a, u32 share, u64 *generation)
+{
+	struct lite_mapping *m = lite_access_enter(a);
+	struct lite_conn *conn = NULL;
+	bool over, same;
 	int err;
 
-	if (m->share[share].node == lite_cluster_id(m->mem->cl))
-		return lite_fence_self(m->mem);
-	conn = lite_access_conn(m, share);
-	if (IS_ERR(conn))
-		return PTR_ERR(conn);
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	if (!share)
+		*generation = m->generation;
+	same = *generation == m->generation;
+	over = share >= m->n_shares;
+	if (same && !over)
+		conn = lite_fence_conn(m, share);
+	/* So no change of the LMR waits for this thread, which may be without a processor. */
+	lite_access_exit(m);
+	if (!same)
+		return -EAGAIN;
+	if (conn == ERR_PTR(-EAGAIN))
+		return lite_access_renew(a, m) ?: -EAGAIN; /* @m is only compared */
+	if (IS_ERR_OR_NULL(conn))
+		return conn ? PTR_ERR(conn) : over;
 	err = lite_conn_flush(conn);
 	lite_conn_put_live(conn);
 	return err;
@@ -44,19 +69,14 @@ static int lite_fence_share(struct lite_mapping *m, u32 share)
 
 static int lite_fence_lmr(const struct lite_access *a)
 {
-	struct lite_mapping *m = lite_access_enter(a);
-	int err = 0;
-	u32 i;
+	u64 generation;
+	u32 share = 0;
+	int err;
 
-	if (IS_ERR(m))
-		return PTR_ERR(m);
-	for (i = 0; i < m->n_shares && !err; i++)
-		err = lite_fence_share(m, i);
-	lite_access_exit(m);
-	/* @m is only compared. */
-	if (err == -EAGAIN)
-		err = lite_access_renew(a, m) ?: -EAGAIN;
-	return err;
+	do {
+		err = lite_fence_share(a, share++, &generation);
+	} while (!err);
+	return err > 0 ? 0 : err;
 }
 
 static int lite_fence_handle(const struct lite_access *a)

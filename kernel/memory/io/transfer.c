@@ -54,6 +54,7 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
 	d.e = e;
 	d.opcode = p->opcode;
 	d.prio = p->prio;
+	d.stays = false;
 	d.n = p->n;
 	d.offset = p->offset;
 	d.dma = p->bounce->dma;
@@ -62,12 +63,11 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
 		d.n = lite_buf_copy_nofault(p->buf, p->at, p->bounce->data, p->n, true);
 	if (!d.n)
 		return -EFAULT;
-	err = lite_devop_run(&d, LITE_BOUNCE_SIZE);
-	if (err)
-		return err;
-	if (p->large >= LITE_CAREFUL_AFTER)
+	if (unlikely(p->large >= LITE_CAREFUL_AFTER))
 		WRITE_ONCE(m->careful, jiffies);
-	return d.n;
+	err = lite_devop_run(&d, LITE_BOUNCE_SIZE);
+	p->m = d.m;
+	return err ?: (ssize_t)d.n;
 }
 
 /*
@@ -76,8 +76,9 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
  * -EAGAIN: renew the handle; -ENOBUFS: wait for a bounce page; -EFBIG: transfer @p->run bytes as a
  * large piece.
  */
-static ssize_t lite_piece_entered(struct lite_piece_io *p, struct lite_mapping *m)
+static ssize_t lite_piece_entered(struct lite_piece_io *p)
 {
+	struct lite_mapping *m = p->m;
 	const struct lite_extent *e = lite_extent_at(m, p->offset);
 
 	p->begun = true;
@@ -145,18 +146,18 @@ static noinline int lite_piece_prepare(struct lite_piece_io *p, int err,
 static int lite_piece(struct lite_piece_io *p)
 {
 	const struct lite_mapping *stale;
-	struct lite_mapping *m;
 	ssize_t ret;
 
 	for (;;) {
-		m = lite_tryenter_range(p->a, p->offset, p->left, &stale);
-		if (IS_ERR(m)) {
-			ret = PTR_ERR(m);
+		p->m = lite_tryenter_range(p->a, p->offset, p->left, &stale);
+		if (IS_ERR(p->m)) {
+			ret = PTR_ERR(p->m);
 			break;
 		}
-		ret = lite_piece_entered(p, m);
-		lite_access_exit(m);
-		stale = m; /* only compared */
+		stale = p->m; /* only compared */
+		ret = lite_piece_entered(p);
+		if (likely(p->m))
+			lite_access_exit(p->m);
 		if (likely(ret != -ENOBUFS))
 			break;
 		p->bounce = lite_bounce_get(p->a->ctx->mem->fab);

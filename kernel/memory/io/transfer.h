@@ -15,6 +15,7 @@ struct lite_piece_io {
 	u64 offset;                  /* in the LMR */
 	u64 left;                    /* bytes to go */
 	u64 at;                      /* offset in the buffer */
+	struct lite_mapping *m;      /* entered; NULL: left already */
 	int tries;                   /* how often the current piece has failed */
 	unsigned long until;         /* for lite_range_renew(), if @at is still @until_at */
 	u64 until_at;

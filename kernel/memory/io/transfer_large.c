@@ -22,6 +22,7 @@
 #include <linux/slab.h>
 
 #include "core/memop_rules.h"
+#include "fabric/chain.h"
 #include "memory/memory.h"
 #include "transfer.h"
 #include "wait.h"
@@ -34,6 +35,8 @@
 #define LITE_BATCH_BYTES (LITE_BATCH_PAGES * PAGE_SIZE)
 #define LITE_BATCHES 2
 static_assert(LITE_BATCHES * LITE_BATCH_BYTES <= LITE_SQ_BULK * LITE_WR_BYTES_MAX);
+/* Work requests that are posted together: of scattered pages there may be more. */
+#define LITE_BATCH_WRS 8
 
 /* Bytes that are posted and waited for together. */
 struct lite_batch {
@@ -41,7 +44,7 @@ struct lite_batch {
 	size_t n;                                /* bytes */
 	int n_pages;                             /* pinned; 0: the batch is free */
 	size_t skip;                             /* offset of the bytes in the first page */
-	struct lite_mapping *m;                  /* entered while in flight */
+	struct lite_mapping *m;                  /* entered while in flight; NULL: left already */
 	struct lite_conn *conn;                  /* held live while in flight */
 	struct lite_qp *qp;                      /* where it is posted */
 	struct lite_io io;                       /* waits for it */
@@ -49,6 +52,9 @@ struct lite_batch {
 	struct sg_table sgt;                     /* describes @sg */
 	struct page *pages[LITE_BATCH_PAGES];    /* of the caller */
 	struct scatterlist sg[LITE_BATCH_PAGES]; /* @pages, merged; mapped while in flight */
+	struct lite_link link[LITE_BATCH_WRS];   /* work requests that are being posted */
+	/* Theirs: each ends with a work request or a page. */
+	struct ib_sge sge[LITE_BATCH_WRS + LITE_BATCH_PAGES];
 };
 
 /* A large piece. */
@@ -101,35 +107,78 @@ static size_t lite_sges_fill(struct lite_sg_cursor *c, u32 lkey, struct ib_sge *
 	return done;
 }
 
+/* What is left to post of a batch. */
+struct lite_batch_cursor {
+	struct lite_sg_cursor sg;    /* here */
+	const struct lite_extent *e; /* there */
+	u64 in;                      /* offset in that */
+	size_t n;                    /* bytes */
+	bool confirm;                /* and a read that confirms these */
+	bool held;                   /* the io does not end before all is posted */
+};
+
+/* Post some work requests of a batch, which others post if this thread has to wait for slots. */
+static int lite_batch_post_some(struct lite_batch *b, bool write, u32 prio,
+				struct lite_batch_cursor *c)
+{
+	struct lite_fabric *fab = b->m->mem->fab;
+	const int max = write ? fab->max_sge : fab->max_sge_rd;
+	struct ib_sge *sge = b->sge;
+	struct lite_chain chain;
+	int i, n_sge;
+	size_t wr;
+
+	lite_chain_init(&chain, b->qp, &b->io, prio);
+	for (i = 0; i < LITE_BATCH_WRS && c->n; i++) {
+		struct lite_link *link = &b->link[i];
+
+		wr = min3((u64)c->n, c->e->length - c->in, (u64)LITE_WR_BYTES_MAX);
+		wr = lite_sges_fill(&c->sg, fab->lkey, sge, max, &n_sge, wr);
+		lite_rdma_wr(&link->rdma, b->qp, write ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ, sge,
+			     n_sge, c->e->addr + c->in, 0);
+		lite_chain_add(&chain, &link->rdma.wr);
+		sge += n_sge;
+		if (wr > LITE_BULK_BYTES)
+			chain.kind = LITE_SLOT_BULK;
+		c->n -= wr;
+		c->in += wr;
+		if (c->in == c->e->length) {
+			c->e++;
+			c->in = 0;
+		}
+	}
+	if (c->confirm && i < LITE_BATCH_WRS) {
+		lite_chain_confirm(&chain, &b->link[i]);
+		c->confirm = false;
+	}
+	chain.held = c->held && !c->n && !c->confirm;
+	if (!c->held && (c->n || c->confirm)) {
+		lite_io_expect(&b->io, 1);
+		c->held = true;
+	} else if (chain.held) {
+		c->held = false;
+	}
+	lite_chain_post(&chain, true);
+	return chain.cut ? -EAGAIN : READ_ONCE(b->io.status);
+}
+
 /* Post all of a batch. All its bytes are at the node of the connection. */
 static int lite_batch_rdma(struct lite_batch *b, bool write, u32 prio)
 {
-	struct lite_fabric *fab = b->m->mem->fab;
-	struct lite_sg_cursor cursor = { .sg = b->sgt.sgl };
-	const int max = write ? fab->max_sge : fab->max_sge_rd;
 	const struct lite_extent *e = lite_extent_at(b->m, b->offset);
-	bool confirm = !write && b->n > b->conn->read_trusted;
-	u64 in = b->offset - e->start;
-	struct ib_sge sge[LITE_SGE_MAX];
-	size_t n = b->n;
+	struct lite_batch_cursor c = {
+		.sg.sg = b->sgt.sgl,
+		.e = e,
+		.in = b->offset - e->start,
+		.n = b->n,
+		.confirm = !write && b->n > b->conn->read_trusted,
+	};
 	int err = 0;
 
-	while (n && !err) {
-		size_t wr = min3((u64)n, e->length - in, (u64)LITE_WR_BYTES_MAX);
-		int n_sge;
-
-		wr = lite_sges_fill(&cursor, fab->lkey, sge, max, &n_sge, wr);
-		err = lite_qp_rdma(b->qp, &b->io, write ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ, sge,
-				   n_sge, e->addr + in, prio);
-		n -= wr;
-		in += wr;
-		if (in == e->length) {
-			e++;
-			in = 0;
-		}
-	}
-	if (confirm && !err)
-		err = lite_qp_confirm(b->qp, &b->io, prio);
+	while ((c.n || c.confirm) && !err)
+		err = lite_batch_post_some(b, write, prio, &c);
+	if (c.held)
+		lite_io_end(&b->io, 0, 1);
 	return err;
 }
 
@@ -170,6 +219,23 @@ static bool lite_batch_stale(const struct lite_io *io)
 	return lite_ops_closed(container_of(io, struct lite_batch, io)->m);
 }
 
+/* Leave the LMR: see lite_entered_io_ended(). */
+static void lite_batch_ended(struct lite_io *io)
+{
+	struct lite_batch *b = container_of(io, struct lite_batch, io);
+	struct lite_mapping *m = b->m;
+
+	lite_io_result(m, io->status);
+	b->m = NULL;
+	lite_access_exit(m);
+}
+
+static const struct lite_io_hooks lite_batch_hooks = {
+	.stale = lite_batch_stale,
+	.ended = lite_batch_ended,
+	.eager = true,
+};
+
 /* Get the session of a batch, if all of it is still in one remote share. */
 static int lite_batch_connect(struct lite_large *l, struct lite_batch *b)
 {
@@ -208,7 +274,7 @@ static int lite_batch_post(struct lite_large *l, struct lite_batch *b)
 		goto err_exit;
 	b->qp = lite_conn_qp(b->conn, !lite_piece_writes(p), p->prio);
 	lite_io_init(&b->io);
-	b->io.stale = lite_batch_stale;
+	b->io.hooks = &lite_batch_hooks;
 	/* After an error, what was posted before it is in flight. */
 	b->err = lite_batch_rdma(b, lite_piece_writes(p), p->prio);
 	l->posted++;
@@ -292,7 +358,12 @@ static void lite_large_end(struct lite_large *l)
 	l->ended++;
 	/* Nothing has failed of a batch that gave up waiting for its turn. */
 	cut = b->err == -EAGAIN && !b->io.status;
-	err = cut ? b->err : lite_io_result(b->m, b->err ?: b->io.status);
+	err = b->err ?: b->io.status;
+	if (b->m) {
+		if (!cut)
+			lite_io_result(b->m, err);
+		lite_access_exit(b->m);
+	}
 	lost = err && !cut && READ_ONCE(b->conn->unfenced);
 	/* If it is lost, the device may still access the pages: they stay pinned and mapped. */
 	if (lost) {
@@ -302,7 +373,6 @@ static void lite_large_end(struct lite_large *l)
 		ib_dma_unmap_sgtable_attrs(mem->fab->dev, &b->sgt, l->dir, 0);
 	}
 	lite_conn_put_live(b->conn);
-	lite_access_exit(b->m);
 	if (lost || lite_buf_tryunpin(p->buf, b->pages, b->n_pages, !lite_piece_writes(p)))
 		lite_batch_free(b, mem->stats);
 	else

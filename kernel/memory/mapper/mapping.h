@@ -164,6 +164,12 @@ static inline bool lite_mapping_current(const struct lite_mapping *m)
 	return !m->conn || !lite_conn_is_dead(m->conn);
 }
 
+/* May bytes of it be at other nodes? */
+static inline bool lite_mapping_is_remote(const struct lite_mapping *m)
+{
+	return m->n_shares > 1 || !m->share[0].local;
+}
+
 /* What was before a MAP. */
 struct lite_map_begun {
 	u64 revoked;  /* number of the last REVOKE or RECALL */

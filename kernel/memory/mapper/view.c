@@ -104,6 +104,45 @@ static void lite_mapping_wipe(struct lite_mapping *m)
 		memset(page_address(page) + in, 0, PAGE_SIZE - in);
 }
 
+/* Time in which most operations end, in threads that have a processor. */
+#define LITE_DRAIN_SOON max(HZ / 50, 1)
+
+/* Have completions of operations on a mapping taken by other threads than their own. */
+static void lite_mapping_attend(const struct lite_mapping *m)
+{
+	struct lite_conn *conn;
+	u32 i;
+
+	lite_fabric_attend(m->mem->fab);
+	for (i = 0; i < m->n_shares; i++) {
+		struct lite_peer *peer = m->share[i].peer;
+
+		conn = peer ? lite_peer_conn_get(peer) : NULL;
+		if (!conn)
+			continue;
+		lite_conn_attend(conn);
+		lite_conn_put(conn);
+	}
+	conn = lite_cluster_self_conn_tryget(m->mem->cl);
+	if (!conn)
+		return;
+	lite_conn_attend(conn);
+	lite_conn_put_live(conn);
+}
+
+/*
+ * Wait for operations on a mapping: for devices, and not for the threads that have posted, which
+ * may be without a processor (lite_io_hooks).
+ */
+static void lite_mapping_await_ops(struct lite_mapping *m)
+{
+	if (wait_for_completion_timeout(&m->drained, LITE_DRAIN_SOON))
+		return;
+	lite_mapping_attend(m);
+	wait_for_completion(&m->drained);
+	lite_fabric_attend_end(m->mem->fab);
+}
+
 /**
  * lite_mapping_drain - wait until a mapping is unused, and unmap its pages
  * @m: mapping that has left ACTIVE; the caller keeps its memory
@@ -116,7 +155,7 @@ void lite_mapping_drain(struct lite_mapping *m)
 	struct lite_memory *mem = m->mem;
 	struct lite_view *v;
 
-	wait_for_completion(&m->drained);
+	lite_mapping_await_ops(m);
 	/*
 	 * An operation enters a chunk before it leaves the LMR, so no later one is in them, either.
 	 */

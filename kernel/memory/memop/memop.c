@@ -4,32 +4,28 @@
  * device cannot do. Documentation/memory-operations.rst has the arguments.
  *
  * Normal operation: enter the LMRs by the caller's handles, which checks rights and bounds; find
- * the node that holds the next bytes; call it, for as much as it holds in a row; leave; note what
- * it has done, and go on with the rest. That node works through mappings of its own
+ * the node that holds the next bytes; leave; call that node, for as much as it holds in a row; note
+ * what it has done, and go on with the rest. That node works through mappings of its own
  * (memop_serve.c); if it has none, it says so, and we ask it to PREPARE.
  *
- * We stay entered while it works, so a revocation of the handle's right waits for our call, and
- * nothing uses the right once that is reported. Therefore the work itself makes no calls and takes
- * little time, and PREPARE, which calls homes, is called outside. A call that gets no slot for a
- * while is given up, and we leave: our queueing must not block others. Slots are granted in turn,
- * so we get one eventually. A signal does not end a call that was sent.
+ * While the other node works nothing is entered here, so no revocation waits for our thread, which
+ * may be without a processor for long. The other node's mapping protects the memory. The right is
+ * protected by the generation that we name (lite_peer_mapping_enter()): a change of the LMR waits
+ * until the step in progress has ended, at whatever node, and nothing that was asked for before it
+ * is done after it. A signal does not end a call that was sent.
  *
- * LMRs that are being changed: a change waits until we and the other node have left, so neither may
- * wait for a change while entered. If the other node finds its mapping recalled, it returns
- * UNMAPPED; PREPARE on a closed LMR returns EBUSY. Then we, entered nowhere, await the end of the
- * change at the home of each LMR, and begin the piece anew: all is checked again.
+ * LMRs that are being changed: if the other node finds its mapping recalled, it returns UNMAPPED;
+ * PREPARE on a closed LMR returns EBUSY. Then we await the end of the change at the home of each
+ * LMR, and begin the piece anew: all is checked again.
  *
  * If a call is not answered in half the operation time-out, or the session breaks, the other node
- * may still do one piece. Then only its own mapping protects memory, and the right is protected by
- * the generation that we named (lite_peer_mapping_enter()).
+ * may still do one piece.
  *
  * Recovery: after a session broke, wait for the next one and repeat the piece, which is idempotent,
  * except for atomics and for pieces that overlap themselves. The first attempt must be over before
  * the second begins and before we go on: PREPARE waits for that, and until one has done so nothing
  * else is asked (@unsettled).
  */
-#include <linux/slab.h>
-
 #include "core/memop_rules.h"
 #include "memory/io/devop.h"
 #include "memory/memory.h"
@@ -43,12 +39,8 @@
  */
 #define LITE_MEMOP_CLIENT_TRIES 6
 
-/* How often an operation waits for memory, in all. */
-#define LITE_MEMOP_CLIENT_STARVED 64
 /* Failed attempts after which to use small packets. */
 #define LITE_MEMOP_CLIENT_CAREFUL_AFTER 2
-/* Time to wait for a slot of a call, while entered. */
-#define LITE_MEMOP_CLIENT_SLOT_TIME (HZ / 4)
 /* PREPARE waits for suspect nodes. */
 #define LITE_PREPARE_TIMEOUT (30 * HZ)
 
@@ -65,8 +57,8 @@ struct lite_memop_client {
 	bool same;                   /* both ranges are in one LMR */
 	bool backward;               /* they have to be copied from the end */
 	bool chunked;                /* one of them is in an unpinned LMR */
+	bool remote;                 /* what the node needs may be at other nodes, too */
 	unsigned long until;         /* for lite_range_renew() */
-	u32 starved;                 /* times that this node had no memory for it at once */
 	bool careful;                /* use small packets */
 	u64 done;                    /* bytes */
 	u64 value;                   /* of the last reply */
@@ -191,8 +183,10 @@ static const struct lite_map_share *lite_memop_client_next(struct lite_memop_cli
 		flags |= LITE_WIRE_OP_CAREFUL;
 	memset(&job->req, 0, sizeof(job->req));
 	lite_range_fill(&job->req.range, job->m[0], job->offset[0] + start);
-	if (job->n == 2)
+	if (job->n == 2) {
 		lite_range_fill(&job->req.from, job->m[1], job->offset[1] + start);
+		job->remote = lite_mapping_is_remote(job->m[!which]);
+	}
 	if (job->call == LITE_CALL_OP_SET) {
 		operand = lite_pattern_rotate(job->op->operand, job->op->swap, start);
 		job->req.arg = cpu_to_le32(job->op->swap);
@@ -211,33 +205,48 @@ static const struct lite_map_share *lite_memop_client_next(struct lite_memop_cli
 /* ---- calling ------------------------------------------------------------- */
 
 /*
- * Call the node that has the bytes. @sent: it may have acted; if not, -EAGAIN: there was no slot.
+ * The session with the node that has the bytes, which have been entered: with a reference; NULL: it
+ * is this node; ERR_PTR: -ESTALE, -EHOSTDOWN.
  */
-static int lite_memop_client_call(struct lite_memop_client *job, const struct lite_map_share *s,
+static struct lite_conn *lite_memop_client_conn(const struct lite_map_share *s)
+{
+	struct lite_conn *conn;
+
+	if (s->lost)
+		return ERR_PTR(-ESTALE);
+	if (s->local)
+		return NULL;
+	conn = s->peer ? lite_peer_conn_get(s->peer) : NULL;
+	return conn ?: ERR_PTR(-EHOSTDOWN);
+}
+
+/*
+ * Call the node that has the bytes, and put @conn, of lite_memop_client_conn(). @sent: it may have
+ * acted; if not, -EAGAIN: there was no slot.
+ */
+static int lite_memop_client_call(struct lite_memop_client *job, struct lite_conn *conn,
 				  struct lite_wire_op_reply *reply, bool *sent)
 {
+	unsigned long timeout = job->mem->fab->op_timeout;
 	struct lite_call_desc d = {
 		.call = job->call,
 		.req = &job->req,
 		.len = sizeof(job->req),
 		.reply = reply,
 		.reply_max = sizeof(*reply),
-		.timeout = max(job->mem->fab->op_timeout / 2, 1UL),
-		.slot_timeout = LITE_MEMOP_CLIENT_SLOT_TIME,
-		/* Memory may be reclaimed only after unpinned LMRs have been left. */
-		.no_reclaim = true,
+		.timeout = max(timeout / 2, 1UL),
+		.slot_timeout = timeout,
+		/* It would wait for a device, with LMRs entered, in this thread. */
+		.by_worker = job->remote,
+		.killable = !conn,
 	};
-	struct lite_conn *conn;
 	int err;
 
 	*sent = false;
-	if (s->lost)
-		return -ESTALE;
-	if (s->local)
-		return lite_kcall_local(job->mem->cl->rpc, &d);
-	conn = s->peer ? lite_peer_conn_get(s->peer) : NULL;
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
 	if (!conn)
-		return -EHOSTDOWN;
+		return lite_kcall_local(job->mem->cl->rpc, &d);
 	err = lite_kcall(conn, &d);
 	lite_conn_put(conn);
 	*sent = d.sent;
@@ -369,18 +378,6 @@ static int lite_memop_client_take(struct lite_memop_client *job,
 	return lite_wire_error(le32_to_cpu(reply->error));
 }
 
-/*
- * There was no memory that this node could have without reclaiming some, which it must not do while
- * an LMR is entered. Do that now. 0: try again.
- */
-static int lite_memop_client_await_memory(struct lite_memop_client *job)
-{
-	void *room = kmalloc(LITE_WORK_PAYLOAD_MAX, GFP_KERNEL);
-
-	kfree(room);
-	return room && ++job->starved < LITE_MEMOP_CLIENT_STARVED ? 0 : -ENOMEM;
-}
-
 static int lite_memop_client_in_time(const struct lite_memop_client *job)
 {
 	return time_after(jiffies, job->stuck) ? -ETIMEDOUT : 0;
@@ -389,10 +386,11 @@ static int lite_memop_client_in_time(const struct lite_memop_client *job)
 /* Do one piece; 0: check whether all is done. */
 static int lite_memop_client_piece(struct lite_memop_client *job)
 {
-	bool atomic = job->call == LITE_CALL_OP_ATOMIC, once, sent, local;
+	bool atomic = job->call == LITE_CALL_OP_ATOMIC, once, sent;
 	struct lite_wire_op_reply reply = {};
 	const struct lite_map_share *s;
 	unsigned long begun = jiffies;
+	struct lite_conn *conn;
 	int err;
 
 	if (job->unsettled)
@@ -411,9 +409,9 @@ static int lite_memop_client_piece(struct lite_memop_client *job)
 	}
 	s = lite_memop_client_next(job);
 	job->node = s->node;
-	local = s->local;
-	err = lite_memop_client_call(job, s, &reply, &sent);
+	conn = lite_memop_client_conn(s);
 	lite_memop_client_exit(job, job->n);
+	err = lite_memop_client_call(job, conn, &reply, &sent);
 
 	/* What must not be done twice. */
 	once = atomic || (job->same &&
@@ -423,8 +421,6 @@ static int lite_memop_client_piece(struct lite_memop_client *job)
 	if (err == -EAGAIN && !sent)
 		return lite_memop_client_in_time(job);
 	err = err ?: lite_memop_client_take(job, &reply);
-	if (err == -ENOMEM && local)
-		return lite_memop_client_await_memory(job);
 	if ((err == -EHOSTDOWN || err == -ETIMEDOUT) && reply.error && !atomic)
 		return lite_memop_client_recover(job, err);
 	if (err)

@@ -6,8 +6,8 @@
  * names ranges of LMRs, the first of which (the source for COPY) is held here. An operation goes
  * step by step: each enters our own mappings (peer_mapping.c), does a little, and leaves; between
  * steps it checks whether to go on. After LITE_MEMOP_EXEC_TIME the caller comes back for the rest.
- * So a REVOKE or RECALL here waits for one step at most, one at the caller for that time and a
- * step, and a caller that is being killed does not wait long either.
+ * So a REVOKE or RECALL waits for one step at most, and a caller that is being killed does not wait
+ * long either.
  *
  * A COPY writes from the memory of one LMR straight to that of the other node: no page is pinned,
  * and the data crosses the network once. A COMPARE fetches remote bytes.
@@ -16,7 +16,6 @@
  * PREPARE waits until our operations in its earlier sessions have ended, so that none of them runs
  * afterwards (lite_memop_execs_settle()).
  */
-#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -278,6 +277,7 @@ static ssize_t lite_memop_cursor_run(struct lite_memop_cursor *p, u32 opcode, u6
 		.opcode = opcode,
 		/* Calls between kernels wait for nothing but devices. */
 		.prio = LITE_POST_UNSCHEDULED,
+		.stays = true,
 		.n = n,
 		.offset = p->offset,
 		.dma = dma,
@@ -389,19 +389,14 @@ static ssize_t lite_memop_exec_copy(struct lite_memop_exec *r)
 static int lite_memop_exec_page(struct lite_memop_exec *r)
 {
 	u64 size = min_t(u64, le64_to_cpu(r->op->length), LITE_MEMOP_EXEC_FETCH);
-	/*
-	 * A local caller has entered LMRs, and memory may be reclaimed only after it has left them.
-	 * Callers at other nodes do so when they have waited long enough.
-	 */
-	gfp_t gfp = r->conn ? GFP_KERNEL : GFP_NOWAIT | __GFP_NOWARN;
 	int err;
 
 	r->since = lite_dma_since(r->mem->fab);
 	r->order = get_order(size);
-	r->page = alloc_pages(gfp | __GFP_NOWARN | __GFP_NORETRY, r->order);
+	r->page = alloc_pages(GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY, r->order);
 	if (!r->page) {
 		r->order = 0;
-		r->page = alloc_page(gfp);
+		r->page = alloc_page(GFP_KERNEL);
 	}
 	if (!r->page)
 		return -ENOMEM;
@@ -469,7 +464,11 @@ static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bou
 {
 	u32 opcode = le32_to_cpu(r->op->arg);
 	u64 operand = le64_to_cpu(r->op->operand);
-	struct lite_devop d = { .opcode = LITE_OP_CMP_SWAP, .prio = LITE_POST_UNSCHEDULED };
+	struct lite_devop d = {
+		.opcode = LITE_OP_CMP_SWAP,
+		.prio = LITE_POST_UNSCHEDULED,
+		.stays = true,
+	};
 	struct lite_memop_cursor p;
 	ssize_t ret = 0;
 	u64 n, *word;
@@ -517,18 +516,14 @@ static ssize_t lite_word_attempt(struct lite_memop_exec *r, struct lite_bounce *
 ssize_t lite_word_run(struct lite_memop_exec *r)
 {
 	struct lite_fabric *fab = r->mem->fab;
-	struct lite_bounce *bounce;
-	unsigned int noreclaim;
+	struct lite_bounce *bounce = lite_bounce_get(fab);
 	ssize_t ret;
 
 	lockdep_assert_held(&r->mem->words.lock);
-	/* The thread that waits for this may have entered LMRs. */
-	noreclaim = memalloc_noreclaim_save();
-	bounce = lite_bounce_get(fab);
-	memalloc_noreclaim_restore(noreclaim);
-	ret = bounce ? lite_word_attempt(r, bounce) : -EINTR;
-	if (bounce)
-		lite_bounce_put(fab, bounce);
+	if (!bounce)
+		return -EINTR;
+	ret = lite_word_attempt(r, bounce);
+	lite_bounce_put(fab, bounce);
 	return ret;
 }
 

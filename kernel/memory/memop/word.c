@@ -65,6 +65,15 @@ static int lite_word_prepare(struct lite_memory *mem, const struct lite_word *w)
 	return err == -EHOSTUNREACH ? -EHOSTDOWN : err;
 }
 
+/* A node that is suspect, with a reference, or NULL. */
+static struct lite_peer *lite_word_suspect(struct lite_peer *peer)
+{
+	if (!peer || !lite_peer_is_suspect(peer))
+		return NULL;
+	kref_get(&peer->ref);
+	return peer;
+}
+
 /*
  * Try once, with this node's mapping. If it fails with @d->posted unset, lite_word_recover() takes
  * the errno, and @suspect with its reference.
@@ -74,7 +83,6 @@ static int lite_word_try(struct lite_memory *mem, const struct lite_word *w, str
 {
 	const struct lite_wire_range range = lite_word_range(w);
 	struct lite_bounce *bounce = lite_bounce_get(mem->fab);
-	struct lite_peer *peer;
 	int err;
 
 	if (!bounce)
@@ -86,13 +94,13 @@ static int lite_word_try(struct lite_memory *mem, const struct lite_word *w, str
 	err = lite_atomic_check(w->offset - d->m->base, sizeof(u64), d->m->length);
 	if (!err) {
 		err = lite_atomic_run(d, bounce);
-		peer = lite_devop_share(d)->peer;
-		if (err == -EHOSTDOWN && !d->posted && peer && lite_peer_is_suspect(peer)) {
-			kref_get(&peer->ref);
-			*suspect = peer;
-		}
+		/* The thread that noticed the end of the session may have left. PREPARE waits. */
+		if (err == -EHOSTDOWN && !d->posted && !d->m)
+			err = -ENOLINK;
+		else if (err == -EHOSTDOWN && !d->posted)
+			*suspect = lite_word_suspect(lite_devop_share(d)->peer);
 	}
-	lite_access_exit(d->m);
+	lite_devop_exit(d);
 	if (!err)
 		memcpy(old, bounce->data, sizeof(*old));
 out:

@@ -9,13 +9,9 @@
  * What runs concurrently: threads that ask, and the work item. lite_words.line_lock decides: a
  * job in line belongs to the thread that asks, which may be killed; else to the work item.
  */
-#include "memory/handle/ctx.h"
 #include "memory/memory.h"
 #include "memop.h"
 #include "wait.h"
-
-/* Jiffies after which a thread in line looks whether its LMR is to be left. */
-#define LITE_WORD_LOOK (HZ / 4)
 
 /* An atomic of a thread of this node: in line until the work item has begun it. */
 struct lite_word_job {
@@ -60,21 +56,9 @@ static void lite_words_work(struct work_struct *work)
 	complete(&job->done);
 }
 
-/* Is the LMR as it was asked for? Return: 0, or why not, as lite_peer_mapping_enter(). */
-static int lite_word_look(const struct lite_memop_exec *r)
-{
-	const struct lite_wire_range *range = &r->op->range;
-	struct lite_mapping *m;
-
-	m = lite_peer_mapping_enter(r->mem, range, le64_to_cpu(range->offset), sizeof(u64));
-	if (!IS_ERR(m))
-		lite_access_exit(m);
-	return PTR_ERR_OR_ZERO(m);
-}
-
 /*
- * Have an atomic of this thread carried out. Killable until it has begun. The thread has entered
- * the LMR: it leaves the line when that is about to be changed.
+ * Have an atomic of this thread, which has entered no LMR, carried out. Killable until it begins,
+ * which it has to within the time-out of an operation.
  */
 ssize_t lite_word_ask(struct lite_memop_exec *r)
 {
@@ -84,18 +68,14 @@ ssize_t lite_word_ask(struct lite_memop_exec *r)
 		.r = r,
 		.done = COMPLETION_INITIALIZER_ONSTACK(job.done),
 	};
-	long done;
 	bool left;
-	int err;
+	long done;
 
 	spin_lock(&words->line_lock);
 	lite_line_enter(&words->line, &job.place, false);
 	spin_unlock(&words->line_lock);
 	lite_words_queue(words);
-	do {
-		done = lite_wait_done_timeout(&job.done, LITE_WORD_LOOK);
-		err = done ? 0 : lite_word_look(r);
-	} while (!done && !err);
+	done = lite_wait_done_timeout(&job.done, r->mem->fab->op_timeout);
 	if (done > 0)
 		return job.ret;
 	spin_lock(&words->line_lock);
@@ -103,7 +83,7 @@ ssize_t lite_word_ask(struct lite_memop_exec *r)
 	lite_line_leave(&job.place);
 	spin_unlock(&words->line_lock);
 	if (left)
-		return err ?: -EINTR;
+		return done ? -EINTR : -ETIMEDOUT;
 	wait_for_completion(&job.done);
 	return job.ret;
 }

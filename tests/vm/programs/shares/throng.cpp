@@ -10,10 +10,15 @@
 //   throng restless INDEX NODE BOX THREADS 0
 //       as throttled, but without bob, beside sessions that end: prints "ready", and ends when it
 //       reads a line
+//   throng held INDEX NODE BOX THREADS NAME
+//       as throttled, but without bob, and with operations of all kinds on the LMR of that name:
+//       prints "ready", and ends when it reads a line. The LMR may be freed
 //
 // Any error that bob sees ends it. Run by root.
 #include <lite/sync.h>
+#include <lite/vector.h>
 #include <lite/lite.hpp>
+#include <lite/order.hpp>
 #include <lite/rpc.hpp>
 
 #include <algorithm>
@@ -59,6 +64,7 @@ struct Options {
     std::string box;
     int threads = 0;
     int rounds = 0;
+    std::string name;
 };
 
 struct Common {
@@ -88,7 +94,7 @@ void move_to(const std::string& box, pid_t pid) {
 
 // ---- alice --------------------------------------------------------------------------------------
 
-enum class Mode { throttled, crowd, restless };
+enum class Mode { throttled, crowd, restless, held };
 
 // She may be too slow for her own operations, and sessions may end in the middle of them.
 bool expected(const std::system_error& e, Mode mode) {
@@ -120,15 +126,129 @@ void work_as_alice(Pages& pages, Common& common, int number, Mode mode) {
     }
 }
 
+// Operations of one kind on an LMR, until it is gone.
+class Holder {
+  public:
+    Holder(lite::context& context, lite::region& lmr, lite::region& own, int number)
+        : context_(context),
+          lmr_(lmr),
+          own_(own),
+          kind_(number % kKinds),
+          word_(static_cast<std::uint64_t>(number) * sizeof(std::uint64_t)),
+          large_(lmr.length()) {}
+
+    void run() {
+        std::array<std::byte, 64> small{};
+        switch (kind_) {
+            case 0:
+                return lmr_.read(0, small);
+            case 1:
+                return lmr_.write(0, small);
+            case 2:
+                (void)lmr_.fetch_add(word_, 1);
+                return;
+            case 3:
+                return lmr_.write(0, std::span<const std::byte>(large_));
+            case 4:
+                return lmr_.read(0, std::span<std::byte>(large_));
+            case 5:
+                return run_vector();
+            case 6:
+                return lmr_.set(0, kBytes, kPattern);
+            case 7:
+                (void)lmr_.exchange(word_, 1);
+                return;
+            case 8:
+                return lmr_.copy(0, own_, 0, kBytes);
+            case 9:
+                (void)own_.compare(0, lmr_, 0, kBytes);
+                return;
+            default:
+                lite::fence(context_, lmr_);
+                return;
+        }
+    }
+    static constexpr int kKinds = 11;
+
+  private:
+    // Of two priorities, and too few to go in messages; and many, which do on Soft-RoCE.
+    void run_vector() {
+        std::vector<lite_op> ops;
+        many_ = !many_;
+        for (std::uint64_t i = 0; i < (many_ ? 32U : 6U); i++) {
+            lite_op op{};
+            op.size = sizeof(op);
+            op.opcode = i % 2 ? LITE_OP_READ : LITE_OP_WRITE;
+            op.lh = lmr_.handle();
+            op.offset = i * sizeof(std::uint64_t);
+            op.length = sizeof(std::uint64_t);
+            op.buf = reinterpret_cast<std::uintptr_t>(large_.data() + op.offset);
+            op.priority = many_ || i % 3 ? 0 : 8;
+            ops.push_back(op);
+        }
+        const int failed = lite_vector(context_.get(), ops.data(), ops.size());
+        if (failed)
+            for (const auto& op : ops)
+                if (op.error)
+                    throw std::system_error(-op.error, std::generic_category(), "vector");
+    }
+
+    lite::context& context_;
+    lite::region& lmr_;
+    lite::region& own_;
+    int kind_;
+    bool many_ = false;
+    std::uint64_t word_;
+    std::vector<std::byte> large_;
+};
+
+void hold_as_alice(lite::context& context, lite::region& lmr, lite::region& own, Common& common,
+                   int number) {
+    Holder holder(context, lmr, own, number);
+    for (bool first = true;; first = false) {
+        try {
+            holder.run();
+        } catch (const std::system_error& e) {
+            // Gone; or she is too slow for her own operations.
+            if (e.code().value() == EIDRM || e.code().value() == ESTALE)
+                return;
+            if (e.code().value() != ETIMEDOUT)
+                throw;
+        }
+        if (first)
+            common.ready++;
+    }
+}
+
+void wait_for_threads(const Options& options, Common& common) {
+    while (common.ready < options.threads)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    common.begun.post();
+}
+
+[[noreturn]] void hold(const Options& options, Common& common) {
+    lite_test::become(kAlice);
+    lite::context context(options.index);
+    auto lmr =
+        context.map(options.name, lite::rights::read | lite::rights::write | lite::rights::atomic);
+    auto own = context.alloc({.length = kBytes});
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < options.threads; i++)
+        threads.emplace_back([&, i] { hold_as_alice(context, lmr, own, common, i); });
+    wait_for_threads(options, common);
+    for (;;)
+        ::pause();
+}
+
 [[noreturn]] void be_alice(const Options& options, Common& common, Mode mode) {
+    if (mode == Mode::held)
+        hold(options, common);
     lite_test::become(kAlice);
     Pages pages(options);
     std::vector<std::jthread> threads;
     for (int i = 0; i < options.threads; i++)
         threads.emplace_back([&, i] { work_as_alice(pages, common, i, mode); });
-    while (common.ready < options.threads)
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    common.begun.post();
+    wait_for_threads(options, common);
     threads.front().join();
     throw std::logic_error("a thread without an end has ended");
 }
@@ -263,9 +383,9 @@ void crowd(const Options& options) {
     });
 }
 
-void restless(const Options& options) {
+void alone(const Options& options, Mode mode) {
     Shared<Common> common;
-    Alice alice(options, *common, Mode::restless);
+    Alice alice(options, *common, mode);
     wait_throttled(options.box);
     std::printf("ready\n");
     std::fflush(stdout);
@@ -281,14 +401,21 @@ int main(int argc, char** argv) {
     if (words.size() != 6)
         return 2;
     try {
-        const Options options{std::stoi(words[1]), static_cast<std::uint32_t>(std::stoul(words[2])),
-                              words[3], std::stoi(words[4]), std::stoi(words[5])};
+        const bool named = words[0] == "held";
+        const Options options{std::stoi(words[1]),
+                              static_cast<std::uint32_t>(std::stoul(words[2])),
+                              words[3],
+                              std::stoi(words[4]),
+                              named ? 0 : std::stoi(words[5]),
+                              words[5]};
         if (words[0] == "throttled")
             throttled(options);
         else if (words[0] == "crowd")
             crowd(options);
         else if (words[0] == "restless")
-            restless(options);
+            alone(options, Mode::restless);
+        else if (named)
+            alone(options, Mode::held);
         else
             return 2;
     } catch (const std::exception& e) {

@@ -2,6 +2,7 @@
 """Threads that seldom or never get a processor do not stop the work of others."""
 
 import contextlib
+import time
 
 from litelab import in_one_machine, on_machines, prepare_all, program_path, run_program, stop_all, wait_until
 from vmlab.testing import vmtest
@@ -102,6 +103,29 @@ def test_sessions_end_beside_throttled_threads(lab):
             here.lite("alloc", "one", "4K", "--node", there.id, timeout=60)
             here.lite("free", "one", timeout=60)
             assert throng.running, throng.out + throng.err
+        throng.write("\n")
+        throng.wait(100, check=True)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
+@vmtest(nodes=1, cpus=2, timeout=400, fresh=True, kernels=("6.1", "6.12"))
+def test_an_lmr_is_freed_beside_throttled_threads(lab):
+    """They are in the middle of operations of all kinds on it, and each needs seconds to take note of the end of one. The
+    home does not wait for that, and ends no session."""
+    scale = lab.n1.time_scale
+    here, there = lites = in_one_machine(lab.n1, 2, op_timeout=2000 * scale)
+    there.lite("alloc", "held", "256K", "--mode", "0666")
+    with _box(lab.n1, f"{_QUOTA} {_PERIOD}") as box:
+        throng = lab.n1.spawn([program_path("throng"), "held", str(here.index), str(there.id), box, "110", "held"])
+        throng.wait_output("ready", timeout=100)
+        before = [lite.stats()["fences"] for lite in lites]
+        began = time.monotonic()
+        there.lite("free", "held", timeout=60)
+        print(f"      freed in {time.monotonic() - began:.2f} s")
+        assert [lite.stats()["fences"] for lite in lites] == before
+        assert throng.running, throng.out + throng.err
         throng.write("\n")
         throng.wait(100, check=True)
     for lite in lites:
