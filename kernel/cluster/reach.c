@@ -90,18 +90,24 @@ unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 
 /*
  * The number of the session with another node, and in @incarnation the node's; 0: none, or it is
- * this node. Context: process.
+ * this node. Context: process, also with spinlocks held.
  */
 u64 lite_cluster_session(struct lite_cluster *cl, u32 node, u64 *incarnation)
 {
-	struct lite_conn *conn = lite_cluster_conn_get(cl, node);
+	struct lite_conn *conn = NULL;
+	struct lite_peer *peer;
 	u64 session = 0;
 
+	/* A connection is freed a grace period after conn_down, which ends the session. */
+	rcu_read_lock();
+	peer = xa_load(&cl->peers, node);
+	if (peer)
+		conn = rcu_dereference(peer->conn);
 	if (conn) {
 		session = conn->session;
 		*incarnation = conn->from.incarnation;
-		lite_conn_put(conn);
 	}
+	rcu_read_unlock();
 	return session;
 }
 

@@ -200,7 +200,7 @@ void lite_memory_forget(struct lite_memory *mem)
 	lite_name_cache_forget(mem);
 	lite_store_exit(mem);
 	lite_zombies_lost(mem, NULL);
-	lite_names_clear(mem, &mem->directory);
+	lite_names_drop(mem, &mem->directory, NULL, 0, 0);
 }
 
 /* Close all handles; no operation is in flight. May sleep; calls homes. */
@@ -243,7 +243,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_memory_forget(mem);
 	lite_arenas_exit(mem);
 	lite_leases_exit(mem);
-	lite_names_clear(mem, &mem->local);
+	lite_names_drop(mem, &mem->local, NULL, 0, 0);
 	lite_names_exit(&mem->local);
 	lite_names_exit(&mem->directory);
 	/* RCU callbacks queue the freeing of mappings on this workqueue. */

@@ -28,10 +28,10 @@
  * unmapped before a mapping counts as drained.
  *
  * Locking, outermost first: mmap_lock (page faults of mapped LMRs), lite_ctx.lock, lite_lmr.lock,
- * map_lock, names locks, lite_limit.lock. Calls are made with none of them held except
+ * map_lock, lite_limit.lock. Calls are made with none of them held except
  * lite_ctx.lock and, rarely, mmap_lock. lite_arena.lock nests inside mmap_lock. lite_mapping.zap
- * nests inside lite_ctx.lock, and i_mmap_rwsem inside that. views_lock, runs_lock, arenas.lock and
- * work_lock are innermost.
+ * nests inside lite_ctx.lock, and i_mmap_rwsem inside that. Locks of names, views_lock, runs_lock,
+ * arenas.lock and work_lock are innermost.
  */
 #ifndef _LITE_MEMORY_H
 #define _LITE_MEMORY_H

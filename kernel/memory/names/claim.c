@@ -114,7 +114,7 @@ static int lite_name_claim_begin(struct lite_name_claim *c)
 		return PTR_ERR(new);
 	new->state = LITE_NAME_CLAIMING;
 	do {
-		mutex_lock(&local->lock);
+		spin_lock(&local->lock);
 		entry = lite_names_lookup_locked(local, c->name);
 		if (!entry)
 			err = lite_names_insert_locked(c->mem, local, new);
@@ -122,7 +122,7 @@ static int lite_name_claim_begin(struct lite_name_claim *c)
 			err = -EEXIST;
 		else
 			err = -EINPROGRESS;
-		mutex_unlock(&local->lock);
+		spin_unlock(&local->lock);
 		if (!err)
 			return 0;
 	} while (err == -EINPROGRESS && !(err = lite_name_claim_wait(c)));
@@ -137,14 +137,14 @@ static bool lite_name_claim_set(const struct lite_name_claim *c, enum lite_name_
 	struct lite_name_entry *entry;
 	bool awaited = false;
 
-	mutex_lock(&local->lock);
+	spin_lock(&local->lock);
 	entry = lite_name_claim_entry(c);
 	if (entry) {
 		entry->state = state;
 		awaited = entry->awaited;
 		entry->awaited = false;
 	}
-	mutex_unlock(&local->lock);
+	spin_unlock(&local->lock);
 	lite_names_event(c->mem);
 	if (awaited)
 		lite_name_tell(c->mem, LITE_CALL_NAME_WAKE, c->name, c->id);
@@ -216,13 +216,13 @@ static void lite_name_claim_entered(const struct lite_name_claim *c, u32 node, u
 {
 	struct lite_name_entry *entry;
 
-	mutex_lock(&c->mem->local.lock);
+	spin_lock(&c->mem->local.lock);
 	entry = lite_name_claim_entry(c);
 	if (entry) {
 		entry->published = node;
 		entry->session = session;
 	}
-	mutex_unlock(&c->mem->local.lock);
+	spin_unlock(&c->mem->local.lock);
 }
 
 /*
@@ -317,11 +317,11 @@ static u16 lite_local_del(const struct lite_name_claim *c)
 	u16 call = 0;
 
 	for (;;) {
-		mutex_lock(&local->lock);
+		spin_lock(&local->lock);
 		entry = lite_name_claim_entry(c);
 		if (!entry || entry != local->publishing)
 			break;
-		mutex_unlock(&local->lock);
+		spin_unlock(&local->lock);
 		/* Or the publisher would enter a dropped name. */
 		wait_event(local->wait, READ_ONCE(local->publishing) != entry);
 	}
@@ -332,7 +332,8 @@ static u16 lite_local_del(const struct lite_name_claim *c)
 			call = LITE_CALL_NAME_WAKE;
 		lite_names_remove_locked(c->mem, local, entry);
 	}
-	mutex_unlock(&local->lock);
+	spin_unlock(&local->lock);
+	lite_name_entry_free(local, entry);
 	lite_names_event(c->mem);
 	return call;
 }
@@ -377,17 +378,17 @@ int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id, u32 uid
 	return err;
 }
 
-/* The beginning of lite_name_confirm(): it finds the LMR, but no waiter is told. May sleep. */
+/* The beginning of lite_name_confirm(): it finds the LMR. No waiter is told. Context: process. */
 void lite_name_show(struct lite_memory *mem, const char *name, u64 id)
 {
 	const struct lite_name_claim c = { .mem = mem, .name = name, .id = id };
 	struct lite_name_entry *entry;
 
-	mutex_lock(&mem->local.lock);
+	spin_lock(&mem->local.lock);
 	entry = lite_name_claim_entry(&c);
 	if (entry)
 		entry->state = LITE_NAME_CONFIRMED;
-	mutex_unlock(&mem->local.lock);
+	spin_unlock(&mem->local.lock);
 }
 
 /* Make a reserved name find its LMR. May sleep; makes leaf calls. */
@@ -434,7 +435,7 @@ static int lite_serve_name_probe(void *priv, struct lite_conn *conn, const void 
 	err = lite_cluster_await_session(mem->cl, conn);
 	if (err)
 		return err;
-	mutex_lock(&mem->local.lock);
+	spin_lock(&mem->local.lock);
 	entry = lite_names_lookup_locked(&mem->local, n->name);
 	if (entry && entry->state == LITE_NAME_CONFIRMED) {
 		state = LITE_WIRE_NAME_TAKEN;
@@ -442,7 +443,7 @@ static int lite_serve_name_probe(void *priv, struct lite_conn *conn, const void 
 		state = LITE_WIRE_NAME_BUSY;
 		entry->awaited = true;
 	}
-	mutex_unlock(&mem->local.lock);
+	spin_unlock(&mem->local.lock);
 	r->state = cpu_to_le32(state);
 	*reply_len = sizeof(*r);
 	return 0;
@@ -455,18 +456,18 @@ static int lite_serve_name_wake(void *priv, struct lite_conn *conn, const void *
 	return 0;
 }
 
-/* Look up a confirmed name of an LMR homed here. May sleep. */
+/* Look up a confirmed name of an LMR homed here. Context: process. */
 bool lite_local_find(struct lite_memory *mem, const char *name, struct lite_name_at *at)
 {
 	struct lite_name_entry *entry;
 	bool found;
 
-	mutex_lock(&mem->local.lock);
+	spin_lock(&mem->local.lock);
 	entry = lite_names_lookup_locked(&mem->local, name);
 	found = entry && entry->state == LITE_NAME_CONFIRMED;
 	if (found)
 		*at = entry->at;
-	mutex_unlock(&mem->local.lock);
+	spin_unlock(&mem->local.lock);
 	return found;
 }
 

@@ -204,18 +204,18 @@ static struct lite_name_entry *lite_publish_next(struct lite_memory *mem, u32 ru
 {
 	struct lite_names *local = &mem->local;
 	struct lite_name_entry *entry;
+	int looked = 0;
 
-	mutex_lock(&local->lock);
+	spin_lock(&local->lock);
 	while ((entry = lite_publish_try(local, run)) && !lite_publish_wanted(mem, entry, d)) {
-		/* The list may be long: let creators have the lock. */
-		if (need_resched()) {
-			mutex_unlock(&local->lock);
-			cond_resched();
-			mutex_lock(&local->lock);
-		}
+		if (++looked % LITE_NAMES_LOOK)
+			continue;
+		spin_unlock(&local->lock);
+		cond_resched();
+		spin_lock(&local->lock);
 	}
 	WRITE_ONCE(local->publishing, entry);
-	mutex_unlock(&local->lock);
+	spin_unlock(&local->lock);
 	return entry;
 }
 
@@ -223,13 +223,13 @@ static struct lite_name_entry *lite_publish_next(struct lite_memory *mem, u32 ru
 static void lite_publish_end(struct lite_memory *mem, struct lite_name_entry *entry,
 			     const struct lite_directory *d)
 {
-	mutex_lock(&mem->local.lock);
+	spin_lock(&mem->local.lock);
 	if (d) {
 		entry->published = d->node;
 		entry->session = d->session;
 	}
 	WRITE_ONCE(mem->local.publishing, NULL);
-	mutex_unlock(&mem->local.lock);
+	spin_unlock(&mem->local.lock);
 	/* Wake lite_local_del(), which may wait for the entry. */
 	lite_names_event(mem);
 }
@@ -306,44 +306,42 @@ void lite_names_publish(struct lite_memory *mem, const char *name)
 	struct lite_directory d;
 	bool wanted;
 
-	mutex_lock(&mem->local.lock);
+	spin_lock(&mem->local.lock);
 	entry = lite_names_lookup_locked(&mem->local, name);
 	wanted = entry && lite_publish_wanted(mem, entry, &d);
-	mutex_unlock(&mem->local.lock);
+	spin_unlock(&mem->local.lock);
 	if (wanted)
 		queue_work(mem->wq, &mem->publish_work);
 }
 
 /* ---- the directory ------------------------------------------------------- */
 
-/* Remove the names that a home has entered before @session. The directory is locked. */
-static void lite_names_drop_before(struct lite_memory *mem, u32 home, u64 session)
+static bool lite_name_is_before(struct lite_memory *mem, const struct lite_name_entry *entry,
+				u32 home, u64 session)
 {
-	struct lite_names *names = &mem->directory;
-	struct lite_name_entry *entry, *tmp;
-
-	lockdep_assert_held(&names->lock);
-	list_for_each_entry_safe(entry, tmp, &names->all, list) {
-		if (entry->at.home == home && entry->session < session)
-			lite_names_remove_locked(mem, names, entry);
-	}
+	return entry->at.home == home && entry->session < session;
 }
 
 /*
- * A home's incarnation is over: remove its names. The next one may have a session already, and have
- * entered its own; those of an earlier session of it are stale. May sleep.
+ * The next incarnation may have a session already, and have entered its own names; those of an
+ * earlier session of it are stale.
  */
-void lite_names_lost(struct lite_memory *mem, u32 home, u64 incarnation)
+static bool lite_name_is_lost(struct lite_memory *mem, const struct lite_name_entry *entry,
+			      u32 home, u64 incarnation)
 {
 	u64 session, now;
 
+	if (entry->at.home != home)
+		return false;
 	/* Under the lock: a session that has entered names is seen here, or over. */
-	mutex_lock(&mem->directory.lock);
 	session = lite_cluster_session(mem->cl, home, &now);
-	if (!session || now <= incarnation)
-		session = U64_MAX;
-	lite_names_drop_before(mem, home, session);
-	mutex_unlock(&mem->directory.lock);
+	return !session || now <= incarnation || entry->session < session;
+}
+
+/* A home's incarnation is over: remove its names. May sleep. */
+void lite_names_lost(struct lite_memory *mem, u32 home, u64 incarnation)
+{
+	lite_names_drop(mem, &mem->directory, lite_name_is_lost, home, incarnation);
 }
 
 static int lite_name_reply(const struct lite_name_at *at, struct lite_wire_name_reply *r,
@@ -374,7 +372,7 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn, const void 
 	if (err)
 		return err;
 	new = lite_name_entry_new(names, e->name, home, id, le32_to_cpu(e->uid));
-	mutex_lock(&names->lock);
+	spin_lock(&names->lock);
 	entry = lite_names_lookup_locked(names, e->name);
 	if (entry && lite_name_is_at(&entry->at, home, id)) {
 		entry->session = max(session, entry->session);
@@ -394,7 +392,7 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn, const void 
 	}
 	if (!err)
 		lite_name_reply(&entry->at, reply, reply_len);
-	mutex_unlock(&names->lock);
+	spin_unlock(&names->lock);
 	if (!IS_ERR(new))
 		lite_name_entry_free(names, new);
 	return err;
@@ -410,11 +408,14 @@ static int lite_serve_name_drop(void *priv, struct lite_conn *conn, const void *
 
 	if (le32_to_cpu(n->home) != home)
 		return -EBADMSG;
-	mutex_lock(&mem->directory.lock);
+	spin_lock(&mem->directory.lock);
 	entry = lite_names_lookup_locked(&mem->directory, n->name);
-	if (entry && lite_name_is_at(&entry->at, home, le64_to_cpu(n->id)))
+	if (entry && !lite_name_is_at(&entry->at, home, le64_to_cpu(n->id)))
+		entry = NULL;
+	if (entry)
 		lite_names_remove_locked(mem, &mem->directory, entry);
-	mutex_unlock(&mem->directory.lock);
+	spin_unlock(&mem->directory.lock);
+	lite_name_entry_free(&mem->directory, entry);
 	/* A claim on this node may wait for the name. */
 	lite_names_event(mem);
 	return 0;
@@ -427,9 +428,7 @@ static int lite_serve_name_sync(void *priv, struct lite_conn *conn, const void *
 
 	if (!conn)
 		return -EBADMSG;
-	mutex_lock(&mem->directory.lock);
-	lite_names_drop_before(mem, conn->from.node, conn->session);
-	mutex_unlock(&mem->directory.lock);
+	lite_names_drop(mem, &mem->directory, lite_name_is_before, conn->from.node, conn->session);
 	return 0;
 }
 
@@ -444,7 +443,7 @@ static int lite_serve_name_find(void *priv, struct lite_conn *conn, const void *
 	return lite_name_reply(&at, reply, reply_len);
 }
 
-/* Find a name that a home here has, or that this node knows as its directory. May sleep. */
+/* Find a name that a home here has, or that this node knows as its directory. Context: process. */
 bool lite_name_known(struct lite_memory *mem, const char *name, struct lite_name_at *at)
 {
 	struct lite_name_entry *entry;
@@ -453,13 +452,13 @@ bool lite_name_known(struct lite_memory *mem, const char *name, struct lite_name
 	/* Local names are always right. */
 	if (lite_local_find(mem, name, at))
 		return true;
-	mutex_lock(&mem->directory.lock);
+	spin_lock(&mem->directory.lock);
 	entry = lite_names_lookup_locked(&mem->directory, name);
 	if (entry) {
 		*at = entry->at;
 		session = entry->session;
 	}
-	mutex_unlock(&mem->directory.lock);
+	spin_unlock(&mem->directory.lock);
 	/* Stale: its home may have dropped it since. */
 	return session && session == lite_cluster_session(mem->cl, at->home, &incarnation);
 }

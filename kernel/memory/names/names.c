@@ -42,21 +42,47 @@ static const struct rhashtable_params lite_names_params = {
 int lite_names_init(struct lite_names *names, struct lite_limit *limit)
 {
 	names->limit = limit;
-	mutex_init(&names->lock);
+	spin_lock_init(&names->lock);
 	INIT_LIST_HEAD(&names->all);
 	init_waitqueue_head(&names->wait);
 	return rhashtable_init(&names->table, &lite_names_params);
 }
 
-/* Remove and free all entries. May sleep. */
-void lite_names_clear(struct lite_memory *mem, struct lite_names *names)
+/*
+ * Remove and free the entries that @stale, called with the table locked, says are so of @home and
+ * @number; NULL: all. Those that are inserted meanwhile stay. May sleep.
+ */
+void lite_names_drop(struct lite_memory *mem, struct lite_names *names, lite_name_is stale,
+		     u32 home, u64 number)
 {
-	struct lite_name_entry *entry, *tmp;
+	/* In the list, behind what has been looked at. No other entry has home 0. */
+	struct lite_name_entry cursor = {}, *entry, *tmp;
+	int looked = LITE_NAMES_LOOK;
+	LIST_HEAD(gone);
 
-	mutex_lock(&names->lock);
-	list_for_each_entry_safe(entry, tmp, &names->all, list)
-		lite_names_remove_locked(mem, names, entry);
-	mutex_unlock(&names->lock);
+	spin_lock(&names->lock);
+	list_add(&cursor.list, &names->all);
+	spin_unlock(&names->lock);
+	while (looked == LITE_NAMES_LOOK) {
+		looked = 0;
+		spin_lock(&names->lock);
+		while (looked < LITE_NAMES_LOOK && !list_is_last(&cursor.list, &names->all)) {
+			entry = list_next_entry(&cursor, list);
+			list_move(&cursor.list, &entry->list);
+			looked++;
+			if (!entry->at.home || (stale && !stale(mem, entry, home, number)))
+				continue;
+			lite_names_remove_locked(mem, names, entry);
+			list_add(&entry->list, &gone);
+		}
+		if (looked < LITE_NAMES_LOOK)
+			list_del(&cursor.list);
+		spin_unlock(&names->lock);
+		list_for_each_entry_safe(entry, tmp, &gone, list)
+			lite_name_entry_free(names, entry);
+		INIT_LIST_HEAD(&gone);
+		cond_resched();
+	}
 }
 
 /* Undo lite_names_init(). The table must be empty. */
@@ -85,7 +111,7 @@ int lite_names_insert_locked(struct lite_memory *mem, struct lite_names *names,
 	return 0;
 }
 
-/* Remove an entry from its table, which is locked, and free it. */
+/* Remove an entry from its table, which is locked, for lite_name_entry_free() without the lock. */
 void lite_names_remove_locked(struct lite_memory *mem, struct lite_names *names,
 			      struct lite_name_entry *entry)
 {
@@ -93,7 +119,6 @@ void lite_names_remove_locked(struct lite_memory *mem, struct lite_names *names,
 	rhashtable_remove_fast(&names->table, &entry->hash, lite_names_params);
 	list_del(&entry->list);
 	lite_stat_dec(mem->stats, LITE_STAT_NAMES);
-	lite_name_entry_free(names, entry);
 }
 
 static size_t lite_name_entry_cost(const char *name)
@@ -122,7 +147,7 @@ struct lite_name_entry *lite_name_entry_new(struct lite_names *names, const char
 	return entry;
 }
 
-/* Uncharge and free an entry that is in no table; or NULL. */
+/* Uncharge and free an entry that is in no table; or NULL. May sleep. */
 void lite_name_entry_free(struct lite_names *names, struct lite_name_entry *entry)
 {
 	if (entry)

@@ -4,8 +4,8 @@
 #define _LITE_NAMES_H
 
 #include <linux/list.h>
-#include <linux/mutex.h>
 #include <linux/rhashtable-types.h>
+#include <linux/spinlock.h>
 #include <linux/wait.h>
 
 #include <lite/kapi.h>
@@ -51,9 +51,12 @@ struct lite_name_entry {
 	char name[];
 };
 
+/* Entries that are looked at in one hold of a table's lock: a user may have any number. */
+#define LITE_NAMES_LOOK 64
+
 /* A table of names. */
 struct lite_names {
-	struct mutex lock;        /* protects the table, its entries, and @publishing */
+	spinlock_t lock;          /* protects the table, its entries, and @publishing */
 	struct rhashtable table;  /* by name; the hash is seeded, as users choose the names */
 	struct lite_limit *limit; /* entries are charged here */
 	struct list_head all;     /* local table: those the publisher has not looked at first */
@@ -65,8 +68,13 @@ struct lite_names {
 	u32 runs;                 /* of the publisher, which alone uses it */
 };
 
+/* Is an entry so, of @home and a session or incarnation @number? Does not sleep. */
+typedef bool (*lite_name_is)(struct lite_memory *mem, const struct lite_name_entry *entry,
+			     u32 home, u64 number);
+
 int lite_names_init(struct lite_names *names, struct lite_limit *limit);
-void lite_names_clear(struct lite_memory *mem, struct lite_names *names);
+void lite_names_drop(struct lite_memory *mem, struct lite_names *names, lite_name_is stale,
+		     u32 home, u64 number);
 void lite_names_exit(struct lite_names *names);
 struct lite_name_entry *lite_names_lookup_locked(struct lite_names *names, const char *name);
 int lite_names_insert_locked(struct lite_memory *mem, struct lite_names *names,

@@ -3,7 +3,8 @@
 //
 //   throng throttled INDEX NODE BOX THREADS ROUNDS
 //       the cgroup gives alice's threads next to no processor time. They look at an LMR at NODE,
-//       fill it, and swap words, there and here. Prints what bob does, and the median milliseconds
+//       fill it, swap words, there and here, and ask for a name that an LMR at NODE has. Prints
+//       what bob does, and the median milliseconds
 //   throng crowd INDEX NODE BOX THREADS ROUNDS
 //       alice's threads do nothing but look at an LMR at NODE. Prints how many of them have done so
 //       while bob did once (the median)
@@ -56,6 +57,7 @@ const Identity kAlice{1000, 1000};
 const Identity kBob{1001, 1001};
 constexpr std::uint64_t kBytes = 4096;
 constexpr std::array kPattern{std::byte{7}};
+constexpr const char* kTaken = "taken";
 constexpr std::uint64_t kWord = kBytes - sizeof(std::uint64_t);  // bob's lock
 
 struct Options {
@@ -96,25 +98,27 @@ void move_to(const std::string& box, pid_t pid) {
 
 enum class Mode { throttled, crowd, restless, held };
 
-// She may be too slow for her own operations, and sessions may end in the middle of them.
+// She may be too slow for her own operations, asks for a name that is taken, and sessions may end.
 bool expected(const std::system_error& e, Mode mode) {
     const int err = e.code().value();
-    return err == ETIMEDOUT || (mode == Mode::restless && err == EHOSTDOWN);
+    return err == ETIMEDOUT || err == EEXIST || (mode == Mode::restless && err == EHOSTDOWN);
 }
 
 void work_as_alice(Pages& pages, Common& common, int number, Mode mode) {
     const auto word = static_cast<std::uint64_t>(number) * sizeof(std::uint64_t);
     for (bool first = true;; first = false) {
         try {
-            const int kind = mode == Mode::crowd ? 0 : number % 4;
+            const int kind = mode == Mode::crowd ? 0 : number % (mode == Mode::throttled ? 5 : 4);
             if (kind == 0)
                 (void)pages.there.stat();
             else if (kind == 1)
                 pages.there.set(0, kBytes, kPattern);
             else if (kind == 2)
                 (void)pages.there.exchange(word, 1);
-            else
+            else if (kind == 3)
                 (void)pages.here.exchange(word, 1);
+            else
+                (void)pages.context.alloc({.name = kTaken, .length = kBytes});
             if (kind == 0)
                 common.looks++;
         } catch (const std::system_error& e) {
@@ -245,6 +249,8 @@ void wait_for_threads(const Options& options, Common& common) {
         hold(options, common);
     lite_test::become(kAlice);
     Pages pages(options);
+    if (mode == Mode::throttled)
+        (void)pages.context.alloc({.name = kTaken, .length = kBytes, .nodes = {options.node}});
     std::vector<std::jthread> threads;
     for (int i = 0; i < options.threads; i++)
         threads.emplace_back([&, i] { work_as_alice(pages, common, i, mode); });
@@ -337,6 +343,10 @@ void work_as_bob(const Options& options) {
     time("alloc", rounds, [&] {
         auto made = pages.context.alloc({.length = kBytes, .nodes = {options.node}});
         made.unmap();
+    });
+    time("name", rounds, [&] {
+        auto made = pages.context.alloc({.name = "bob's", .length = kBytes});
+        made.free();
     });
     time("find", rounds, [&] { find_nothing(pages.context, options.node); });
     time("set", rounds, [&] { pages.there.set(0, kBytes / 2, kPattern); });

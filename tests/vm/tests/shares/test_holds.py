@@ -237,6 +237,28 @@ def test_many_mappings_are_looked_at(lab):
     stop_all([mapper, home, other])
 
 
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
+def test_a_directory_of_many_names(lab):
+    """When members change, homes have directories look for names that they have no more: 64 in each hold
+    (LITE_NAMES_LOOK)."""
+    count = 600
+    stop_all(nodes_in(lab.n1, 5))
+    home, directory, other = lites = nodes_in(lab.n1, 3)
+    for lite in lites:
+        lite.start(**times(lab.n1))
+    directory.join(home)
+    lab.n1.run([program_path("namerace"), "loose", "--prefix", "many", "--count", str(count)], timeout=60,
+               env={"LITE_TEST_INDEXES": str(home.index)})
+    with holds_of(lab.n1, "lite_serve_name_sync", "lite_name_is_before") as looked:
+        other.join(home)
+        # The directory had half of them, and the other one has a third now.
+        wait_until("they have looked at all", lambda: int(lab.n1.run(
+            "grep -c 'lite_name_is_before' /sys/kernel/tracing/trace", check=False).out) > count / 2, 60)
+        wait_complete(lites)
+    assert max(looked) <= 64 and sum(looked) > 3 * 64, (max(looked), sum(looked))
+    stop_all(lites)
+
+
 @vmtest(nodes=2, kernels=_KERNELS, timeout=200)
 def test_a_store_is_lost(lab):
     """The store's home has freed memory there while the store was out of reach."""
