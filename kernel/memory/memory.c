@@ -266,7 +266,6 @@ void lite_memory_members_changed(struct lite_memory *mem)
 {
 	/* Ordered after the change: a reader of the new count sees it. */
 	atomic_inc_return(&mem->changes);
-	lite_names_event(mem);
 	queue_work(mem->wq, &mem->publish_work);
 	queue_work(mem->wq, &mem->retire_work);
 	/* Run now even if it is scheduled for later. */

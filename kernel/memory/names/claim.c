@@ -29,10 +29,15 @@
  * A home that is down is not asked: its LMRs are out of reach, and their names are free. A home
  * that dies with its flag up is soon down.
  *
- * Waiting: each change of an entry is an event (lite_names_event()). A node that was told BUSY
- * learns of the next change by DROP or WAKE, or by a time-out if that is lost. Of several claims on
- * one home for one name, one proceeds and the others wait for its outcome.
+ * Of several claims on one home for one name, one proceeds and the others wait for its outcome.
+ *
+ * Waiting: all claims on a home are in a line (line.h) by name, of each name the one that proceeds
+ * first. Each change of a name, here or at a node that has said BUSY (it sends DROP or WAKE), wakes
+ * the first only, as a user may have any number of them. A claim that leaves the line wakes the
+ * next. So if the name is taken one after the other sees it. Each looks again by itself after a
+ * while: a message may be lost, and the thread before it may be long without a processor.
  */
+#include <linux/completion.h>
 #include <linux/slab.h>
 
 #include "memory/memory.h"
@@ -52,31 +57,48 @@ struct lite_name_claim {
 	u32 uid;                /* its owner, charged for the entries */
 	u32 self;               /* id of this node */
 	unsigned long deadline; /* jiffies */
-	int events;             /* their number when it last began to look */
+	struct lite_line_place place; /* in the line, until it ends */
+	struct completion event; /* of the name, since it last began to look */
 };
 
 /* ---- events -------------------------------------------------------------- */
 
-/* Wake waiters for a name, to look again. Context: any process. */
-void lite_names_event(struct lite_memory *mem)
+static u64 lite_name_kind(struct lite_names *local, const char *name)
 {
-	/* Full barrier: a waiter that sees the count sees the change. */
-	atomic_inc_return(&mem->local.events);
-	wake_up_all(&mem->local.wait);
+	return siphash(name, strlen(name), &local->key);
 }
 
-/* Wait for an event since the last wait, or since the claim began. */
+/* Have the first claim on a name here look again. */
+void lite_name_wake_locked(struct lite_names *local, const char *name)
+{
+	struct lite_line_place *first;
+	struct lite_name_claim *c;
+
+	lockdep_assert_held(&local->lock);
+	first = lite_line_first(&local->claims, lite_name_kind(local, name));
+	c = first ? container_of(first, struct lite_name_claim, place) : NULL;
+	if (c && !completion_done(&c->event))
+		complete(&c->event);
+}
+
+/* The same, after a change of the name, here or elsewhere. Context: process. */
+void lite_name_wake(struct lite_memory *mem, const char *name)
+{
+	spin_lock(&mem->local.lock);
+	lite_name_wake_locked(&mem->local, name);
+	spin_unlock(&mem->local.lock);
+}
+
+/* Wait for an event since the last wait, or since the claim came into the line. */
 static int lite_name_claim_wait(struct lite_name_claim *c)
 {
-	struct lite_names *local = &c->mem->local;
 	long left = c->deadline - jiffies;
 
 	if (left <= 0)
 		return -ETIMEDOUT;
-	if (wait_event_killable_timeout(local->wait, atomic_read(&local->events) != c->events,
-					min_t(long, left, LITE_CLAIM_POLL)) < 0)
+	left = min_t(long, left, LITE_CLAIM_POLL);
+	if (wait_for_completion_killable_timeout(&c->event, left) < 0)
 		return -EINTR;
-	c->events = atomic_read(&local->events);
 	return lite_cluster_ready(c->mem->cl);
 }
 
@@ -102,7 +124,7 @@ static struct lite_name_entry *lite_name_claim_entry(const struct lite_name_clai
 	return entry && entry->at.id == c->id ? entry : NULL;
 }
 
-/* Raise our flag, once no other LMR of ours claims the name. */
+/* Raise our flag, once no other LMR of ours claims the name. lite_name_claim_end() follows. */
 static int lite_name_claim_begin(struct lite_name_claim *c)
 {
 	struct lite_names *local = &c->mem->local;
@@ -122,12 +144,25 @@ static int lite_name_claim_begin(struct lite_name_claim *c)
 			err = -EEXIST;
 		else
 			err = -EINPROGRESS;
+		if (!err || (err == -EINPROGRESS && !c->place.line))
+			lite_line_enter(&local->claims, &c->place, !err);
 		spin_unlock(&local->lock);
 		if (!err)
 			return 0;
 	} while (err == -EINPROGRESS && !(err = lite_name_claim_wait(c)));
 	lite_name_entry_free(local, new);
 	return err;
+}
+
+/* Leave the line: the next claim has its turn. */
+static void lite_name_claim_end(struct lite_name_claim *c)
+{
+	struct lite_names *local = &c->mem->local;
+
+	spin_lock(&local->lock);
+	lite_line_leave(&c->place);
+	lite_name_wake_locked(local, c->name);
+	spin_unlock(&local->lock);
 }
 
 /* Change our entry's state and tell waiters. Return: false: it is gone, as the LMR was freed. */
@@ -144,8 +179,8 @@ static bool lite_name_claim_set(const struct lite_name_claim *c, enum lite_name_
 		awaited = entry->awaited;
 		entry->awaited = false;
 	}
+	lite_name_wake_locked(local, c->name);
 	spin_unlock(&local->lock);
-	lite_names_event(c->mem);
 	if (awaited)
 		lite_name_tell(c->mem, LITE_CALL_NAME_WAKE, c->name, c->id);
 	return entry;
@@ -323,7 +358,7 @@ static u16 lite_local_del(const struct lite_name_claim *c)
 			break;
 		spin_unlock(&local->lock);
 		/* Or the publisher would enter a dropped name. */
-		wait_event(local->wait, READ_ONCE(local->publishing) != entry);
+		wait_event(local->published, READ_ONCE(local->publishing) != entry);
 	}
 	if (entry) {
 		if (entry->published)
@@ -331,10 +366,10 @@ static u16 lite_local_del(const struct lite_name_claim *c)
 		else if (entry->awaited)
 			call = LITE_CALL_NAME_WAKE;
 		lite_names_remove_locked(c->mem, local, entry);
+		lite_name_wake_locked(local, c->name);
 	}
 	spin_unlock(&local->lock);
 	lite_name_entry_free(local, entry);
-	lite_names_event(c->mem);
 	return call;
 }
 
@@ -356,16 +391,18 @@ int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id, u32 uid
 		.uid = uid,
 		.self = lite_cluster_id(mem->cl),
 		.deadline = jiffies + LITE_CLAIM_TIMEOUT,
-		.events = atomic_read(&mem->local.events),
+		.place.kind = lite_name_kind(&mem->local, name),
+		.event = COMPLETION_INITIALIZER_ONSTACK(c.event),
 	};
 	int err = lite_name_claim_begin(&c);
+	bool begun = !err;
 	u16 call;
 
-	if (err)
-		return err;
-	err = lite_name_claim_win(&c);
 	if (!err)
-		return 0;
+		err = lite_name_claim_win(&c);
+	lite_name_claim_end(&c);
+	if (!err || !begun)
+		return err;
 	/* Leaving the cluster explains any other error. */
 	if (err != -EEXIST && err != -EINTR)
 		err = lite_cluster_ready(mem->cl) ?: err;
@@ -452,7 +489,9 @@ static int lite_serve_name_probe(void *priv, struct lite_conn *conn, const void 
 static int lite_serve_name_wake(void *priv, struct lite_conn *conn, const void *req, u32 len,
 				void *reply, u32 *reply_len)
 {
-	lite_names_event(priv);
+	const struct lite_wire_name *n = req;
+
+	lite_name_wake(priv, n->name);
 	return 0;
 }
 

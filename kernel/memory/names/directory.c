@@ -192,6 +192,9 @@ static struct lite_name_entry *lite_publish_try(struct lite_names *local, u32 ru
 		return NULL;
 	entry->tried = run;
 	list_move_tail(&entry->list, &local->all);
+	/* Its claim may wait for a member that has come or gone. */
+	if (entry->state != LITE_NAME_CONFIRMED)
+		lite_name_wake_locked(local, entry->name);
 	return entry;
 }
 
@@ -230,8 +233,8 @@ static void lite_publish_end(struct lite_memory *mem, struct lite_name_entry *en
 	}
 	WRITE_ONCE(mem->local.publishing, NULL);
 	spin_unlock(&mem->local.lock);
-	/* Wake lite_local_del(), which may wait for the entry. */
-	lite_names_event(mem);
+	/* lite_local_del(): only of this entry, so of one LMR. */
+	wake_up_all(&mem->local.published);
 }
 
 /*
@@ -417,7 +420,7 @@ static int lite_serve_name_drop(void *priv, struct lite_conn *conn, const void *
 	spin_unlock(&mem->directory.lock);
 	lite_name_entry_free(&mem->directory, entry);
 	/* A claim on this node may wait for the name. */
-	lite_names_event(mem);
+	lite_name_wake(mem, n->name);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
  * owns its entries; they change only under its lock.
  */
 #include <linux/jhash.h>
+#include <linux/random.h>
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
 
@@ -44,7 +45,9 @@ int lite_names_init(struct lite_names *names, struct lite_limit *limit)
 	names->limit = limit;
 	spin_lock_init(&names->lock);
 	INIT_LIST_HEAD(&names->all);
-	init_waitqueue_head(&names->wait);
+	lite_line_init(&names->claims);
+	get_random_bytes(&names->key, sizeof(names->key));
+	init_waitqueue_head(&names->published);
 	return rhashtable_init(&names->table, &lite_names_params);
 }
 

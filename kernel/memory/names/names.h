@@ -5,8 +5,11 @@
 
 #include <linux/list.h>
 #include <linux/rhashtable-types.h>
+#include <linux/siphash.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
+
+#include "line.h"
 
 #include <lite/kapi.h>
 
@@ -56,15 +59,16 @@ struct lite_name_entry {
 
 /* A table of names. */
 struct lite_names {
-	spinlock_t lock;          /* protects the table, its entries, and @publishing */
+	spinlock_t lock;          /* protects the table, its entries, @claims and @publishing */
 	struct rhashtable table;  /* by name; the hash is seeded, as users choose the names */
 	struct lite_limit *limit; /* entries are charged here */
 	struct list_head all;     /* local table: those the publisher has not looked at first */
 
 	/* Local table only: */
-	wait_queue_head_t wait;   /* for an event */
-	atomic_t events;          /* number so far */
+	struct lite_line claims;  /* those in progress here, by name: claim.c */
+	siphash_key_t key;        /* of the kinds there, as users choose the names */
 	struct lite_name_entry *publishing; /* the publisher works on it, so it must stay */
+	wait_queue_head_t published; /* for another value of @publishing */
 	u32 runs;                 /* of the publisher, which alone uses it */
 };
 
@@ -89,7 +93,8 @@ int lite_name_call(struct lite_memory *mem, u32 node, u16 call, const char *name
 int lite_name_call_all(struct lite_memory *mem, u16 call, const char *name, u64 id, u32 reply_max,
 		       lite_call_done done, void *ctx);
 
-void lite_names_event(struct lite_memory *mem);
+void lite_name_wake_locked(struct lite_names *local, const char *name);
+void lite_name_wake(struct lite_memory *mem, const char *name);
 int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id, u32 uid);
 void lite_name_show(struct lite_memory *mem, const char *name, u64 id);
 void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id);

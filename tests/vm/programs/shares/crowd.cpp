@@ -36,6 +36,12 @@
 //   crowd map INDEX COUNT NODE...      makes COUNT LMRs of a page at each of these nodes, with the
 //                                      first node as home, and opens them; says "ready", and keeps
 //                                      them until its input ends
+//   crowd claim INDEX NAME COUNT       prints the id of its process, and has COUNT threads make an
+//                                      LMR of that name; prints how many made it, and how many
+//                                      learned that it exists
+//   crowd free INDEX COUNT             makes COUNT LMRs with names, says "ready", waits for a line,
+//                                      frees one after the other, says "done", and waits for the
+//                                      end of its input
 //   crowd change INDEX WHAT            opens the LMR with the name WHAT, says "ready", waits for a
 //                                      line, and does what the name says: chmod, grant or resize
 //
@@ -402,6 +408,47 @@ int map(unsigned index, int count, const std::vector<std::uint32_t>& nodes) {
     return 0;
 }
 
+int claim(unsigned index, const std::string& name, int count) {
+    const Device device(index);
+    std::atomic<int> made = 0;
+    std::atomic<int> exists = 0;
+    std::vector<std::thread> threads;
+    say(std::to_string(::getpid()));
+    for (int i = 0; i < count; i++) {
+        threads.emplace_back([&] {
+            auto args = lite_test::alloc_args(name, 4096);
+            const auto result = device.call(LITE_IOC_ALLOC, &args);
+            made += result.value == 0;
+            exists += result.value == EEXIST;
+        });
+    }
+    for (auto& thread : threads)
+        thread.join();
+    say(std::to_string(made) + " " + std::to_string(exists));
+    return 0;
+}
+
+int free(unsigned index, int count) {
+    const Device device(index);
+    std::vector<std::uint64_t> handles;
+    for (int i = 0; i < count; i++) {
+        auto args = lite_test::alloc_args("freed-" + std::to_string(i), 4096);
+        succeed(device.call(LITE_IOC_ALLOC, &args), "alloc");
+        handles.push_back(args.lh);
+    }
+    say("ready");
+    char c;
+    if (::read(0, &c, 1) != 1)
+        return 1;
+    for (const auto lh : handles) {
+        auto args = lite_test::free_args(lh);
+        succeed(device.call(LITE_IOC_FREE, &args), "free");
+    }
+    say("done");
+    await_end_of_input();
+    return 0;
+}
+
 int change(unsigned index, const std::string& what) {
     const Device device(index);
     auto map = lite_test::map_args(what, LITE_RIGHTS_ALL);
@@ -465,6 +512,10 @@ int main(int argc, char** argv) {
             return queued(number(1), number(2), number(3), static_cast<std::int32_t>(number(4)));
         if (words[0] == "share")
             return share(number(1), static_cast<int>(number(2)));
+        if (words[0] == "claim")
+            return claim(number(1), words.at(2), static_cast<int>(number(3)));
+        if (words[0] == "free")
+            return free(number(1), static_cast<int>(number(2)));
         if (words[0] == "change")
             return change(number(1), words.at(2));
         if (words[0] == "map") {

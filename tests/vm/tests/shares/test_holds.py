@@ -3,6 +3,7 @@
 
 import errno
 import statistics
+import time
 
 from litelab import (holds_of, in_one_machine, nodes_in, on_machines, prepare_all, program_path, run_program, stop_all, times, wait_complete,
                      wait_until)
@@ -256,6 +257,50 @@ def test_a_directory_of_many_names(lab):
             "grep -c 'lite_name_is_before' /sys/kernel/tracing/trace", check=False).out) > count / 2, 60)
         wait_complete(lites)
     assert max(looked) <= 64 and sum(looked) > 3 * 64, (max(looked), sum(looked))
+    stop_all(lites)
+
+
+def _sleeps(vm, pid):
+    """How often the threads of a process have slept: the median."""
+    return statistics.median(map(int, vm.run(f"awk '/^voluntary/ {{ print $2 }}' /proc/{pid}/task/*/status").out.split()))
+
+
+@vmtest(nodes=2, timeout=300)
+def test_many_claim_one_name(lab):
+    """Threads of a user wait for a name that is being taken. They are not woken when another user's names change, but look
+    again each second; and when the name is taken all of them learn of it."""
+    scale = lab.n1.time_scale
+    here, silent = lites = on_machines(lab, dead=120000 * scale)
+    count, events = lab.scale(300, 60), 60
+    user = lab.n1.spawn([program_path("crowd"), "free", "0", str(events)], user="bob")
+    user.wait_output("ready", timeout=60)
+    connections = here.stats()["conns"]
+    silent.vm.pause()
+    try:
+        asking = lab.n1.spawn([program_path("crowd"), "find", str(silent.id), "1"])
+        wait_until("the node is suspect", lambda: here.stats()["conns"] < connections, 100, scale)
+        asking.kill()
+        # Other calls do not wait for a suspect node, but claims do.
+        claims = lab.n1.spawn([program_path("crowd"), "claim", "0", "wanted", str(count)], user="alice")
+        claims.wait_output("\n", timeout=60)
+        pid = claims.out.strip()
+        wait_until("all claim it", lambda: int(lab.n1.run(
+            f"grep -ls lite_name_reserve /proc/{pid}/task/*/stack | wc -l").out) == count, 60, scale)
+        slept, begun = _sleeps(lab.n1, pid), time.monotonic()
+        user.write("\n")
+        user.wait_output("done", timeout=60)
+        slept, took = _sleeps(lab.n1, pid) - slept, time.monotonic() - begun
+    finally:
+        silent.vm.resume()
+    claims.wait(60, check=True)
+    print(f"      {slept:.0f} times, in {took:.1f} s")
+    assert claims.out.split() == [pid, "1", str(count - 1)], claims.out
+    assert slept <= 2 * took + 2, (slept, took)
+    user.close_stdin()
+    user.wait(20, check=True)
+    wait_complete(lites)
+    here.lite("free", "wanted", user="alice")
+    here.check_idle()
     stop_all(lites)
 
 
