@@ -82,7 +82,6 @@ struct lite_name_cache {
 	spinlock_t lock;             /* protects the cache */
 	DECLARE_HASHTABLE(names, 8); /* struct lite_cached_name by hash of its name */
 	u32 salt;                    /* of the hash, as users choose the names */
-	u32 n;                       /* entries */
 	struct delayed_work work;    /* drops entries that were not used lately */
 };
 

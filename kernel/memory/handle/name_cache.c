@@ -14,9 +14,11 @@
 
 #include "memory/memory.h"
 #include "ctx.h"
+#include "pool.h"
 
-/* Entries, at most. */
-#define LITE_NAME_CACHE_MAX 1024
+/* Entries, at most: a pool of all users. */
+#define LITE_NAME_CACHE_MAX 2048
+#define LITE_NAME_CACHE_RESERVE (LITE_NAME_CACHE_MAX / 8)
 /* Entries that are unused for this long, at most twice that, are dropped. */
 #define LITE_NAME_CACHE_TIME HZ
 
@@ -29,6 +31,11 @@ struct lite_cached_name {
 	unsigned long used;     /* jiffies of the last use */
 	char name[LITE_NAME_SIZE];
 };
+
+static struct lite_pool *lite_name_cache_pool(struct lite_memory *mem)
+{
+	return &mem->fab->pools[LITE_POOL_CACHED_NAMES];
+}
 
 static u32 lite_name_cache_key(const struct lite_name_cache *cache, const char *name)
 {
@@ -100,7 +107,7 @@ static void lite_name_cache_free(struct lite_cached_name *k)
  * @rights: LITE_RIGHT_* granted
  * @m: mapping; the caller has a reference
  *
- * Does nothing if there is no memory or the table is full.
+ * Does nothing if there is no memory, or the user has all the entries that it gets.
  *
  * Context: may sleep; makes calls.
  */
@@ -108,12 +115,17 @@ void lite_name_cache_add(struct lite_memory *mem, const char *name, struct lite_
 			 u32 rights, struct lite_mapping *m)
 {
 	struct lite_name_cache *cache = &mem->name_cache;
+	struct lite_pool *pool = lite_name_cache_pool(mem);
 	u32 key = lite_name_cache_key(cache, name);
-	struct lite_cached_name *k = kmalloc(sizeof(*k), GFP_KERNEL_ACCOUNT);
-	struct lite_cached_name *old;
+	struct lite_cached_name *k, *old;
+	struct lite_pool_part *part;
 
-	if (!k)
+	part = lite_pool_hold(pool, user->cred.uid);
+	if (!part)
 		return;
+	k = kmalloc(sizeof(*k), GFP_KERNEL_ACCOUNT);
+	if (!k)
+		goto out;
 	strscpy(k->name, name, sizeof(k->name));
 	kref_get(&m->ref);
 	k->m = m;
@@ -129,11 +141,10 @@ void lite_name_cache_add(struct lite_memory *mem, const char *name, struct lite_
 		if (old->m == m)
 			k->rights |= old->rights;
 		hash_del(&old->hash);
-		cache->n--;
+		lite_pool_give_part(pool, part, 1);
 	}
-	if (cache->n < LITE_NAME_CACHE_MAX) {
+	if (!lite_pool_take_part(pool, part, 1)) {
 		hash_add(cache->names, &k->hash, key);
-		cache->n++;
 		k = NULL;
 	}
 	spin_unlock(&cache->lock);
@@ -142,33 +153,37 @@ void lite_name_cache_add(struct lite_memory *mem, const char *name, struct lite_
 		lite_name_cache_free(old);
 	if (k)
 		lite_name_cache_free(k);
+out:
+	lite_pool_drop(pool, part);
 }
 
 /* Drop entries not used after @since, and stale ones; are any left? */
 static bool lite_name_cache_expire(struct lite_memory *mem, unsigned long since)
 {
 	struct lite_name_cache *cache = &mem->name_cache;
+	struct lite_pool *pool = lite_name_cache_pool(mem);
 	struct hlist_node *tmp;
 	struct lite_cached_name *k;
 	HLIST_HEAD(gone);
-	bool left;
-	int i;
+	u32 i;
 
-	spin_lock(&cache->lock);
-	hash_for_each_safe(cache->names, i, tmp, k, hash) {
-		if (time_after(k->used, since) && lite_name_cache_true(k))
-			continue;
-		hash_del(&k->hash);
-		cache->n--;
-		hlist_add_head(&k->hash, &gone);
+	for (i = 0; i < HASH_SIZE(cache->names); i++) {
+		spin_lock(&cache->lock);
+		hlist_for_each_entry_safe(k, tmp, &cache->names[i], hash) {
+			if (time_after(k->used, since) && lite_name_cache_true(k))
+				continue;
+			hash_del(&k->hash);
+			lite_pool_give(pool, k->user->cred.uid, 1);
+			hlist_add_head(&k->hash, &gone);
+		}
+		spin_unlock(&cache->lock);
+		cond_resched();
 	}
-	left = cache->n;
-	spin_unlock(&cache->lock);
 	hlist_for_each_entry_safe(k, tmp, &gone, hash) {
 		lite_name_cache_free(k);
 		cond_resched();
 	}
-	return left;
+	return lite_pool_used(pool);
 }
 
 static void lite_name_cache_work(struct work_struct *work)
@@ -190,6 +205,7 @@ void lite_name_cache_forget(struct lite_memory *mem)
 
 void lite_name_cache_init(struct lite_memory *mem)
 {
+	lite_pool_init(lite_name_cache_pool(mem), LITE_NAME_CACHE_MAX, LITE_NAME_CACHE_RESERVE, 0);
 	spin_lock_init(&mem->name_cache.lock);
 	hash_init(mem->name_cache.names);
 	mem->name_cache.salt = get_random_u32();

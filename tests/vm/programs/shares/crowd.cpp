@@ -42,6 +42,10 @@
 //   crowd free INDEX COUNT             makes COUNT LMRs with names, says "ready", waits for a line,
 //                                      frees one after the other, says "done", and waits for the
 //                                      end of its input
+//   crowd open INDEX PREFIX COUNT      opens the LMRs with the names PREFIX-0, PREFIX-1, ... again
+//                                      and again; says "ready", and goes on until it is killed
+//   crowd reopen INDEX NAME COUNT      opens an LMR COUNT times, one after the other; prints the id
+//                                      of its process
 //   crowd change INDEX WHAT            opens the LMR with the name WHAT, says "ready", waits for a
 //                                      line, and does what the name says: chmod, grant or resize
 //
@@ -449,6 +453,44 @@ int free(unsigned index, int count) {
     return 0;
 }
 
+void open_and_close(const Device& device, const std::string& name) {
+    auto map = lite_test::map_args(name, LITE_RIGHT_READ);
+    succeed(device.call(LITE_IOC_MAP, &map), "map");
+    auto unmap = lite_test::unmap_args(map.lh);
+    succeed(device.call(LITE_IOC_UNMAP, &unmap), "unmap");
+}
+
+// Each of many threads opens a few, so that it opens each of them often.
+int open(unsigned index, const std::string& prefix, int count) {
+    constexpr int each = 100;
+    constexpr int rounds = 5;
+    const Device device(index);
+    std::atomic<int> busy = (count + each - 1) / each;
+    std::vector<std::thread> threads;
+    for (int first = 0; first < count; first += each) {
+        threads.emplace_back([&, first] {
+            for (int round = 1;; round++) {
+                for (int i = first; i < std::min(first + each, count); i++)
+                    open_and_close(device, prefix + "-" + std::to_string(i));
+                if (round == rounds && !--busy)
+                    say("ready");
+                // Several times a second will do.
+                std::this_thread::sleep_for(std::chrono::milliseconds(100));
+            }
+        });
+    }
+    threads.front().join();
+    return 1;
+}
+
+int reopen(unsigned index, const std::string& name, int count) {
+    const Device device(index);
+    for (int i = 0; i < count; i++)
+        open_and_close(device, name);
+    say(std::to_string(::getpid()));
+    return 0;
+}
+
 int change(unsigned index, const std::string& what) {
     const Device device(index);
     auto map = lite_test::map_args(what, LITE_RIGHTS_ALL);
@@ -516,6 +558,10 @@ int main(int argc, char** argv) {
             return claim(number(1), words.at(2), static_cast<int>(number(3)));
         if (words[0] == "free")
             return free(number(1), static_cast<int>(number(2)));
+        if (words[0] == "open")
+            return open(number(1), words.at(2), static_cast<int>(number(3)));
+        if (words[0] == "reopen")
+            return reopen(number(1), words.at(2), static_cast<int>(number(3)));
         if (words[0] == "change")
             return change(number(1), words.at(2));
         if (words[0] == "map") {

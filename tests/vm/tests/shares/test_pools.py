@@ -35,6 +35,31 @@ def test_memory_that_is_kept_for_root(lab):
     stop_all([lite])
 
 
+@vmtest(nodes=1, cpus=2, kernels=("6.1", "6.12"), timeout=300)
+def test_names_that_are_cached(lab):
+    """A user opens more LMRs all the time than the cache of names has entries. For another user opening an LMR again still
+    takes no call."""
+    vm = lab.n1
+    here, there = lites = in_one_machine(vm, 2)
+    there.lite("alloc", "another's", "4K", "--mode", "0644")
+    vm.run([program_path("namerace"), "loose", "--prefix", "greedy", "--count", "2200"], user="alice", timeout=120,
+           env={"LITE_TEST_INDEXES": str(there.index)})
+    greedy = vm.spawn([program_path("crowd"), "open", str(here.index), "greedy", "2200"], user="alice")
+    greedy.wait_output("ready", timeout=200)
+    tracing, count = "/sys/kernel/tracing", 20
+    vm.run(f"[ -e {tracing}/trace ] || mount -t tracefs none {tracing}; echo 1 >{tracing}/events/lite/lite_call/enable")
+    pid = vm.run([program_path("crowd"), "reopen", str(here.index), "another's", str(count)], user="bob", timeout=60).out.strip()
+    vm.run(f"echo 0 >{tracing}/events/lite/lite_call/enable")
+    calls = int(vm.run(f"grep -c 'crowd-{pid} .* lite_call:' {tracing}/trace; echo >{tracing}/trace", check=False).out)
+    assert greedy.running, greedy.err
+    greedy.kill()
+    greedy.wait(20)
+    print(f"      {count} times, with {calls} calls")
+    assert 0 < calls < count / 2, calls
+    # Named LMRs outlive the process that made them.
+    stop_all(lites)
+
+
 def _work(vm, where, count):
     """{kind: median microseconds} of this many operations of each kind, by another user."""
     words = vm.run([program_path("greedy"), "work", *where, str(count)], user="bob", timeout=60).out.split()
