@@ -133,6 +133,14 @@ static inline void lite_crowd_wake(struct lite_crowd *crowd)
 	} while (n > 0);
 }
 
+/* Jiffies until a deadline. */
+static inline unsigned long lite_jiffies_left(unsigned long deadline)
+{
+	unsigned long now = jiffies;
+
+	return time_before(now, deadline) ? deadline - now : 0;
+}
+
 /* As wait_for_completion_killable_timeout(), or the interruptible one. */
 static inline long lite_wait_done_timeout(struct completion *done, unsigned long timeout)
 {

@@ -24,7 +24,7 @@ static struct lite_peer *lite_coordinator(struct lite_cluster *cl,
 	xa_for_each(&cl->peers, id, peer) {
 		if (id > lite_cluster_id(cl))
 			break;
-		if (peer->life != LITE_PEER_LEFT && lite_peer_is_live(peer) &&
+		if (!lite_peer_has_left(peer) && lite_peer_is_live(peer) &&
 		    !lite_addr_equal(&peer->addr, joiner))
 			return peer;
 	}

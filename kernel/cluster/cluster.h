@@ -32,6 +32,8 @@ struct lite_cluster;
 #define LITE_ALL_NODES U32_MAX
 /* Handlers wait for suspects, too, while their callers wait for them. */
 #define LITE_PATIENCE (10UL * HZ)
+/* Between attempts to connect to a peer, at most. */
+#define LITE_BACKOFF_MAX (8 * HZ)
 /* How long an id stays reserved for a joiner. */
 #define LITE_PLACE_TIMEOUT (30 * HZ)
 
@@ -129,6 +131,7 @@ struct lite_cluster {
 	struct workqueue_struct *wq;
 	struct delayed_work monitor;
 	unsigned long due; /* jiffies: @monitor runs by then; under @lock */
+	unsigned long next; /* jiffies: @monitor is queued for then; under @lock */
 };
 
 int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct lite_kcalls *rpc,
@@ -212,6 +215,7 @@ void lite_self_connect_work(struct work_struct *work);
 int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn);
 
 void lite_monitor_work(struct work_struct *work);
+void lite_monitor_within(struct lite_cluster *cl, unsigned long delay);
 unsigned long lite_session_heard(const struct lite_conn *conn);
 bool lite_cluster_silent(const struct lite_cluster *cl, unsigned long heard);
 void lite_peer_ping_work(struct work_struct *work);

@@ -24,7 +24,6 @@
 #define LITE_CONNECT_TIMEOUT_MIN (HZ / 4)
 #define LITE_CONNECT_TIMEOUT_FIRST HZ
 #define LITE_CONNECT_TRIES 6
-#define LITE_BACKOFF_MAX (8 * HZ)
 #define LITE_SELF_TRIES 3
 
 /*
@@ -206,7 +205,7 @@ void lite_peer_connect_work(struct work_struct *work)
 	err = lite_peer_connect(peer, &addr, timeout);
 
 	mutex_lock(&cl->lock);
-	if (!lite_peer_is_up(peer) && peer->life != LITE_PEER_LEFT) {
+	if (!lite_peer_is_up(peer) && !lite_peer_has_left(peer)) {
 		backoff = clamp_t(unsigned long, peer->backoff * 2, HZ / 2, LITE_BACKOFF_MAX);
 		/* A try that timed out has waited long enough; one that was refused backs off. */
 		if (err == -ETIMEDOUT && peer->wait != LITE_PEER_DOWN)

@@ -229,7 +229,7 @@ static void lite_cluster_become(struct lite_cluster *cl, enum lite_node_state st
 	mutex_lock(&cl->lock);
 	if (cl->state != LITE_NODE_STOPPED) {
 		WRITE_ONCE(cl->state, state);
-		mod_delayed_work(cl->wq, &cl->monitor, 1);
+		lite_monitor_within(cl, 1);
 	}
 	mutex_unlock(&cl->lock);
 	lite_crowd_wake(&cl->suspects);
@@ -470,7 +470,7 @@ void lite_cluster_start(struct lite_cluster *cl)
 	mutex_lock(&cl->lock);
 	cl->state = LITE_NODE_UP;
 	cl->due = jiffies + cl->heartbeat;
-	queue_delayed_work(cl->wq, &cl->monitor, cl->heartbeat);
+	lite_monitor_within(cl, cl->heartbeat);
 	mutex_unlock(&cl->lock);
 }
 

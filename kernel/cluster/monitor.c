@@ -147,7 +147,7 @@ static bool lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 		return false;
 	}
 	if (peer->wait != LITE_PEER_DOWN &&
-	    (peer->life == LITE_PEER_LEFT || cl->state != LITE_NODE_UP ||
+	    (lite_peer_has_left(peer) || cl->state != LITE_NODE_UP ||
 	     lite_cluster_silent(cl, peer->heard))) {
 		if (peer->wait == LITE_PEER_SUSPECT)
 			xa_set_mark(&cl->peers, peer->id, LITE_PEER_REPORT);
@@ -157,8 +157,11 @@ static bool lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 	if (cl->state != LITE_NODE_UP)
 		return down;
 	if (peer->life == LITE_PEER_MEMBER) {
-		if (time_after_eq(jiffies, peer->next_try))
+		if (time_after_eq(jiffies, peer->next_try)) {
+			/* The end of the attempt sets the time of the next. */
+			peer->next_try = jiffies + LITE_BACKOFF_MAX;
 			queue_work(cl->wq, &peer->connect_work);
+		}
 	} else if (time_after(jiffies, peer->expires)) {
 		/* Keep it: the id's next life must be later than the last. */
 		if (peer->life == LITE_PEER_REUSED)
@@ -187,6 +190,18 @@ static void lite_monitor_report(struct lite_cluster *cl)
 	}
 }
 
+/* Have the monitor run in @delay jiffies at the latest; never moves it back. Cluster locked. */
+void lite_monitor_within(struct lite_cluster *cl, unsigned long delay)
+{
+	unsigned long at = jiffies + delay;
+
+	lockdep_assert_held(&cl->lock);
+	if (delayed_work_pending(&cl->monitor) && !time_before(at, cl->next))
+		return;
+	cl->next = at;
+	mod_delayed_work(cl->wq, &cl->monitor, delay);
+}
+
 void lite_monitor_work(struct work_struct *work)
 {
 	struct lite_cluster *cl = container_of(work, struct lite_cluster, monitor.work);
@@ -211,12 +226,12 @@ void lite_monitor_work(struct work_struct *work)
 			next = min(next, peer->next_try - jiffies);
 		/* Waiters must learn at once that it is down. */
 		if (peer->wait != LITE_PEER_DOWN && !lite_peer_is_up(peer) &&
-		    time_before(jiffies, peer->heard + cl->dead))
+		    time_before_eq(jiffies, peer->heard + cl->dead))
 			next = min(next, peer->heard + cl->dead + 1 - jiffies);
 		down |= lite_monitor_peer(cl, peer);
 	}
 	if (cl->state != LITE_NODE_STOPPED)
-		mod_delayed_work(cl->wq, &cl->monitor, max(next, 1UL));
+		lite_monitor_within(cl, max(next, 1UL));
 	mutex_unlock(&cl->lock);
 	if (down) {
 		lite_crowd_wake(&cl->suspects);

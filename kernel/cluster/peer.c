@@ -123,7 +123,7 @@ void lite_peer_retry(struct lite_peer *peer, unsigned long delay)
 	peer->backoff = delay;
 	peer->next_try = jiffies + delay;
 	if (cl->state != LITE_NODE_STOPPED)
-		mod_delayed_work(cl->wq, &cl->monitor, min(delay, cl->heartbeat));
+		lite_monitor_within(cl, min(delay, cl->heartbeat));
 }
 
 /*
@@ -305,7 +305,7 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 	if (peer && rcu_access_pointer(peer->conn) == conn) {
 		was_up = true;
 		peer->heard = lite_session_heard(conn);
-		if (peer->life != LITE_PEER_LEFT && peer != cl->self) {
+		if (!lite_peer_has_left(peer) && peer != cl->self) {
 			if (cl->state == LITE_NODE_UP && !lite_cluster_silent(cl, peer->heard))
 				WRITE_ONCE(peer->wait, LITE_PEER_SUSPECT);
 			lite_peer_retry(peer, 0);

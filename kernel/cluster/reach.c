@@ -80,7 +80,7 @@ unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 	peer = xa_load(&cl->peers, node);
 	/* A life newer than the one we know is about to be published. */
 	if (!peer || peer->incarnation > incarnation ||
-	    (peer->life == LITE_PEER_LEFT && peer->incarnation == incarnation))
+	    (lite_peer_has_left(peer) && peer->incarnation == incarnation))
 		left = 0;
 	else if (peer->incarnation == incarnation && !lite_peer_is_live(peer))
 		left = time_before(now, peer->heard + patience) ? peer->heard + patience - now : 0;

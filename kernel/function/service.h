@@ -85,13 +85,6 @@ static inline bool lite_serve_nowait(u32 flags, s32 ms)
 	return flags & LITE_RPC_NOWAIT || ms == LITE_NOWAIT;
 }
 
-static inline unsigned long lite_jiffies_left(unsigned long deadline)
-{
-	unsigned long now = jiffies;
-
-	return time_before(now, deadline) ? deadline - now : 0;
-}
-
 /* ---- open files: function_file.c, recv.c, async.c ------------------------- */
 
 /* What an open file serves, has taken, and has called. */

@@ -85,7 +85,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->runs = RB_ROOT_CACHED;
 	mem->unpinned = RB_ROOT;
 	xa_init(&mem->lmrs);
-	INIT_WORK(&mem->publish_work, lite_names_publish_work);
+	INIT_DELAYED_WORK(&mem->publish_work, lite_names_publish_work);
 	spin_lock_init(&mem->map_lock);
 	xa_init(&mem->mappings);
 	mem->unclean = RB_ROOT;
@@ -182,7 +182,7 @@ u64 lite_memory_used(struct lite_memory *mem)
 /* The node is LEAVING: free all LMRs at home here. May sleep; makes calls. */
 void lite_memory_give_up(struct lite_memory *mem)
 {
-	flush_work(&mem->publish_work);
+	flush_delayed_work(&mem->publish_work);
 	lite_peer_mapping_drop(mem);
 	lite_home_free_all(mem);
 	flush_workqueue(mem->wq);
@@ -229,7 +229,7 @@ void lite_memory_shut(struct lite_memory *mem)
 /* Free everything; no session and no handler is left. May sleep. */
 void lite_memory_exit(struct lite_memory *mem)
 {
-	cancel_work_sync(&mem->publish_work);
+	cancel_delayed_work_sync(&mem->publish_work);
 	cancel_work_sync(&mem->retire_work);
 	cancel_delayed_work_sync(&mem->zombie_work);
 	cancel_work_sync(&mem->made_work);
@@ -266,9 +266,9 @@ void lite_memory_members_changed(struct lite_memory *mem)
 {
 	/* Ordered after the change: a reader of the new count sees it. */
 	atomic_inc_return(&mem->changes);
-	queue_work(mem->wq, &mem->publish_work);
 	queue_work(mem->wq, &mem->retire_work);
-	/* Run now even if it is scheduled for later. */
+	/* Run now even if they are scheduled for later. */
+	mod_delayed_work(mem->wq, &mem->publish_work, 0);
 	mod_delayed_work(mem->wq, &mem->zombie_work, 0);
 	queue_work(mem->wq, &mem->made_work);
 	mod_delayed_work(mem->wq, &mem->orphans, 0);
@@ -295,5 +295,6 @@ void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation)
 	lite_store_lost(mem, id, incarnation);
 	lite_zombies_lost(mem, &at);
 	lite_names_lost(mem, id, incarnation);
+	queue_work(mem->wq, &mem->made_work);
 	mod_delayed_work(mem->wq, &mem->orphans, 0);
 }

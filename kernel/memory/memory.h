@@ -182,7 +182,7 @@ struct lite_memory {
 	struct lite_lmr_served lmr_calls[LITE_CALL_LMR_AWAIT - LITE_CALL_LMR_CREATE + 1];
 	struct lite_names local;   /* names of LMRs homed here */
 	struct lite_names directory;
-	struct work_struct publish_work;
+	struct delayed_work publish_work;
 	atomic_t changes;          /* of members, counted */
 
 	spinlock_t map_lock;       /* protects the next three */

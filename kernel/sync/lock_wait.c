@@ -194,7 +194,7 @@ static int lite_lock_wait_verdict(struct lite_hold *h, const struct lite_lock_ar
 		err = lite_lock_tell_home(h, args->try, left, &session);
 		if (err && err != -EAGAIN)
 			return err;
-		left = time_before(jiffies, end) ? end - jiffies : 0;
+		left = lite_jiffies_left(end);
 		if (err == -EAGAIN) {
 			if (lite_given_up())
 				return -EINTR;

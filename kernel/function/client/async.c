@@ -304,12 +304,13 @@ static void lite_async_work(struct work_struct *work)
 
 	spin_lock(&file->lock);
 	state = a->state;
-	if (state == LITE_ASYNC_BEGUN && left)
+	/* Also for a job, which may be in line for longer. */
+	if ((state == LITE_ASYNC_BEGUN || state == LITE_ASYNC_QUEUED) && left)
 		lite_async_run_after(a, left);
-	else if (state == LITE_ASYNC_QUEUED && left)
-		lite_async_run_job(a);
 	else if (state == LITE_ASYNC_BEGUN || state == LITE_ASYNC_QUEUED)
 		a->state = LITE_ASYNC_ENDING;
+	if (state == LITE_ASYNC_QUEUED && left)
+		lite_async_run_job(a);
 	spin_unlock(&file->lock);
 	if (state == LITE_ASYNC_QUEUED && !left) {
 		lite_async_unqueue(a, -ETIMEDOUT);

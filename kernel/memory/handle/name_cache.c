@@ -200,7 +200,8 @@ void lite_name_cache_forget(struct lite_memory *mem)
 {
 	lite_name_cache_expire(mem, jiffies);
 	cancel_delayed_work_sync(&mem->name_cache.work);
-	lite_name_cache_expire(mem, jiffies);
+	if (lite_name_cache_expire(mem, jiffies))
+		queue_delayed_work(mem->wq, &mem->name_cache.work, LITE_NAME_CACHE_TIME);
 }
 
 void lite_name_cache_init(struct lite_memory *mem)

@@ -22,6 +22,8 @@
 
 /* Attempts at a directory that dies, or has stale entries. */
 #define LITE_DIRECTORY_TRIES 3
+/* Time after which names that could not be entered are tried again. */
+#define LITE_PUBLISH_PAUSE (5 * HZ)
 
 /* ---- looking up ---------------------------------------------------------- */
 
@@ -282,7 +284,8 @@ static void lite_names_sync(struct lite_memory *mem)
 /* Enter our names at their present directories. */
 void lite_names_publish_work(struct work_struct *work)
 {
-	struct lite_memory *mem = container_of(work, struct lite_memory, publish_work);
+	struct lite_memory *mem =
+		container_of(to_delayed_work(work), struct lite_memory, publish_work);
 	int changes = atomic_read_acquire(&mem->changes);
 	u32 run = ++mem->local.runs;
 	struct lite_name_entry *entry;
@@ -300,6 +303,9 @@ void lite_names_publish_work(struct work_struct *work)
 	/* Only if all were entered: SYNC makes directories drop the rest. */
 	if (!failed && changes == atomic_read_acquire(&mem->changes))
 		lite_names_sync(mem);
+	/* No change may tell when it would succeed. */
+	if (failed && !lite_cluster_ready(mem->cl))
+		queue_delayed_work(mem->wq, &mem->publish_work, LITE_PUBLISH_PAUSE);
 }
 
 /* Publish a confirmed name of ours if it is not where it belongs. */
@@ -314,7 +320,7 @@ void lite_names_publish(struct lite_memory *mem, const char *name)
 	wanted = entry && lite_publish_wanted(mem, entry, &d);
 	spin_unlock(&mem->local.lock);
 	if (wanted)
-		queue_work(mem->wq, &mem->publish_work);
+		mod_delayed_work(mem->wq, &mem->publish_work, 0);
 }
 
 /* ---- the directory ------------------------------------------------------- */
