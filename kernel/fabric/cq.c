@@ -72,9 +72,9 @@ void lite_cq_arm_sleeper(struct lite_cq *cq)
 }
 
 /*
- * Have the poller take what completes on connections, from now on until lite_fabric_attend_end():
- * someone waits for operations of threads that may be without a processor. Call lite_conn_attend()
- * for each connection. Any context.
+ * Have the poller take what completes on connections, from now on until lite_fabric_attend_end().
+ * The caller is going to wait for operations of threads that may be without a processor. It calls
+ * lite_conn_attend() for each connection. Any context.
  */
 void lite_fabric_attend(struct lite_fabric *fab)
 {

@@ -52,6 +52,13 @@ def _box(vm, cpu_max=None):
         vm.run(f"rmdir {box}; umount /tmp/cgroup", check=False)
 
 
+def _end_throng(throng):
+    """Has a throng that works alone end, without an error so far."""
+    assert throng.running, throng.out + throng.err
+    throng.write("\n")
+    throng.wait(100, check=True)
+
+
 # What the cgroup of the throng gets, in microseconds: a thread that has used it up waits for the next second.
 _QUOTA, _PERIOD = 1000, 1000000
 
@@ -103,8 +110,7 @@ def test_sessions_end_beside_throttled_threads(lab):
             here.lite("alloc", "one", "4K", "--node", there.id, timeout=60)
             here.lite("free", "one", timeout=60)
             assert throng.running, throng.out + throng.err
-        throng.write("\n")
-        throng.wait(100, check=True)
+        _end_throng(throng)
     for lite in lites:
         lite.check_idle()
     stop_all(lites)
@@ -125,9 +131,7 @@ def test_an_lmr_is_freed_beside_throttled_threads(lab):
         there.lite("free", "held", timeout=60)
         print(f"      freed in {time.monotonic() - began:.2f} s")
         assert [lite.stats()["fences"] for lite in lites] == before
-        assert throng.running, throng.out + throng.err
-        throng.write("\n")
-        throng.wait(100, check=True)
+        _end_throng(throng)
     for lite in lites:
         lite.check_idle()
     stop_all(lites)
