@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <linux/cred.h>
-
 #include "crew.h"
 
 #define LITE_CREW_WORKERS 256
@@ -12,7 +10,8 @@ int lite_crew_init(struct lite_crew *crew, const char *name)
 	spin_lock_init(&crew->lock);
 	lite_line_init(&crew->line);
 	lite_pool_init(&crew->workers, LITE_CREW_WORKERS, LITE_CREW_RESERVE, 0);
-	crew->wq = alloc_workqueue(name, WQ_UNBOUND, LITE_CREW_WORKERS);
+	/* More than workers: for the items of timers, and as NUMA nodes share them. */
+	crew->wq = alloc_workqueue(name, WQ_UNBOUND, WQ_MAX_ACTIVE);
 	return crew->wq ? 0 : -ENOMEM;
 }
 
@@ -35,13 +34,11 @@ void lite_crew_exit(struct lite_crew *crew)
 }
 
 /*
- * Prepare a job of the calling user; @run is called in a worker, and calls lite_crew_done(). May
- * sleep. Return: 0 or -ENOMEM.
+ * Prepare a job of a user, by uid as pools count it; @run is called in a worker, and calls
+ * lite_crew_done(). May sleep. Return: 0 or -ENOMEM.
  */
-int lite_crew_job_init(struct lite_crew *crew, struct lite_crew_job *job, work_func_t run)
+int lite_crew_job_init(struct lite_crew *crew, struct lite_crew_job *job, u32 uid, work_func_t run)
 {
-	u32 uid = from_kuid(&init_user_ns, current_euid());
-
 	job->place = (struct lite_line_place){ .kind = uid };
 	INIT_WORK(&job->work, run);
 	job->part = lite_pool_hold(&crew->workers, uid);
@@ -106,6 +103,37 @@ bool lite_crew_queue(struct lite_crew *crew, struct lite_crew_job *job)
 	}
 	spin_unlock(&crew->lock);
 	return queue;
+}
+
+/*
+ * Do not begin a job, or not once more, if it is to run; one that runs goes on. Context: process,
+ * also with spinlocks held. Return: was it to run?
+ */
+bool lite_crew_cancel(struct lite_crew *crew, struct lite_crew_job *job)
+{
+	bool queued;
+
+	spin_lock(&crew->lock);
+	queued = job->place.line;
+	if (queued) {
+		lite_line_leave(&job->place);
+	} else if (cancel_work(&job->work)) {
+		queued = true;
+		lite_pool_give_part(&crew->workers, job->part, 1);
+		lite_crew_go_on(crew);
+	}
+	spin_unlock(&crew->lock);
+	return queued;
+}
+
+/*
+ * Have the work of @timer run after @delay jiffies, unless it is to run already. It needs no
+ * worker, as it must not wait for anything: it queues a job. The caller sees to it that none is
+ * left at the crew's end. Return: false: it is to run already.
+ */
+bool lite_crew_set(struct lite_crew *crew, struct delayed_work *timer, unsigned long delay)
+{
+	return queue_delayed_work(crew->wq, timer, delay);
 }
 
 /* The end of a job that runs: its worker is free for others. It may go after that. */

@@ -19,6 +19,7 @@
 #ifndef _LITE_POOL_H
 #define _LITE_POOL_H
 
+#include <linux/cred.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
 
@@ -54,6 +55,12 @@ struct lite_pool {
 	struct lite_pool_part root; /* uid 0's part */
 	struct hlist_head parts[LITE_POOL_BUCKETS]; /* of other uids, by a hash of the uid */
 };
+
+/* The uid of the calling thread, as pools count it. */
+static inline u32 lite_current_uid(void)
+{
+	return from_kuid(&init_user_ns, current_euid());
+}
 
 void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve, u64 uid_limit);
 void lite_pool_exit(struct lite_pool *pool);

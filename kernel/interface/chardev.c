@@ -63,7 +63,7 @@ struct lite_file *lite_file_new(struct lite_node *node)
 
 	if (!lf)
 		return NULL;
-	if (lite_crew_job_init(&lite_closes, &lf->closing, lite_close_work))
+	if (lite_crew_job_init(&lite_closes, &lf->closing, lite_current_uid(), lite_close_work))
 		goto err_free;
 	lf->ctx = lite_ctx_new(&node->memory, node);
 	if (!lf->ctx)

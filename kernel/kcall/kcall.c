@@ -501,7 +501,7 @@ static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc,
 static int lite_call_slot_get(struct lite_kcall_conn *rc, struct lite_call_desc *d,
 			      unsigned long timeout)
 {
-	u32 uid = d->uid ?: from_kuid(&init_user_ns, current_euid());
+	u32 uid = d->uid ?: lite_current_uid();
 	struct lite_slot_waiter w = {
 		.desc = d,
 		.done = COMPLETION_INITIALIZER_ONSTACK(w.done),

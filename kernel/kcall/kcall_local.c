@@ -85,7 +85,7 @@ static int lite_local_ask(struct lite_kcalls *rpc, struct lite_call_desc *d, voi
 {
 	struct lite_locals *locals = &rpc->locals[lite_call_lane(d->call)];
 	struct lite_local_call call = {
-		.place.kind = d->uid ?: from_kuid(&init_user_ns, current_euid()),
+		.place.kind = d->uid ?: lite_current_uid(),
 		.desc = d,
 		.reply = reply,
 		.memcg = get_mem_cgroup_from_mm(current->mm),

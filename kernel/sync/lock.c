@@ -89,6 +89,8 @@ struct lite_hold *lite_hold_new(struct lite_locks *locks, const struct lite_lock
 	h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
 	if (!h)
 		goto err_give;
+	if (lite_crew_job_init(&locks->lefts, &h->job, word->uid, lite_hold_left_job))
+		goto err_free;
 	h->locks = locks;
 	h->owner = args->owner;
 	h->word = *word;
@@ -97,16 +99,18 @@ struct lite_hold *lite_hold_new(struct lite_locks *locks, const struct lite_lock
 	h->state = LITE_HOLD_TAKING;
 	h->incarnation = locks->mem->fab->self.incarnation;
 	init_waitqueue_head(&h->wait);
-	INIT_DELAYED_WORK(&h->work, lite_hold_left_work);
+	INIT_DELAYED_WORK(&h->timer, lite_hold_left_due);
 	/* Cyclic: a late message may still name a recently used ticket. */
 	err = xa_alloc_cyclic(&locks->tickets, &h->ticket, h, XA_LIMIT(1, LITE_TICKET_MAX),
 			      &locks->next_ticket, GFP_KERNEL_ACCOUNT);
 	if (err < 0)
-		goto err_free;
+		goto err_job;
 	h->value = lite_lockword_held(lite_cluster_id(locks->cl), h->incarnation, h->ticket);
 	lite_stat_inc(locks->stats, LITE_STAT_LOCKS);
 	return h;
 
+err_job:
+	lite_crew_job_exit(&locks->lefts, &h->job);
 err_free:
 	kfree(h);
 err_give:
@@ -125,6 +129,7 @@ void lite_hold_free(struct lite_hold *h)
 	spin_unlock(&locks->lock);
 	lite_stat_dec(locks->stats, LITE_STAT_LOCKS);
 	lite_pool_give(lite_lock_pool(locks, LITE_POOL_LOCKS), h->word.uid, 1);
+	lite_crew_job_exit(&locks->lefts, &h->job);
 	kfree(h);
 }
 
@@ -328,12 +333,10 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 	locks->left_barriers = RB_ROOT;
 	init_waitqueue_head(&locks->left_wait);
 	lite_lock_pools_init(locks);
-	locks->wq = alloc_workqueue("lite-locks", WQ_UNBOUND, 0);
-	if (!locks->wq)
+	if (lite_crew_init(&locks->words, "lite-locks"))
 		return -ENOMEM;
-	locks->left_wq = alloc_workqueue("lite-left", WQ_UNBOUND, 0);
-	if (!locks->left_wq)
-		goto err_wq;
+	if (lite_crew_init(&locks->lefts, "lite-left"))
+		goto err_words;
 	locks->tell_wq = alloc_workqueue("lite-grants", WQ_UNBOUND, 0);
 	if (!locks->tell_wq)
 		goto err_left;
@@ -342,9 +345,9 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 	return 0;
 
 err_left:
-	destroy_workqueue(locks->left_wq);
-err_wq:
-	destroy_workqueue(locks->wq);
+	lite_crew_exit(&locks->lefts);
+err_words:
+	lite_crew_exit(&locks->words);
 	return -ENOMEM;
 }
 
@@ -363,7 +366,7 @@ static void lite_holds_kick(struct lite_locks *locks)
 		if (h && h->state == LITE_HOLD_WAITING)
 			wake_up(&h->wait);
 		else if (h && h->state == LITE_HOLD_LEFT)
-			mod_delayed_work(locks->left_wq, &h->work, 0);
+			lite_crew_queue(&locks->lefts, &h->job);
 		spin_unlock(&locks->lock);
 		cond_resched();
 	} while (h);
@@ -394,8 +397,8 @@ void lite_locks_shut(struct lite_locks *locks)
 	/* LEFT claims end now, released or not. */
 	lite_holds_kick(locks);
 	lite_lock_home_shut(locks);
-	flush_workqueue(locks->left_wq);
-	flush_workqueue(locks->wq);
+	lite_crew_flush(&locks->lefts);
+	lite_crew_flush(&locks->words);
 	/* A sweep may still be queued, with nothing left to sweep. */
 	flush_workqueue(locks->tell_wq);
 	/* The rest are HELD. */
@@ -409,9 +412,9 @@ void lite_locks_shut(struct lite_locks *locks)
 /* Undo lite_locks_init() after lite_locks_shut(), when no handler is running. May sleep. */
 void lite_locks_exit(struct lite_locks *locks)
 {
-	/* Their items queue items on each other, but none are left. */
-	destroy_workqueue(locks->left_wq);
-	destroy_workqueue(locks->wq);
+	/* Their jobs and items queue others, but none are left. */
+	lite_crew_exit(&locks->lefts);
+	lite_crew_exit(&locks->words);
 	destroy_workqueue(locks->tell_wq);
 	xa_destroy(&locks->tickets);
 }

@@ -29,8 +29,8 @@
  * before the swap. A swap of unknown outcome is repeated, or seen to be done, in a later session.
  * By then the first one is over: the responder ends a session before it starts the next.
  *
- * Locking: @home_lock, then lite_lmr.lock. @lock is innermost. Neither is held during a call or a
- * memory operation.
+ * Locking: @home_lock, then lite_lmr.lock. Inside of @lock are only the locks of crews. Neither is
+ * held during a call or a memory operation.
  */
 #ifndef _LITE_LOCK_H
 #define _LITE_LOCK_H
@@ -38,6 +38,7 @@
 #include <linux/rbtree.h>
 
 #include "core/lockword.h"
+#include "crew.h"
 #include "memory/handle/ctx.h"
 #include "memory/memop/word.h"
 #include "memory/memory.h"
@@ -48,10 +49,10 @@ struct lite_locks {
 	struct lite_memory *mem;
 	struct lite_cluster *cl;
 	struct lite_stats __percpu *stats;
-	/* Work on words: may wait long, only shutdown waits for it. */
-	struct workqueue_struct *wq;
-	struct workqueue_struct *left_wq; /* releases LEFT claims: of these a user can have many */
-	struct workqueue_struct *tell_wq; /* GRANTs and the sweep: must not queue behind @wq's */
+	/* Both may wait long; only shutdown waits for them. */
+	struct lite_crew words;           /* work on words at home */
+	struct lite_crew lefts;           /* releasing LEFT claims */
+	struct workqueue_struct *tell_wq; /* GRANTs and the sweep */
 	atomic_t changes;                 /* of members and sessions, counted; waiters compare it */
 	bool closing;                     /* accept nothing new */
 	spinlock_t lock;                  /* protects the next three, and the fields of holds */
@@ -173,7 +174,8 @@ struct lite_hold {
 	enum lite_lock_end end;     /* LEFT: how it ends */
 	struct rb_node node;        /* HELD: in ctx->locks; LEFT arrival: in locks->left_barriers */
 	wait_queue_head_t wait;     /* woken by a verdict, or when members have changed */
-	struct delayed_work work;   /* LEFT: releases it */
+	struct lite_crew_job job;   /* LEFT: releases it */
+	struct delayed_work timer;  /* queues @job */
 };
 
 struct lite_hold *lite_hold_new(struct lite_locks *locks, const struct lite_lock_args *args,
@@ -186,7 +188,8 @@ int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args);
 void lite_lock_take_handlers(struct lite_locks *locks, struct lite_kcalls *rpc);
 void lite_hold_free(struct lite_hold *h);
 void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end);
-void lite_hold_left_work(struct work_struct *work);
+void lite_hold_left_job(struct work_struct *work);
+void lite_hold_left_due(struct work_struct *work);
 
 /* ---- the home's side, between its files ---------------------------------- */
 
@@ -200,7 +203,7 @@ struct lite_lock_key {
 /* A lock with waiters, or a barrier, at its home. */
 struct lite_lock {
 	struct lite_locks *locks;
-	struct kref ref;          /* held by the tree, by claims, and by @work while it is queued */
+	struct kref ref;          /* held by the tree, by claims, by @job and @timer if queued */
 	struct rb_node node;      /* in locks->home */
 	struct lite_lock_key key; /* by which it is there */
 	struct lite_word word;    /* without a uid */
@@ -210,6 +213,7 @@ struct lite_lock {
 	 */
 	u32 n;
 	bool managed;             /* the word is MANAGED: @owners and @queue decide */
+	bool busy;                /* @job is at work */
 	bool settling;            /* a swap for MANAGED is under way */
 	bool died;                /* the next owner gets EOWNERDEAD */
 	bool ended;               /* the lock is unrecoverable */
@@ -224,7 +228,9 @@ struct lite_lock {
 	/* Claims released before the word was known; their @status is how they ended. */
 	struct list_head early;
 	struct rb_root claims;    /* owners, @queue and @early, by name */
-	struct delayed_work work; /* does operations on the word, and PROBEs */
+	/* Does operations on the word, and PROBEs; that of the user of its first claim. */
+	struct lite_crew_job job;
+	struct delayed_work timer; /* queues @job */
 };
 
 /* All but OVER have a list and are in lock->claims. */
@@ -287,7 +293,7 @@ void lite_lock_claim_trace(const struct lite_lock_claim *c, int what, int status
 void lite_lock_claim_tell(struct lite_lock_claim *c, int status);
 
 /* lock_settle.c */
-void lite_lock_work(struct work_struct *work);
+void lite_lock_job(struct work_struct *work);
 u64 lite_lock_holder(struct lite_locks *locks, u64 word);
 
 #endif /* _LITE_LOCK_H */

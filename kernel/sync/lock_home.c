@@ -10,8 +10,8 @@
  * Recovery: a claim ends with the life of its node, and when its node answers the GRANT that the
  * claim is over. A GRANT is repeated until it is answered or the node's life is over.
  *
- * What runs concurrently: handlers, the work items that tell claims, the work item of each lock
- * that operates on its word, and the sweep. All of them look and change under home_lock, and drop
+ * What runs concurrently: handlers, the work items that tell claims, the job of each lock that
+ * operates on its word, and the sweep. All of them look and change under home_lock, and drop
  * it while they wait for a call or an operation.
  */
 #include <linux/slab.h>
@@ -31,8 +31,9 @@ static void lite_lock_release_ref(struct kref *ref)
 	struct lite_lock *l = container_of(ref, struct lite_lock, ref);
 	struct lite_locks *locks = l->locks;
 
+	lite_crew_job_exit(&locks->words, &l->job);
 	kfree(l);
-	/* Still there: lite_locks_exit() waits for the work items first. */
+	/* Still there: lite_locks_exit() waits for the jobs first. */
 	if (atomic_dec_and_test(&locks->objects))
 		wake_up_var(&locks->objects);
 }
@@ -79,6 +80,15 @@ static struct lite_lock *lite_lock_find(struct lite_locks *locks, const struct l
 	return rb_entry_safe(rb_find(&key, &locks->home, lite_lock_cmp), struct lite_lock, node);
 }
 
+/* The reference of the timer becomes the job's. */
+static void lite_lock_due(struct work_struct *work)
+{
+	struct lite_lock *l = container_of(to_delayed_work(work), struct lite_lock, timer);
+
+	if (!lite_crew_queue(&l->locks->words, &l->job))
+		lite_lock_put(l);
+}
+
 /*
  * Make a lock, or a barrier for @n, referenced by the tree only; the caller calls lite_lock_go_on()
  * afterwards. May sleep. Return: it or NULL.
@@ -92,6 +102,10 @@ static struct lite_lock *lite_lock_make(struct lite_locks *locks,
 	lockdep_assert_held(&locks->home_lock);
 	if (!l)
 		return NULL;
+	if (lite_crew_job_init(&locks->words, &l->job, le32_to_cpu(w->uid), lite_lock_job)) {
+		kfree(l);
+		return NULL;
+	}
 	l->locks = locks;
 	atomic_inc(&locks->objects);
 	kref_init(&l->ref);
@@ -108,7 +122,7 @@ static struct lite_lock *lite_lock_make(struct lite_locks *locks,
 	INIT_LIST_HEAD(&l->early);
 	l->claims = RB_ROOT;
 	l->n = n;
-	INIT_DELAYED_WORK(&l->work, lite_lock_work);
+	INIT_DELAYED_WORK(&l->timer, lite_lock_due);
 	rb_add(&l->node, &locks->home, lite_lock_less);
 	return l;
 }
@@ -137,7 +151,9 @@ void lite_lock_remove(struct lite_lock *l)
 	l->removed = true;
 	lite_lock_end_all(&l->early, 0);
 	rb_erase(&l->node, &l->locks->home);
-	if (cancel_delayed_work(&l->work))
+	if (cancel_delayed_work(&l->timer))
+		lite_lock_put(l);
+	if (lite_crew_cancel(&l->locks->words, &l->job))
 		lite_lock_put(l);
 	lite_lock_put(l);
 }
@@ -149,12 +165,14 @@ void lite_lock_queue_work(struct lite_lock *l, unsigned long delay)
 
 	lockdep_assert_held(&l->locks->home_lock);
 	kref_get(&l->ref);
-	/* A delay must not postpone work that is already queued. */
-	if (delay)
-		queued = !queue_delayed_work(l->locks->wq, &l->work, delay);
-	else
-		queued = mod_delayed_work(l->locks->wq, &l->work, 0);
-	if (queued)
+	if (delay) {
+		queued = lite_crew_set(&l->locks->words, &l->timer, delay);
+	} else {
+		if (cancel_delayed_work(&l->timer))
+			lite_lock_put(l);
+		queued = lite_crew_queue(&l->locks->words, &l->job);
+	}
+	if (!queued)
 		lite_lock_put(l);
 }
 
@@ -204,6 +222,11 @@ void lite_lock_go_on(struct lite_lock *l)
 	}
 	if (l->ended)
 		lite_lock_refuse(l, -ENOTRECOVERABLE);
+	/* Nothing was done to the word, or is being done, and its claims have gone. */
+	if (!l->managed && !l->busy && !l->maybe && !l->back && list_empty(&l->queue)) {
+		lite_lock_remove(l);
+		return;
+	}
 	while (l->managed && !list_empty(&l->queue)) {
 		c = list_first_entry(&l->queue, struct lite_lock_claim, list);
 		owner = list_first_entry_or_null(&l->owners, struct lite_lock_claim, list);
@@ -502,6 +525,6 @@ void lite_lock_home_shut(struct lite_locks *locks)
 		cond_resched();
 	}
 	mutex_unlock(&locks->home_lock);
-	/* Work items may refer to locks; a retry that is queued runs soon. */
+	/* Jobs may refer to locks; a retry that is queued runs soon. */
 	wait_var_event(&locks->objects, !atomic_read(&locks->objects));
 }

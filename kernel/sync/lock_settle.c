@@ -11,7 +11,7 @@
  * Recovery: a swap of unknown outcome is repeated until the outcome is known (@maybe, @back). The
  * waiters get the error at once.
  *
- * What cannot run concurrently: two of these for one lock, as each lock has one work item.
+ * What cannot run concurrently: two of these for one lock, as each lock has one job.
  */
 #include <linux/slab.h>
 
@@ -286,14 +286,15 @@ out:
 	lite_lock_claim_put(c);
 }
 
-void lite_lock_work(struct work_struct *work)
+void lite_lock_job(struct work_struct *work)
 {
-	struct lite_lock *l = container_of(to_delayed_work(work), struct lite_lock, work);
+	struct lite_lock *l = container_of(work, struct lite_lock, job.work);
 	struct lite_locks *locks = l->locks;
 
 	mutex_lock(&locks->home_lock);
 	if (l->removed)
 		goto out;
+	l->busy = true;
 	if (!l->managed && list_empty(&l->queue) && l->back)
 		lite_lock_hand_back(l);
 	else if (!l->managed && (!list_empty(&l->queue) || l->maybe))
@@ -304,7 +305,9 @@ void lite_lock_work(struct work_struct *work)
 		lite_lock_hand_back(l);
 	else
 		lite_lock_probe(l);
+	l->busy = false;
 out:
 	mutex_unlock(&locks->home_lock);
+	lite_crew_done(&locks->words, &l->job);
 	lite_lock_put(l);
 }

@@ -8,7 +8,7 @@
  *
  * Releasing: swap the claim's value for FREE. If the word is MANAGED because claims wait, send
  * RELEASE to the home, which passes the lock on. RELEASE may be repeated: it names a claim, not the
- * lock. A lock that cannot be released now is LEFT: a work item retries when members change, and
+ * lock. A lock that cannot be released now is LEFT: a job retries when members change, and
  * every second while the home is up, until the lock is released or known to be lost. So are locks
  * of dead processes, and claims given up while taking.
  *
@@ -45,6 +45,7 @@ static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *aga
 		.len = sizeof(req),
 		.killable = true,
 		.by_worker = true, /* it takes home_lock */
+		.uid = h->word.uid, /* for workers */
 	};
 	int err = lite_cluster_call_patiently(h->locks->cl, h->word.home, &d);
 
@@ -339,7 +340,7 @@ void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end)
 		h->ctx = NULL;
 		if (h->n)
 			lite_hold_add(&locks->left_barriers, h);
-		queue_delayed_work(locks->left_wq, &h->work, 0);
+		lite_crew_queue(&locks->lefts, &h->job);
 	}
 	spin_unlock(&locks->lock);
 	/* This node has left its cluster: the homes have ended its claims. */
@@ -347,9 +348,16 @@ void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end)
 		lite_hold_free(h);
 }
 
-void lite_hold_left_work(struct work_struct *work)
+void lite_hold_left_due(struct work_struct *work)
 {
-	struct lite_hold *h = container_of(to_delayed_work(work), struct lite_hold, work);
+	struct lite_hold *h = container_of(to_delayed_work(work), struct lite_hold, timer);
+
+	lite_crew_queue(&h->locks->lefts, &h->job);
+}
+
+void lite_hold_left_job(struct work_struct *work)
+{
+	struct lite_hold *h = container_of(work, struct lite_hold, job.work);
 	struct lite_locks *locks = h->locks;
 	bool pending = lite_hold_is_pending(h, lite_hold_release(h, h->end));
 
@@ -357,8 +365,9 @@ void lite_hold_left_work(struct work_struct *work)
 	if (pending && !locks->closing) {
 		/* While the home is down only a change, such as its return, queues the work. */
 		if (lite_cluster_is_live(locks->cl, h->word.home))
-			queue_delayed_work(locks->left_wq, &h->work, LITE_LEFT_PERIOD);
+			lite_crew_set(&locks->lefts, &h->timer, LITE_LEFT_PERIOD);
 		spin_unlock(&locks->lock);
+		lite_crew_done(&locks->lefts, &h->job);
 		return;
 	}
 	h->state = LITE_HOLD_ENDING;
@@ -366,7 +375,9 @@ void lite_hold_left_work(struct work_struct *work)
 		rb_erase(&h->node, &locks->left_barriers);
 	spin_unlock(&locks->lock);
 	/* A change may have queued it just before it ceased to be LEFT. */
-	cancel_delayed_work(&h->work);
+	cancel_delayed_work_sync(&h->timer);
+	lite_crew_cancel(&locks->lefts, &h->job);
+	lite_crew_done(&locks->lefts, &h->job);
 	lite_hold_free(h);
 	wake_up_all(&locks->left_wait);
 }

@@ -408,7 +408,8 @@ static int lite_async_queue(struct lite_async *a)
 	int err = lite_rcall_copy(&a->call);
 
 	if (!err)
-		err = lite_crew_job_init(&a->file->svc->begins, &a->job, lite_async_job);
+		err = lite_crew_job_init(&a->file->svc->begins, &a->job, lite_current_uid(),
+					 lite_async_job);
 	if (err)
 		return err;
 	a->memcg = get_mem_cgroup_from_mm(current->mm);

@@ -64,7 +64,7 @@ ssize_t lite_word_ask(struct lite_memop_exec *r)
 {
 	struct lite_words *words = &r->mem->words;
 	struct lite_word_job job = {
-		.place.kind = from_kuid(&init_user_ns, current_euid()),
+		.place.kind = lite_current_uid(),
 		.r = r,
 		.done = COMPLETION_INITIALIZER_ONSTACK(job.done),
 	};

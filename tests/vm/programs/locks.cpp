@@ -5,8 +5,9 @@
 //                          N threads take the lock. Each says "held" (or "died", or the errno) when
 //                          it has the lock, keeps it until a line comes on standard input, and says
 //                          the result of releasing it. --leave: does not make it consistent before
-//   many NAME --count C    takes C locks, in the words of the LMR, shared, says "held", and exits
-//                          with them when a line comes on standard input
+//   many NAME --offset O --count C [--shared]
+//                          takes C locks, in the words of the LMR, says "held", and exits with them
+//                          when a line comes on standard input
 //   crowd NAME --offset O --count C
 //                          one file takes the lock C times, shared, as so many owners, or until it
 //                          is refused, and prints: how many it has, the errno of the next attempt,
@@ -141,13 +142,14 @@ void hold(lite::context& node, const Options& options) {
     });
 }
 
-// Shared: then the home knows their words from the beginning, whether another thread wants them or
-// not.
+// If they are shared, the home knows their words from the beginning, whether another thread wants
+// them or not; otherwise only the holder does.
 void many(lite::context& node, const Options& options) {
     const auto region = node.map(options.name, kRights);
+    const auto flags = options.shared ? LITE_LOCK_SHARED : 0U;
     for (u64 i = 0; i < options.count; ++i)
-        if (const int err = lite_lock(node.get(), region.handle(), i * sizeof(u64), 1,
-                                      LITE_LOCK_SHARED, LITE_FOREVER))
+        if (const int err = lite_lock(node.get(), region.handle(), options.offset + i * sizeof(u64),
+                                      1, flags, LITE_FOREVER))
             throw lite::error(err, "lock");
     say("held");
     std::getchar();

@@ -14,12 +14,12 @@ setup = prepare_all
 _GONE = {"EHOSTDOWN", "ESTALE", "ETIMEDOUT"}
 
 
-def _spawn(lite, *words):
-    return lite.vm.spawn([program_path("locks"), "--index", str(lite.index), *(str(word) for word in words)])
+def _spawn(lite, *words, user="root"):
+    return lite.vm.spawn([program_path("locks"), "--index", str(lite.index), *(str(word) for word in words)], user=user)
 
 
-def _alloc(lite, name, *homes, size="64K"):
-    lite.lite("alloc", name, size, "--node", ",".join(str(home.id) for home in homes))
+def _alloc(lite, name, *homes, size="64K", mode="0600"):
+    lite.lite("alloc", name, size, "--node", ",".join(str(home.id) for home in homes), "--mode", mode)
 
 
 def _idle(lites):
@@ -31,9 +31,9 @@ def _word(lite, name, offset):
     return int(lite.lite("fetch-or", name, offset, 0).out)
 
 
-def _holder(lite, name, *words, said="held"):
-    """A process that holds the lock."""
-    process = _spawn(lite, "hold", name, *words)
+def _holder(lite, name, *words, said="held", what="hold", user="root"):
+    """A process that holds the lock, or many."""
+    process = _spawn(lite, what, name, *words, user=user)
     process.wait_output(said, timeout=30)
     return process
 
@@ -190,8 +190,7 @@ def test_phases(lab):
 def _crowd(lite, name, count, user="root"):
     """A process that takes as many shared holds of one word as it gets. Returns the process, the number of holds, the errno
     that ended it, and the ns of one more hold: with no others, and with all others."""
-    process = lite.vm.spawn([program_path("locks"), "--index", str(lite.index), "crowd", name, "--count", str(count)],
-                            user=user)
+    process = _spawn(lite, "crowd", name, "--count", count, user=user)
     process.wait_output("\n", timeout=600)
     taken, refused, few, many = process.out.split()
     return process, int(taken), refused, int(few), int(many)
@@ -409,37 +408,54 @@ def test_suspects(lab):
     _idle(lites)
 
 
-@vmtest(nodes=2, timeout=300, fresh=True)
+@vmtest(nodes=3, timeout=400, fresh=True)
 def test_words_out_of_reach(lab):
-    """Many words at a store that is suspect: clean-up of these words does not delay waiters for other locks."""
-    home, store = on_machines(lab, dead=30000 * lab.kernel.time_scale)
-    _alloc(home, "far", store)
-    _alloc(home, "near", home)
+    """One user's many words at a store that is suspect: cleaning up these words does not delay waiters for other locks, nor
+    the take-over of other words, nor late releases at other homes."""
+    home, store, other = lites = on_machines(lab, dead=60000 * lab.kernel.time_scale)
+    _alloc(home, "far", home, store, mode="0666")  # the second half is there
+    _alloc(home, "away", store, mode="0666")
+    _alloc(home, "near", home, mode="0666")
+    _alloc(home, "third", other, mode="0666")
     holder = _holder(home, "near")
     waiter = _waiter(home, "near", home, 1)
-    # More than a workqueue runs at a time.
-    many = _spawn(home, "many", "far", "--count", 300)
-    many.wait_output("held", timeout=60)
+    dying = _holder(home, "near", "--offset", 64, user="bob")
+    lost = _holder(home, "third", "--offset", 64, "--shared", user="bob")  # so the home waits for its release
+    # More than all workers. The home of `far` gives its words up, the takers of the locks in `away` theirs.
+    many = [_holder(home, "far", "--offset", 32768, "--count", 400, "--shared", user="alice", what="many"),
+            _holder(home, "away", "--count", 400, user="alice", what="many")]
     fences = home.stats()["fences"]
     with contextlib.ExitStack() as stack:
         store.vm.cut()
         stack.callback(store.vm.cut, False)
-        wait_until("the session is over", lambda: home.stats()["fences"] > fences, 20, home.vm.time_scale)
-        # These locks have no holder any more, so the home has to give their words up, which it cannot do now.
-        many.write(b"\n")
-        assert many.wait(30).rc == 0, many.err
+        other.vm.cut()
+        stack.callback(other.vm.cut, False)
+        wait_until("the sessions are over", lambda: home.stats()["fences"] > fences + 1, 20, home.vm.time_scale)
+        for process in many:
+            process.write(b"\n")
+            assert process.wait(30).rc == 0, process.err
+        lost.kill()
         holder.write(b"\n")
         waiter.wait_output("held", timeout=20)
+        waits = home.stats()["lock_waits"]
+        heir = _spawn(home, "hold", "near", "--offset", 64, user="bob")
+        wait_until("a waiter", lambda: home.stats()["lock_waits"] > waits, 20, home.vm.time_scale)
+        dying.kill()
+        heir.wait_output("died", timeout=10)
+        other.vm.cut(False)
+        finder = _holder(other, "third", "--offset", 64)
         # The home still waits for the store.
         assert home.states()[store.id] == "up", "counted as down, so not waited for"
     assert holder.wait(30, check=True).out.split()[-1] == "ok", holder.out
-    _let_go(waiter)
-    wait_complete([home, store])
-    wait_until("the words are free", lambda: not home.stats()["lock_claims"] and not _word(home, "far", 0), 30,
-               home.vm.time_scale)
-    for name in ("far", "near"):
+    for process in (waiter, heir, finder):
+        _let_go(process)
+    wait_complete(lites)
+    wait_until("the words are free", lambda: not home.stats()["lock_claims"] and
+               not any(_word(home, "far", 32768 + at) for at in (0, 399 * 8)), 30, home.vm.time_scale)
+    _let_go(_holder(home, "away", "--offset", 399 * 8, said="died"))
+    for name in ("far", "away", "near", "third"):
         home.lite("free", name)
-    _idle([home, store])
+    _idle(lites)
 
 
 @vmtest(nodes=3, timeout=300, fresh=True)
