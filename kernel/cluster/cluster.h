@@ -182,6 +182,7 @@ struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl);
 struct lite_conn *lite_cluster_self_conn_tryget(struct lite_cluster *cl);
 void lite_peer_put(struct lite_peer *peer);
 bool lite_peer_is_suspect(struct lite_peer *peer);
+u64 lite_peer_session(struct lite_peer *peer);
 int lite_peer_await(struct lite_peer *peer);
 int lite_cluster_fence(struct lite_cluster *cl, u32 node, const struct lite_conn *but);
 void lite_cluster_fence_self(struct lite_cluster *cl, const struct lite_conn *self);

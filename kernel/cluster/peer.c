@@ -353,6 +353,19 @@ bool lite_peer_is_suspect(struct lite_peer *peer)
 	return suspect;
 }
 
+/* Number of the session with a peer that is up; 0: it is not. Any context. */
+u64 lite_peer_session(struct lite_peer *peer)
+{
+	struct lite_conn *conn;
+	u64 session;
+
+	rcu_read_lock();
+	conn = rcu_dereference(peer->conn);
+	session = conn && !lite_conn_is_dead(conn) ? conn->session : 0;
+	rcu_read_unlock();
+	return session;
+}
+
 /* Not down: up, suspect or fresh. */
 bool lite_peer_is_live(struct lite_peer *peer)
 {

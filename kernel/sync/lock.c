@@ -201,6 +201,7 @@ static int lite_lock_swap(struct lite_hold *h, const struct lite_lock_args *args
 		.swap = h->value,
 	};
 	u64 old, expected = 0;
+	int backs = 0;
 	bool posted;
 	int tries = 0;
 	int swaps = 0;
@@ -213,7 +214,7 @@ static int lite_lock_swap(struct lite_hold *h, const struct lite_lock_args *args
 		if (err) {
 			h->swapped |= posted;
 			if (err != -EHOSTDOWN || ++tries == LITE_LOCK_TRIES ||
-			    lite_access_await(&a))
+			    lite_access_await(&a, &backs))
 				return err;
 			continue;
 		}

@@ -353,13 +353,14 @@ static int lite_file_sets(struct lite_file_run *run)
 static int lite_file_room(struct lite_file_run *run)
 {
 	struct lite_mapping *m;
+	int backs = 0;
 	int err = 0;
 
 	while (!err) {
 		m = lite_access_enter(&run->access);
 		if (m != ERR_PTR(-EHOSTDOWN))
 			break;
-		err = lite_access_await(&run->access);
+		err = lite_access_await(&run->access, &backs);
 	}
 	if (err || IS_ERR(m))
 		return err ?: PTR_ERR(m);

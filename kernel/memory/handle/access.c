@@ -3,6 +3,9 @@
 #include "memory/memory.h"
 #include "ctx.h"
 
+/* Attempts of an operation at nodes that have come back already. */
+#define LITE_ACCESS_BACKS 4
+
 /* Why a home has no LMR of its @incarnation: -EIDRM: freed; -ESTALE: a new life. Any context. */
 int lite_home_gone(struct lite_memory *mem, u32 home, u64 incarnation)
 {
@@ -274,22 +277,32 @@ int lite_range_renew(const struct lite_access *a, u64 at, const struct lite_mapp
 	return err;
 }
 
-/* The first suspect node of a handle's LMR, with a reference, or NULL. */
-static struct lite_peer *lite_access_suspect(const struct lite_access *a)
+/*
+ * The first suspect node of a handle's LMR, with a reference, or NULL. Otherwise @back is set to
+ * whether one is up in a session that the mapping does not have.
+ */
+static struct lite_peer *lite_access_suspect(const struct lite_access *a, bool *back)
 {
+	const struct lite_map_share *s;
 	struct lite_peer *peer = NULL;
 	struct lite_mapping *m;
 	struct lite_handle *h;
+	u64 session;
 	u32 i;
 
+	*back = false;
 	rcu_read_lock();
 	h = lite_handle_find(a->ctx, a->lh);
 	m = h ? rcu_dereference(h->mapping) : NULL;
 	for (i = 0; m && i < m->n_shares && !peer; i++) {
-		peer = m->share[i].peer;
+		s = &m->share[i];
 		/* Lost memory does not come back with its node. */
-		if (m->share[i].lost || (peer && !lite_peer_is_suspect(peer)))
-			peer = NULL;
+		if (!s->peer || s->lost)
+			continue;
+		if (lite_peer_is_suspect(s->peer))
+			peer = s->peer;
+		session = lite_peer_session(s->peer);
+		*back |= session && session != s->session;
 	}
 	/* Safe: @m holds a reference, and is freed after a grace period. */
 	if (peer)
@@ -299,19 +312,22 @@ static struct lite_peer *lite_access_suspect(const struct lite_access *a)
 }
 
 /*
- * Wait for a suspect node of an LMR. 0: try again; -EHOSTDOWN: it is down, or there is none;
- * -EINTR; -LITE_EPUTOFF. May sleep; killable.
+ * Wait for a suspect node of an LMR. If it has come back just now, try again, but only a few times:
+ * a node that leaves answers -EHOSTDOWN in its session. @backs counts them, from 0; NULL: the
+ * caller counts its attempts. 0: try again; -EHOSTDOWN: it is down, or there is none; -EINTR;
+ * -LITE_EPUTOFF. May sleep; killable.
  */
-int lite_access_await(const struct lite_access *a)
+int lite_access_await(const struct lite_access *a, int *backs)
 {
 	struct lite_peer *peer;
+	bool back;
 	int err;
 
 	if (a->task)
 		return -LITE_EPUTOFF;
-	peer = lite_access_suspect(a);
+	peer = lite_access_suspect(a, &back);
 	if (!peer)
-		return -EHOSTDOWN;
+		return back && backs && ++*backs < LITE_ACCESS_BACKS ? 0 : -EHOSTDOWN;
 	err = lite_peer_await(peer);
 	lite_peer_put(peer);
 	return err;

@@ -183,6 +183,7 @@ int lite_view_ask(const struct lite_access *a)
 int lite_view_renew(const struct lite_access *a)
 {
 	struct lite_mapping *m;
+	int backs = 0;
 	int err;
 
 	do {
@@ -191,7 +192,7 @@ int lite_view_renew(const struct lite_access *a)
 		if (!err)
 			lite_access_exit(m);
 		else if (err == -EHOSTDOWN)
-			err = lite_access_await(a) ?: -EAGAIN;
+			err = lite_access_await(a, &backs) ?: -EAGAIN;
 	} while (err == -EAGAIN);
 	return err;
 }

@@ -105,13 +105,14 @@ int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted)
 	};
 	unsigned long until = 0;
 	bool begun = false;
+	int backs = 0;
 	int err;
 
 	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
 	do {
 		err = lite_atomic_try(a, &d, op, &begun, &until);
 		if (err == -EHOSTDOWN && !d.posted)
-			err = lite_access_await(a) ?: -EAGAIN;
+			err = lite_access_await(a, &backs) ?: -EAGAIN;
 		if (err == -EAGAIN && lite_given_up())
 			err = -EINTR;
 	} while (err == -EAGAIN);
@@ -129,6 +130,7 @@ int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted)
 int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length)
 {
 	struct lite_mapping *m;
+	int backs = 0;
 	int err;
 
 	do {
@@ -138,7 +140,7 @@ int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length)
 			err = lite_atomic_check_entered(m, offset, length);
 			lite_access_exit(m);
 		} else if (err == -EHOSTDOWN) {
-			err = lite_access_await(a) ?: -EAGAIN;
+			err = lite_access_await(a, &backs) ?: -EAGAIN;
 		}
 	} while (err == -EAGAIN);
 	return err;

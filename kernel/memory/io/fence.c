@@ -81,13 +81,14 @@ static int lite_fence_lmr(const struct lite_access *a)
 
 static int lite_fence_handle(const struct lite_access *a)
 {
+	int backs = 0;
 	int tries = 0;
 	int err;
 
 	for (;;) {
 		err = lite_fence_lmr(a);
 		if ((err == -EHOSTDOWN || err == -ETIMEDOUT) && ++tries < LITE_FENCE_TRIES)
-			err = lite_access_await(a) ?: -EAGAIN;
+			err = lite_access_await(a, &backs) ?: -EAGAIN;
 		if (err != -EAGAIN)
 			return err;
 		if (lite_given_up())

@@ -179,10 +179,10 @@ static int lite_piece(struct lite_piece_io *p)
 static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
 {
 	if (err == -EHOSTDOWN && !p->begun)
-		return lite_access_await(p->a) ?: -EAGAIN;
+		return lite_access_await(p->a, &p->tries) ?: -EAGAIN;
 	if ((err == -EHOSTDOWN || err == -ETIMEDOUT) && !p->a->task &&
 	    ++p->tries < LITE_PIECE_TRIES)
-		return lite_access_await(p->a) == -EINTR ? -EINTR : -EAGAIN;
+		return lite_access_await(p->a, NULL) == -EINTR ? -EINTR : -EAGAIN;
 	return err;
 }
 

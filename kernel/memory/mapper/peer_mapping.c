@@ -236,8 +236,8 @@ static struct lite_mapping *lite_peer_mapping_find(struct lite_memory *mem, u32 
 /* Wait for suspect nodes. Is the mapping in the sessions there are then? */
 static bool lite_peer_mapping_settled(struct lite_mapping *m)
 {
-	struct lite_conn *conn;
 	bool settled = true;
+	u64 session;
 	u32 i;
 
 	for (i = 0; i < m->n_shares; i++) {
@@ -247,12 +247,9 @@ static bool lite_peer_mapping_settled(struct lite_mapping *m)
 			continue;
 		if (lite_peer_is_suspect(s->peer))
 			lite_peer_await(s->peer);
-		conn = lite_peer_conn_get(s->peer);
+		session = lite_peer_session(s->peer);
 		/* Mapping again does not help while it is out of reach. */
-		if (!conn)
-			continue;
-		settled &= conn->session == s->session;
-		lite_conn_put(conn);
+		settled &= !session || session == s->session;
 	}
 	return settled && lite_mapping_current(m);
 }

@@ -330,7 +330,7 @@ static int lite_memop_client_await_nodes(struct lite_memop_client *job)
 	u32 i;
 
 	for (i = 0; i < job->n; i++) {
-		err = lite_access_await(&job->range[i]);
+		err = lite_access_await(&job->range[i], NULL);
 		if (err == -EINTR)
 			return err;
 		back |= !err;

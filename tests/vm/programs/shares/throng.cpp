@@ -9,8 +9,8 @@
 //       alice's threads do nothing but look at an LMR at NODE. Prints how many of them have done so
 //       while bob did once (the median)
 //   throng restless INDEX NODE BOX THREADS 0
-//       as throttled, but without bob, beside sessions that end: prints "ready", and ends when it
-//       reads a line
+//       as throttled, but without bob and with locks, beside sessions that end: prints "ready",
+//       and ends when it reads a line. A lock never fails for the end of a session
 //   throng held INDEX NODE BOX THREADS NAME
 //       as throttled, but without bob, and with operations of all kinds on the LMR of that name:
 //       prints "ready", and ends when it reads a line. The LMR may be freed
@@ -56,6 +56,7 @@ using lite_test::Signal;
 const Identity kAlice{1000, 1000};
 const Identity kBob{1001, 1001};
 constexpr std::uint64_t kBytes = 4096;
+constexpr std::uint64_t kLocks = kBytes;  // alice's, behind what she fills
 constexpr std::array kPattern{std::byte{7}};
 constexpr const char* kTaken = "taken";
 constexpr std::uint64_t kWord = kBytes - sizeof(std::uint64_t);  // bob's lock
@@ -79,7 +80,7 @@ struct Common {
 struct Pages {
     explicit Pages(const Options& options)
         : context(options.index),
-          there(context.alloc({.length = kBytes, .nodes = {options.node}})),
+          there(context.alloc({.length = 2 * kBytes, .nodes = {options.node}})),
           here(context.alloc({.length = kBytes})) {}
 
     lite::context context;
@@ -104,11 +105,22 @@ bool expected(const std::system_error& e, Mode mode) {
     return err == ETIMEDOUT || err == EEXIST || (mode == Mode::restless && err == EHOSTDOWN);
 }
 
+// Taking it waits for the next session; releasing it may be left to LITE.
+void take_lock(Pages& pages, std::uint64_t word) {
+    const auto ctx = pages.context.get();
+    const auto lh = pages.there.handle();
+    const int err = lite_lock(ctx, lh, word, 1, 0, LITE_FOREVER);
+    if (!err)
+        (void)lite_unlock(ctx, lh, word, 1);
+    else if (err != -ETIMEDOUT)
+        throw std::runtime_error("cannot take the lock: " + std::to_string(err));
+}
+
 void work_as_alice(Pages& pages, Common& common, int number, Mode mode) {
     const auto word = static_cast<std::uint64_t>(number) * sizeof(std::uint64_t);
     for (bool first = true;; first = false) {
         try {
-            const int kind = mode == Mode::crowd ? 0 : number % (mode == Mode::throttled ? 5 : 4);
+            const int kind = mode == Mode::crowd ? 0 : number % 5;
             if (kind == 0)
                 (void)pages.there.stat();
             else if (kind == 1)
@@ -117,8 +129,10 @@ void work_as_alice(Pages& pages, Common& common, int number, Mode mode) {
                 (void)pages.there.exchange(word, 1);
             else if (kind == 3)
                 (void)pages.here.exchange(word, 1);
-            else
+            else if (mode == Mode::throttled)
                 (void)pages.context.alloc({.name = kTaken, .length = kBytes});
+            else
+                take_lock(pages, kLocks + word);
             if (kind == 0)
                 common.looks++;
         } catch (const std::system_error& e) {

@@ -92,8 +92,9 @@ def test_one_user_passes_a_crowd_of_another(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=400, kernels=("6.1", "6.12"))
 def test_sessions_end_beside_throttled_threads(lab):
-    """These are in the middle of calls and atomics when the session ends, in line, at work, or done but not yet awake. The
-    session is made anew each time, and when they have gone nothing is left of what they had."""
+    """These are in the middle of calls, atomics and locks when the session ends, in line, at work, or done but not yet
+    awake. The session is made anew each time, and no lock fails for it. When they have gone nothing is left of what they
+    had."""
     scale = lab.n1.time_scale
     here, there = lites = on_machines(lab, dead=60000 * scale, op_timeout=500 * scale)
     before = here.stats()["fences"]
