@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Module init and exit. */
 #include <linux/module.h>
+#include <linux/sched.h>
 
+#include "fabric/fabric.h"
 #include "interface/node.h"
 #include "memory/unpinned/unpinned.h"
 
@@ -44,6 +46,14 @@ static void __exit lite_exit(void)
 	lite_chardev_exit();
 	lite_unpinned_exit();
 	rcu_barrier();
+	if (!lite_conns_are_kept())
+		return;
+	/* Too late to refuse: it was the end of the nodes, above, that has failed. */
+	pr_crit("lite: a device keeps queue pairs: the module stays until the machine restarts\n");
+	for (;;) {
+		set_current_state(TASK_IDLE | TASK_FREEZABLE);
+		schedule();
+	}
 }
 
 module_init(lite_init);

@@ -55,6 +55,15 @@ void lite_conn_put(struct lite_conn *conn)
 	kref_put(&conn->ref, lite_conn_free);
 }
 
+/* Devices have kept queue pairs that point to our code. */
+static bool lite_conns_kept;
+
+/* Has a device kept queue pairs? Then it may call code of this module for good. Any context. */
+bool lite_conns_are_kept(void)
+{
+	return READ_ONCE(lite_conns_kept);
+}
+
 static void lite_conn_drained(struct percpu_ref *ref)
 {
 	complete_all(&container_of(ref, struct lite_conn, live)->drained);
@@ -72,6 +81,7 @@ static void lite_conn_unfenced(struct lite_conn *conn)
 		conn->stuck |= conn->qp[i].stuck;
 	if (conn->stuck) {
 		WRITE_ONCE(conn->fab->stuck, true);
+		WRITE_ONCE(lite_conns_kept, true);
 		__module_get(THIS_MODULE);
 	}
 	WRITE_ONCE(conn->unfenced, true);

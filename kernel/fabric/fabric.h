@@ -532,6 +532,7 @@ void lite_conn_kill(struct lite_conn *conn, int reason);
 void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure, int reason);
 int lite_conn_fence(struct lite_conn *conn, int reason);
 void lite_conn_put(struct lite_conn *conn);
+bool lite_conns_are_kept(void);
 void lite_conn_asked(struct lite_conn *conn, unsigned long begun);
 unsigned long lite_conn_acked(const struct lite_conn *conn);
 unsigned long lite_conn_heard(const struct lite_conn *conn);

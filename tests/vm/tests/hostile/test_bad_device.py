@@ -67,6 +67,21 @@ def test_a_device_that_keeps_queue_pairs(lab):
     assert not vm.run("rmmod lite", check=False).ok
 
 
+@vmtest(nodes=1, cpus=2, timeout=200, fresh=True, kernels=("6.1", "6.12"))
+def test_a_device_that_keeps_queue_pairs_while_the_module_is_unloaded(lab):
+    """It is too late to refuse, so the command does not end: the module's code stays where it is."""
+    vm = lab.n1
+    stop_all(nodes_in(vm))
+    vm.insmod(module_path(vm, "rigged"), device="rxe1")
+    in_one_machine(vm, 2, qps=1)
+    vm.run("echo 4 > /sys/module/rigged/parameters/keep")
+    unload = vm.spawn(["rmmod", "lite"])
+    wait_until("the module is gone but for its code", lambda: "the module stays" in vm.run("dmesg").out, 60, vm.time_scale)
+    assert unload.running
+    assert vm.run("grep '^lite ' /proc/modules").out.split()[4] == "Unloading"
+    vm.crash()
+
+
 @vmtest(nodes=1, cpus=2, timeout=100, kernels=("6.1", "6.12"))
 def test_a_device_that_works_on_copies(lab):
     """Processors use LMRs at the same time as the device, so a node on such a device is refused."""
