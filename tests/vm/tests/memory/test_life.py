@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Lifetimes: which objects outlive others, freeing LMRs in use, processes killed in the middle of everything."""
 
+import re
 import statistics
 
 from litelab import (environment, holds_of, in_one_machine, memory_kb, nodes_in, on_machines, prepare_all, program_path, program_scale,
@@ -35,11 +36,12 @@ def _kill(lab, count):
     print(f"      {run_program(lab, lites, 'killstorm', '--count', count, timeout=560).out.splitlines()[-1]}")
     if lab.kernel.is_debug:
         return  # KASAN keeps what was freed for a while: kmemleak is what counts there
-    for lite, (available, slab) in zip(lites, before):
-        available_now, slab_now = _level(lite)
+    for lite, (available, slab, rest) in zip(lites, before):
+        available_now, slab_now, rest_now = _level(lite)
+        moved = {name: kb - rest[name] for name, kb in rest_now.items() if abs(kb - rest[name]) > 512}
         # A leak of one page per process would be four times this; of one object of 256 bytes, half.
-        assert available_now > available - count * 1.0 - 2048, f"{lite}: available {available} -> {available_now} kB"
-        assert slab_now < slab + count * 0.5 + 1024, f"{lite}: slab {slab} -> {slab_now} kB"
+        assert available_now > available - count * 1.0 - 2048, f"{lite}: available {available} -> {available_now} kB: {moved}"
+        assert slab_now < slab + count * 0.5 + 1024, f"{lite}: slab {slab} -> {slab_now} kB: {moved}"
 
 
 @vmtest(timeout=600, mem_mb=768)
@@ -79,8 +81,11 @@ def test_users_of_a_node_that_stops(lab):
 
 
 def _level(lite):
+    """As memory_kb(), and what the kernel says of all its memory."""
     lite.check_idle()
-    return memory_kb(lite.vm)
+    level = memory_kb(lite.vm)
+    rest = re.findall(r"^(\S+): +(\d+)", lite.vm.run("cat /proc/meminfo").out, re.M)
+    return *level, {name: int(kb) for name, kb in rest}
 
 
 @vmtest(nodes=1, cpus=2, kernels=("6.1", "6.12"), timeout=300)
