@@ -2,8 +2,8 @@
 //
 // tally: a server with one thread for many callers, made of coroutines.
 //
-//    tally                serves: adds numbers up, in memory of the cluster, until SIGINT or
-//    SIGTERM tally NODE NUMBER... has it add all these numbers, at the same time
+//    tally                 serves until SIGINT or SIGTERM: adds numbers up, in the cluster's memory
+//    tally NODE NUMBER...  has it add all these numbers, at the same time
 #include <array>
 #include <cerrno>
 #include <csignal>

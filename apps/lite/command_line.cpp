@@ -452,7 +452,8 @@ class command_line {
                     throw usage_error("not of 4K to 1M");
                 return n;
             },
-            m_serve.ring, "bytes under way per calling node (default: 128K)")
+            m_serve.ring,
+            "bytes under way per calling node (default: 16 of the longest, 128K to 1M)")
             ->type_name("SIZE");
         add_parsed(
             *sub, "-c,--count",

@@ -30,7 +30,7 @@ extern "C" {
  * @state: LITE_NODE_UP, LITE_NODE_DOWN, ... (enum lite_node_state)
  * @flags: LITE_MEMBER_*
  * @port: where it listens
- * @incarnation: changes with each restart of the node
+ * @incarnation: changes whenever the node starts, joins or leaves
  * @address: IPv4 or IPv6, numeric
  */
 struct lite_member {

@@ -114,8 +114,8 @@ struct lite_alloc_params {
  *
  * Return: 0, -ENODEV (no such device, or not one of LITE), -EACCES (no permission to open the
  * device), -EPROTONOSUPPORT (the kernel module has another version of the ABI), -EINVAL (@index is
- * below -1, or LITE_INDEX is not a number of 0..2^20-1), -EMFILE or -ENFILE (no descriptor left),
- * -ENOMEM.
+ * below -1 or above 2^20-1, or LITE_INDEX is not a number of 0..2^20-1), -EMFILE or -ENFILE (no
+ * descriptor left), -ENOMEM.
  */
 int lite_open(int index, struct lite_ctx** out) LITE_NOEXCEPT;
 

@@ -168,7 +168,7 @@ struct lite_ioc_query {
 
 /* LITE_IOC_ALLOC flags */
 #define LITE_ALLOC_NO_HANDLE (1U << 0) /* LMR with a name: do not open it */
-/* Bit 31 is liblite's. */
+/* Bits 30 and 31 are liblite's. */
 
 /*
  * LITE_IOC_ALLOC: make an LMR of @length zeroed bytes and open it.

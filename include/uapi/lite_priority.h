@@ -21,7 +21,8 @@
 
 /*
  * LITE_IOC_PRIORITY: set the priority of operations of this open file that have
- * none, and of its calls, from now on. 0: that of the caller's uid.
+ * none, and of its calls, from now on. 0: that of the caller's user or control
+ * group.
  *
  *   EINVAL  @priority is above LITE_PRIORITY_MAX
  *   EPERM   the class is above the user's ceiling, 4 unless the administrator
