@@ -250,6 +250,19 @@ static bool lite_rpc_file_has_request(struct lite_rpc_file *file)
 	return has;
 }
 
+/* Has a call of group 0 ended? Process context. */
+static bool lite_rpc_file_has_ended(struct lite_rpc_file *file)
+{
+	bool has;
+
+	if (list_empty_careful(&file->ended.firsts))
+		return false;
+	spin_lock(&file->lock);
+	has = lite_line_first(&file->ended, 0);
+	spin_unlock(&file->lock);
+	return has;
+}
+
 /*
  * poll(2). May sleep; active on the node. Return: EPOLLIN: a request can be received or a call
  * collected; EPOLLERR and EPOLLHUP: the node is stopping.
@@ -260,7 +273,7 @@ __poll_t lite_rpc_file_poll(struct lite_rpc_file *file, struct file *filp, poll_
 	poll_wait(filp, &file->wait, table);
 	if (READ_ONCE(file->svc->stopping))
 		return EPOLLERR | EPOLLHUP;
-	if (lite_async_ready(file) || lite_rpc_file_has_request(file))
+	if (lite_rpc_file_has_ended(file) || lite_rpc_file_has_request(file))
 		return EPOLLIN | EPOLLRDNORM;
 	return 0;
 }

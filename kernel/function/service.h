@@ -128,7 +128,6 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 		   const struct lite_cred *cred, struct lite_gate *gate, u8 prio);
 int lite_file_collect(struct lite_rpc_file *file, struct lite_ioc_rpc_collect *c,
 		      struct lite_gate *gate);
-bool lite_async_ready(struct lite_rpc_file *file);
 int lite_async_begin(struct lite_rpc_file *file, struct lite_rcall *call,
 		     const struct lite_ioc_rpc_call *c);
 void lite_async_cancel(struct lite_rpc_file *file, const u32 *group, const void *owner);

@@ -40,7 +40,6 @@ static void lite_async_release(struct kref *ref)
 {
 	struct lite_async *a = container_of(ref, struct lite_async, ref);
 
-	lite_rcall_finish(&a->call);
 	lite_rcall_drop(&a->call);
 	if (a->job.part)
 		lite_crew_job_exit(&a->file->svc->begins, &a->job);
@@ -51,7 +50,7 @@ static void lite_async_release(struct kref *ref)
 	kfree(a);
 }
 
-/* Drop a reference. It may be a ring's last: then in process context with no lock held. */
+/* Drop a reference. Process context; if it is the last, with no lock held. */
 static void lite_async_put(struct lite_async *a)
 {
 	kref_put(&a->ref, lite_async_release);
@@ -121,19 +120,25 @@ static void lite_async_offer(struct lite_async *a, bool again)
 }
 
 /*
- * A call has ended. Once the lock is free it may be collected, and with it the file's last
- * reference may go.
+ * A call has ended, and has no slot. Its ring, memory of the function's owner, goes now: the call
+ * may never be collected. Or it is as soon as the lock is free, and the file's last reference goes.
  */
 static void lite_async_to_ended(struct lite_async *a)
 {
 	struct lite_rpc_file *file = a->file;
+	struct lite_client_ring *ring;
 
 	spin_lock(&file->lock);
+	ring = a->call.ring;
+	a->call.ring = NULL;
 	/* The list has a reference, too. */
 	if (cancel_delayed_work(&a->work))
 		lite_async_put(a);
 	lite_async_offer(a, false);
 	spin_unlock(&file->lock);
+	/* Not the last if rp->lock is held: its slot has just been freed, so it is in tables. */
+	if (ring)
+		lite_client_ring_put(ring);
 }
 
 /* Take a call off its file. The list's reference passes to the caller. */
@@ -196,14 +201,26 @@ static void lite_async_ended(struct lite_rcall *call)
 		memcpy(a->reply, lite_rcall_record(call), call->reply_len);
 	lite_slot_free(call->ring, call->slot);
 	call->slot = LITE_NO_SLOT;
+	if (!call->err && call->status == LITE_RPC_REFUSED)
+		lite_client_ring_close_locked(call->ring);
 	lite_async_to_ended(a);
 }
 
 /* End a call that is in flight, unless it has ended. */
 static void lite_async_end(struct lite_async *a, int err)
 {
-	if (a->call.ring && lite_rcall_abandon(&a->call, err))
+	struct lite_client_ring *ring;
+
+	spin_lock(&a->file->lock);
+	ring = a->call.ring;
+	if (ring)
+		kref_get(&ring->ref);
+	spin_unlock(&a->file->lock);
+	if (!ring)
+		return;
+	if (lite_rcall_abandon(&a->call, ring, err))
 		lite_async_to_ended(a);
+	lite_client_ring_put(ring);
 }
 
 /* ---- the work item ------------------------------------------------------- */
@@ -451,19 +468,6 @@ int lite_async_begin(struct lite_rpc_file *file, struct lite_rcall *call,
 
 /* ---- collecting ---------------------------------------------------------- */
 
-/* Does poll(2) have a call to report? Process context. */
-bool lite_async_ready(struct lite_rpc_file *file)
-{
-	bool ready;
-
-	if (list_empty_careful(&file->ended.firsts))
-		return false;
-	spin_lock(&file->lock);
-	ready = !IS_ERR(lite_async_first(file, 0));
-	spin_unlock(&file->lock);
-	return ready;
-}
-
 /* Wait for news of a group. Drops file->lock while it sleeps. */
 static int lite_async_await(struct lite_rpc_file *file, u32 group, unsigned long deadline)
 	__must_hold(&file->lock)
@@ -604,9 +608,8 @@ static int lite_async_collect(struct lite_rpc_file *file, struct lite_ioc_rpc_co
 /* Is it of a group, or of a process? NULL and NULL: any call. */
 static bool lite_async_is_of(const struct lite_async *a, const u32 *group, const void *owner)
 {
-	if (group)
-		return a->place.kind == *group;
-	return !owner || (a->place.kind && a->owner == owner);
+	return group ? a->place.kind == *group :
+		       !owner || (a->place.kind && a->owner == owner);
 }
 
 /*

@@ -227,9 +227,9 @@ static int lite_rcall_arm(struct lite_rcall *call)
  * A faulty peer may have answered a request that it never got. The slot may then be another call's
  * by now: @seq says whether it is still ours.
  */
-static int lite_rcall_disarm(struct lite_rcall *call, u32 slot, u64 seq)
+static int lite_rcall_disarm(struct lite_rcall *call, struct lite_client_ring *ring, u32 slot,
+			     u64 seq)
 {
-	struct lite_client_ring *ring = call->ring;
 	struct lite_client_ring_slot *s = &ring->slot[slot];
 	int err = -ESTALE;
 
@@ -251,6 +251,7 @@ static int lite_rcall_post(struct lite_rcall *call)
 	u32 list = lite_rcall_list_bytes(call);
 	u32 slot = call->slot, unit = s->unit, offset, chunk;
 	u64 seq = s->seq, raddr = 0;
+	bool async = call->ended;
 	int err;
 
 	lite_rcall_header(call, list, lite_area_at(ring->area, unit));
@@ -258,15 +259,23 @@ static int lite_rcall_post(struct lite_rcall *call)
 		chunk = lite_area_chunk(ring->area, unit, &offset);
 		raddr = ring->remote[chunk] + offset;
 	}
+	/* Its end drops the call's. */
+	if (async)
+		kref_get(&ring->ref);
 	err = lite_rcall_arm(call);
 	if (err)
-		return err;
+		goto out;
 	err = lite_rpc_peer_post(ring->rp, ring->area, unit,
 				 LITE_RPC_HEADER + list + (call->bulk ? 0 : call->length), raddr,
 				 lite_imm_ring_encode(LITE_IMM_RPC_REQUEST, ring->index, unit),
 				 how);
 	/* Its turn has not come, or the session is over: an unsent call may be sent later. */
-	return err ? lite_rcall_disarm(call, slot, seq) : 0;
+	if (err)
+		err = lite_rcall_disarm(call, ring, slot, seq);
+out:
+	if (async)
+		lite_client_ring_put(ring);
+	return err;
 }
 
 /* Get a ring, and a slot and a record in it. */
@@ -277,13 +286,13 @@ static int lite_rcall_place(struct lite_rcall *call)
 	if (err)
 		return err;
 	err = lite_client_ring_may_call(call->ring, call);
-	if (err && call->flags & LITE_RCALL_TRY) {
+	if (err && call->flags & LITE_RCALL_TRY)
 		/* Whether that still holds has to be asked, which would wait. */
 		err = -EAGAIN;
-	} else if (err && lite_client_ring_is_stale(call)) {
+	else if (err)
+		err = lite_client_ring_ask(call) ?: err;
+	if (err == -ESTALE)
 		lite_client_ring_close(call->ring);
-		err = -ESTALE;
-	}
 	if (!err)
 		err = lite_rcall_bulk_room(call);
 	return err ?: lite_ring_wait_take(call);
@@ -416,7 +425,7 @@ static int lite_rcall_wait(struct lite_rcall *call)
 			       min_t(unsigned long, left, LITE_RCALL_WATCH_AFTER));
 	if (err == -ETIMEDOUT && left > LITE_RCALL_WATCH_AFTER)
 		err = lite_rcall_await_long(call);
-	if (!err || !lite_rcall_abandon(call, err))
+	if (!err || !lite_rcall_abandon(call, call->ring, err))
 		lite_pace_end(pace, &wait);
 	return lite_rcall_result(call);
 }

@@ -32,12 +32,11 @@ void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err)
 }
 
 /*
- * Stop waiting for the reply of a call in flight, which ends with @err. Process context. Return:
- * false if it had ended otherwise.
+ * Stop waiting for the reply of a call in flight, which ends with @err. @ring: its ring, which the
+ * end of a call with @ended drops. Process context. Return: false if it had ended otherwise.
  */
-bool lite_rcall_abandon(struct lite_rcall *call, int err)
+bool lite_rcall_abandon(struct lite_rcall *call, struct lite_client_ring *ring, int err)
 {
-	struct lite_client_ring *ring = call->ring;
 	struct lite_rpc_peer *rp = ring->rp;
 	struct lite_client_ring_slot *s;
 	bool left = false;

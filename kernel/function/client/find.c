@@ -21,20 +21,22 @@ static int lite_find(struct lite_cluster *cl, u32 node, const struct lite_wire_r
 }
 
 /*
- * Has a call's function been registered anew? For calls to be refused because of what the ring says
- * of the function. Takes no longer than the call may. May sleep; killable. Return: false only if
- * the node still serves the same registration.
+ * Ask whether a call's function has been registered anew. For calls to be refused because of what
+ * the ring says of the function. Takes no longer than the call may. May sleep; killable. Return: 0:
+ * the node still serves the same registration; -ESTALE: not any more; other errnos: not known.
  */
-bool lite_client_ring_is_stale(struct lite_rcall *call)
+int lite_client_ring_ask(struct lite_rcall *call)
 {
 	struct lite_wire_rpc_find req = { .function = cpu_to_le32(call->function) };
 	struct lite_cluster *cl = call->svc->cl;
 	unsigned long left = lite_jiffies_left(call->deadline) ?: 1;
 	struct lite_wire_rpc_func out;
-
 	/* Does not wait for a suspect node; the caller's retry does. */
-	return lite_find(cl, call->node, &req, &out, min(left, cl->rpc->timeout)) ||
-	       le64_to_cpu(out.cookie) != call->ring->cookie;
+	int err = lite_find(cl, call->node, &req, &out, min(left, cl->rpc->timeout));
+
+	if (!err)
+		return le64_to_cpu(out.cookie) == call->ring->cookie ? 0 : -ESTALE;
+	return err == -ECONNREFUSED ? -ESTALE : err;
 }
 
 /*

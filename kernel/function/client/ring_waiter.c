@@ -75,13 +75,20 @@ static void lite_ring_wait_tell(struct lite_rcall *call, int err)
 /* Serve the first call in line that is not of a user at its limit. */
 static bool lite_ring_wait_serve(struct lite_client_ring *ring)
 {
+	struct lite_line_place *root;
 	struct lite_rcall *call;
 	int err = -EAGAIN;
 
 	list_for_each_entry(call, &ring->line.firsts, place.firsts) {
 		err = lite_ring_wait_grant(ring, call);
-		if (err != -EDQUOT)
+		/* If a user that has none gets none, only root may have one now. */
+		if (err != -EDQUOT || !call->part->has)
 			break;
+	}
+	root = err == -EDQUOT ? lite_line_first(&ring->line, 0) : NULL;
+	if (root) {
+		call = container_of(root, struct lite_rcall, place);
+		err = lite_ring_wait_grant(ring, call);
 	}
 	if (err)
 		return false;

@@ -205,7 +205,7 @@ static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	bool refers = req->by_reference && status == LITE_RPC_OK;
 	enum lite_imm_kind kind = oneway ? LITE_IMM_RPC_DONE : LITE_IMM_RPC_REPLY;
 	u16 at = oneway ? lite_imm_done(slot, req->seq) : slot;
-	u64 raddr = req->reply;
+	u64 raddr = req->reply, seq = req->seq;
 	/* The server must not wait for its turn; what is longer than a record was scheduled. */
 	u32 how = LITE_POST_UNSCHEDULED | (nowait ? LITE_POST_NOWAIT : 0);
 	u32 bytes = 0;
@@ -239,7 +239,7 @@ static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	if (err == -EAGAIN) {
 		spin_lock(&rp->svc->lock);
 		/* Not posted, so an honest peer cannot have reused the slot. */
-		if (req->state == LITE_REQ_FREE) {
+		if (req->state == LITE_REQ_FREE && req->seq == seq) {
 			lite_request_answer(req, status, length, user);
 			lite_stat_inc(rp->svc->stats, LITE_STAT_REQUESTS);
 			ring = NULL;

@@ -31,6 +31,9 @@
 //   crowd queued CLIENT SERVER NODE MILLISECONDS
 //                                      makes such a call of a function of its own, with this
 //                                      time-out; prints the errno that it ends with, or 0
+//   crowd uncollected CLIENT NODE FUNCTION
+//                                      begins a call of that function, says "ready", and keeps it
+//                                      until its input ends
 //   crowd share SERVER COUNT           has COUNT open files serve one function; prints how many do,
 //                                      and the errno of the next one
 //   crowd map INDEX COUNT NODE...      makes COUNT LMRs of a page at each of these nodes, with the
@@ -372,6 +375,14 @@ int queued(unsigned here, unsigned there, std::uint32_t node, std::int32_t timeo
     return 0;
 }
 
+int uncollected(unsigned here, std::uint32_t node, std::uint32_t function) {
+    const Device client(here);
+    begin(client, node, function, 1, LITE_FOREVER);
+    say("ready");
+    await_end_of_input();
+    return 0;
+}
+
 int echo(unsigned here, unsigned there, std::uint32_t node, int count) {
     const Device server(there);
     succeed(serve(server, kEcho), "register");
@@ -552,6 +563,8 @@ int main(int argc, char** argv) {
             return binds(number(1), number(2), number(3));
         if (words[0] == "queued")
             return queued(number(1), number(2), number(3), static_cast<std::int32_t>(number(4)));
+        if (words[0] == "uncollected")
+            return uncollected(number(1), number(2), number(3));
         if (words[0] == "share")
             return share(number(1), static_cast<int>(number(2)));
         if (words[0] == "claim")

@@ -69,13 +69,20 @@ def test_a_node_dies(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_rings_are_given_back(lab):
-    """A ring is given back when it is idle, and when its client goes."""
+    """A ring is given back when it is idle, even if a call that has ended in it is not collected, and when its client goes."""
     here, there = on_machines(lab)
     echo = _serve(there, "2001", "--echo")
     assert here.lite("call", there.id, 2001, "x").out == "x"
     assert there.stats()["rings"] == 1 and here.stats()["rings"] == 1
     wait_until("the ring is given back", lambda: not there.stats()["rings"] and not here.stats()["rings"], 40)
+    kept = here.vm.spawn([program_path("crowd"), "uncollected", str(here.index), str(there.id), "2001"])
+    kept.wait_output("ready", timeout=20)
     assert here.lite("call", there.id, 2001, "y").out == "y"
+    wait_until("the ring is given back", lambda: not there.stats()["rings"] and not here.stats()["rings"], 40)
+    assert kept.running
+    kept.close_stdin()
+    kept.wait(20, check=True)
+    assert here.lite("call", there.id, 2001, "z").out == "z"
     echo.kill(signal.SIGTERM)
     echo.wait(20)
     here.stop()
