@@ -46,8 +46,11 @@ static bool lite_io_subtract(struct lite_io *io, int n)
 		return atomic_sub_return(n, &io->pending) == 1;
 	do {
 		/* Ours are the last, so no other thread changes @pending. */
-		if (pending == n + 1)
+		if (pending == n + 1) {
+			/* The others have set @status before they subtracted theirs. */
+			smp_acquire__after_ctrl_dep();
 			io->hooks->ended(io);
+		}
 	} while (!atomic_try_cmpxchg(&io->pending, &pending, pending - n));
 	return pending == n + 1;
 }

@@ -531,12 +531,15 @@ static const struct genl_multicast_group lite_groups[] = {
 void lite_netlink_event(struct lite_node *node, u32 id, enum lite_node_state state,
 			enum lite_end_cause cause, u64 figure)
 {
+	/* Memory may wait for the fence of a session that ends: that leaves the reserves alone. */
+	gfp_t gfp = current->flags & PF_MEMALLOC ? GFP_NOWAIT | __GFP_NOMEMALLOC | __GFP_NOWARN :
+						   GFP_KERNEL;
 	struct sk_buff *skb;
 	void *hdr;
 
 	if (!genl_has_listeners(&lite_family, &init_net, 0))
 		return;
-	skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
+	skb = genlmsg_new(NLMSG_GOODSIZE, gfp);
 	if (!skb)
 		return;
 	hdr = genlmsg_put(skb, 0, 0, &lite_family, 0, LITE_CMD_EVENT);
@@ -548,7 +551,7 @@ void lite_netlink_event(struct lite_node *node, u32 id, enum lite_node_state sta
 		return;
 	}
 	genlmsg_end(skb, hdr);
-	genlmsg_multicast(&lite_family, skb, 0, 0, GFP_KERNEL);
+	genlmsg_multicast(&lite_family, skb, 0, 0, gfp);
 }
 
 /* ---- the family ---------------------------------------------------------- */

@@ -204,7 +204,8 @@ int lite_kcall_post_live(struct lite_kcall_conn *rc, enum lite_imm_kind kind, u3
  * @slot: number
  * @io: told of the completion
  *
- * Context: process. Return: 0: lite_kcall_posted() must follow. A negative errno: nothing is sent.
+ * Context: process; may sleep. Return: 0: lite_kcall_posted() must follow. A negative errno:
+ * nothing is sent.
  */
 int lite_kcall_post(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
 		    u32 slot, struct lite_io *io)
@@ -215,8 +216,9 @@ int lite_kcall_post(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
 		return -EHOSTDOWN;
 	lite_io_init(io);
 	err = lite_kcall_post_live(rc, kind, slot, io);
+	/* Another thread may be ending it. */
 	if (err)
-		lite_conn_put_live(rc->conn);
+		lite_kcall_posted(rc, io);
 	return err;
 }
 
