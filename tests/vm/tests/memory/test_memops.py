@@ -77,15 +77,21 @@ def test_the_data_crosses_the_network_once(lab):
     def sent():
         return [int(lite.vm.run("cat /sys/class/net/eth0/statistics/tx_bytes").out) for lite in lites]
 
-    before = sent()
-    lites[0].lite("copy", "from", 0, "to", 0, size, timeout=100)
-    first, second, third = (after - was for after, was in zip(sent(), before))
+    def sends(*words):
+        """What each machine sends, the least of three times: on a slow host Soft-RoCE sends much of it again."""
+        took = []
+        for _ in range(3):
+            before = sent()
+            lites[0].lite(*words, timeout=100)
+            took.append([after - was for after, was in zip(sent(), before)])
+        return [min(bytes) for bytes in zip(*took)]
+
+    first, second, third = sends("copy", "from", 0, "to", 0, size)
     assert size <= second < size * 1.3, (size, first, second, third)
     assert first < size * 0.1 and third < size * 0.3, (size, first, second, third)
-    before = sent()
-    lites[0].lite("checksum", "from", timeout=100)
-    lites[0].lite("set", "from", 0, "all", "0102", timeout=100)
-    assert all(after - was < size * 0.1 for after, was in zip(sent(), before)), (before, sent())
+    for words in (("checksum", "from"), ("set", "from", 0, "all", "0102")):
+        few = sends(*words)
+        assert all(bytes < size * 0.05 for bytes in few), (words, few)
     for name in ("from", "to"):
         lites[2].lite("free", name)
 
