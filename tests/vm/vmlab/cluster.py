@@ -10,7 +10,7 @@ import time
 
 from . import accel
 from . import kernel as kernels
-from .errors import ComplaintError, LabError
+from .errors import ComplaintError, LabError, NodeDied
 from .initramfs import base_image, extra_archive
 from .network import Network
 from .node import BOOT_SECONDS, Node
@@ -84,13 +84,24 @@ class Cluster:
                 self.nodes.append(node)
                 node.start()
             for node in self.nodes:
-                # They share the machine's processors while they boot.
-                node.wait_ready(BOOT_SECONDS * (1 + self._count / 4))
+                self._wait_booted(node)
         except BaseException:
             self.stop()
             raise
         self.boot_seconds = time.monotonic() - begun
         return self
+
+    def _wait_booted(self, node):
+        """Seen once: QEMU's emulation hung in the first second of a boot, before any code of ours. Such a boot is repeated."""
+        # They share the machine's processors while they boot.
+        seconds = BOOT_SECONDS * (1 + self._count / 4)
+        try:
+            node.wait_ready(seconds / 2)
+        except NodeDied:
+            raise
+        except LabError as hung:
+            print(f"booting again: {hung}", flush=True)
+            node.reboot(seconds)
 
     def stop(self):
         """Ends all machines, whatever state they are in. Logs stay."""
