@@ -10,7 +10,7 @@ int lite_crew_init(struct lite_crew *crew, const char *name)
 	spin_lock_init(&crew->lock);
 	lite_line_init(&crew->line);
 	lite_pool_init(&crew->workers, LITE_CREW_WORKERS, LITE_CREW_RESERVE, 0);
-	/* More than workers: for the items of timers, and as NUMA nodes share them. */
+	/* More than there are workers: timers need room, too, and NUMA nodes may share it. */
 	crew->wq = alloc_workqueue(name, WQ_UNBOUND, WQ_MAX_ACTIVE);
 	return crew->wq ? 0 : -ENOMEM;
 }
@@ -131,7 +131,7 @@ bool lite_crew_cancel(struct lite_crew *crew, struct lite_crew_job *job)
  * worker, as it must not wait for anything: it queues a job. The caller sees to it that none is
  * left at the crew's end. Return: false: it is to run already.
  */
-bool lite_crew_set(struct lite_crew *crew, struct delayed_work *timer, unsigned long delay)
+bool lite_crew_start_timer(struct lite_crew *crew, struct delayed_work *timer, unsigned long delay)
 {
 	return queue_delayed_work(crew->wq, timer, delay);
 }

@@ -34,7 +34,7 @@ int lite_crew_job_init(struct lite_crew *crew, struct lite_crew_job *job, u32 ui
 void lite_crew_job_exit(struct lite_crew *crew, struct lite_crew_job *job);
 bool lite_crew_queue(struct lite_crew *crew, struct lite_crew_job *job);
 bool lite_crew_cancel(struct lite_crew *crew, struct lite_crew_job *job);
-bool lite_crew_set(struct lite_crew *crew, struct delayed_work *timer, unsigned long delay);
+bool lite_crew_start_timer(struct lite_crew *crew, struct delayed_work *timer, unsigned long delay);
 void lite_crew_done(struct lite_crew *crew, struct lite_crew_job *job);
 
 #endif /* _LITE_CREW_H */

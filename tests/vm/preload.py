@@ -54,9 +54,8 @@ _TOO_SLOW = re.compile("RDMA_CM_EVENT_REJECTED; error: 8|unexpected event from R
 _ATTEMPTS = 5
 
 
-# Soft-RoCE of 6.1 and 6.12 may stop in the middle of a message, with these programs without our library, too: for more than 64
-# packets under way the requester only notes that it has to be called again; if the last of them is freed just before the note,
-# nothing calls it (rxe_requester(), rxe_skb_tx_dtor()). If that is a repeat, the receiver has got what it does not send.
+# Soft-RoCE (seen on 6.12) may stop in the middle of a message, without our library, too: see limits.rst. The receiver has then
+# got what the sender is to repeat, and does not.
 _STUCK = 5
 
 

@@ -120,8 +120,8 @@ static void lite_async_offer(struct lite_async *a, bool again)
 }
 
 /*
- * A call has ended, and has no slot. Its ring, memory of the function's owner, goes now: the call
- * may never be collected. Or it is as soon as the lock is free, and the file's last reference goes.
+ * A call has ended, and has no slot. It drops its ring, which is charged to the function's owner,
+ * as it may never be collected. After the unlock the call may be gone, and with it the file.
  */
 static void lite_async_to_ended(struct lite_async *a)
 {

@@ -259,7 +259,7 @@ static int lite_rcall_post(struct lite_rcall *call)
 		chunk = lite_area_chunk(ring->area, unit, &offset);
 		raddr = ring->remote[chunk] + offset;
 	}
-	/* Its end drops the call's. */
+	/* When the call ends, maybe before the post returns, it drops its own reference. */
 	if (async)
 		kref_get(&ring->ref);
 	err = lite_rcall_arm(call);

@@ -29,11 +29,15 @@ int lite_client_ring_ask(struct lite_rcall *call)
 {
 	struct lite_wire_rpc_find req = { .function = cpu_to_le32(call->function) };
 	struct lite_cluster *cl = call->svc->cl;
-	unsigned long left = lite_jiffies_left(call->deadline) ?: 1;
 	struct lite_wire_rpc_func out;
-	/* Does not wait for a suspect node; the caller's retry does. */
-	int err = lite_find(cl, call->node, &req, &out, min(left, cl->rpc->timeout));
+	unsigned long left;
+	int err;
 
+	/* Does not wait for a suspect node; the caller's retry does. */
+	do {
+		left = lite_jiffies_left(call->deadline) ?: 1;
+		err = lite_find(cl, call->node, &req, &out, min(left, cl->rpc->timeout));
+	} while (err == -ETIMEDOUT && lite_jiffies_left(call->deadline));
 	if (!err)
 		return le64_to_cpu(out.cookie) == call->ring->cookie ? 0 : -ESTALE;
 	return err == -ECONNREFUSED ? -ESTALE : err;

@@ -3,7 +3,7 @@
 
 import signal
 
-from litelab import (Lite, dead_seconds, in_one_machine, join_all, module_path, nodes_in, on_machines, prepare_all, program_path,
+from litelab import (Lite, dead_seconds, in_one_machine, join_all, module_path, nodes_in, on_machines, prepare_all, probed, program_path,
                      run_catch, stop_all, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
@@ -89,6 +89,27 @@ def test_rings_are_given_back(lab):
     wait_until("the client's ring is gone", lambda: not there.stats()["rings"], 20)
     here.start()
     here.join(there)
+
+
+@vmtest(nodes=2, timeout=200, kernels=("6.1", "6.12"))
+def test_a_question_without_an_answer_closes_no_ring(lab):
+    """For a user without permission the node is asked whether the function has been registered anew, and does not answer."""
+    here, there = on_machines(lab, dead=120000 * lab.n1.time_scale)
+    echo = _serve(there, "2003", "--echo")
+    assert here.lite("call", there.id, 2003, "x").out == "x"
+    with probed(lab.n1, "lite_client_ring_close") as closed:
+        there.vm.pause()
+        try:
+            refused = here.vm.run(["lite", "-i", str(here.index), "call", str(there.id), "2003", "y", "-t", "300"], user="alice",
+                                  check=False)
+        finally:
+            there.vm.resume()
+        assert "did not answer in time" in refused.err, refused.err
+        assert closed not in here.vm.run("cat /sys/kernel/tracing/trace").out
+    refused = here.vm.run(["lite", "-i", str(here.index), "call", str(there.id), "2003", "y"], user="alice", check=False)
+    assert "permission denied" in refused.err, refused.err
+    echo.kill(signal.SIGTERM)
+    echo.wait(20)
 
 
 @vmtest(nodes=2, timeout=200)

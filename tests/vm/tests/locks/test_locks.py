@@ -412,7 +412,7 @@ def test_suspects(lab):
 def test_words_out_of_reach(lab):
     """One user's many words at a store that is suspect: cleaning up these words does not delay waiters for other locks, nor
     the take-over of other words, nor late releases at other homes."""
-    home, store, other = lites = on_machines(lab, dead=60000 * lab.kernel.time_scale)
+    home, store, other = lites = on_machines(lab, dead=120000 * lab.kernel.time_scale)
     _alloc(home, "far", home, store, mode="0666")  # the second half is there
     _alloc(home, "away", store, mode="0666")
     _alloc(home, "near", home, mode="0666")
