@@ -18,6 +18,9 @@
 //   crowd rings CLIENT SERVER NODE COUNT
 //                                      calls COUNT functions, each of which has a small ring; says
 //                                      "round 1"; and so on for each byte of input, until its end
+//   crowd busy CLIENT SERVER NODE COUNT
+//                                      begins a call of each of COUNT functions, which answer none;
+//                                      says "ready", and keeps them until its input ends
 //   crowd late CLIENT NODE COUNT       makes COUNT calls, one after the other, to a function of
 //                                      `crowd line`; they time out
 //   crowd find NODE COUNT              asks COUNT times for a function name that does not exist
@@ -281,14 +284,26 @@ int names(unsigned index, std::uint32_t count) {
     return 0;
 }
 
-int rings(unsigned here, unsigned there, std::uint32_t node, std::uint32_t count) {
-    const Device client(here);
+// Functions with small rings.
+std::vector<Device> serve_rings(unsigned there, std::uint32_t count) {
     std::vector<Device> servers;
     for (std::uint32_t i = 0; i < count; i++) {
         if (i % LITE_RPC_FUNCTIONS_MAX == 0)
             servers.emplace_back(there);
         succeed(serve(servers.back(), kRings + i, 0, {}, 4096), "register");
     }
+    return servers;
+}
+
+int busy(unsigned here, unsigned there, std::uint32_t node, std::uint32_t count) {
+    const auto servers = serve_rings(there, count);
+    keep_calls(here, node, count, kRings, count);
+    return 0;
+}
+
+int rings(unsigned here, unsigned there, std::uint32_t node, std::uint32_t count) {
+    const Device client(here);
+    const auto servers = serve_rings(there, count);
     for (int round = 1;; round++) {
         for (std::uint32_t i = 0; i < count; i++) {
             auto args = collect_args(1, 0);
@@ -549,6 +564,8 @@ int main(int argc, char** argv) {
             return names(number(1), number(2));
         if (words[0] == "rings")
             return rings(number(1), number(2), number(3), number(4));
+        if (words[0] == "busy")
+            return busy(number(1), number(2), number(3), number(4));
         if (words[0] == "late")
             return late(number(1), number(2), static_cast<int>(number(3)));
         if (words[0] == "find")
