@@ -16,6 +16,7 @@ import shlex
 import subprocess
 import tempfile
 import time
+import weakref
 
 from vmlab import ROOT, CommandFailed, LabError, Node
 from vmlab.kernel import PATIENCE
@@ -122,6 +123,10 @@ def dead_seconds(node):
     return times(node)["dead"] / 1000
 
 
+# {machine: {index: options}} of the nodes started last.
+_started = weakref.WeakKeyDictionary()
+
+
 @dataclasses.dataclass
 class Lite:
     """One LITE node: /dev/lite<index> of a machine."""
@@ -154,6 +159,7 @@ class Lite:
             path = f"/run/secret-{self.index}"
             self.vm.write(path, secret.encode(), mode=0o600)
             words += ["--secret-file", path]
+        _started.setdefault(self.vm, {})[self.index] = options
         return self.ctl("start", "-d", self.device, "-a", self.address, *words, check=check)
 
     def join(self, other, check=True, timeout=30, **options):
@@ -263,8 +269,8 @@ def wait_complete(lites, timeout=20):
 
 
 def on_machines(lab, count=None, **options):
-    """A cluster of one node on each machine (the first `count`). Uses an existing cluster again, so that tests can share
-    it."""
+    """A cluster of one node on each machine (the first `count`). Uses an existing cluster of the same options again, so that
+    tests can share it."""
     lites = [Lite(vm) for vm in lab.nodes[:count]]
     return _form(lites, {**times(lab.n1), **options})
 
@@ -283,6 +289,10 @@ def in_one_machine(vm, count=3, **options):
 
 def _form(lites, options):
     present = [lite.exists() for lite in lites]
+    options.setdefault("mode", "0666")
+    if all(present) and any(_started[lite.vm][lite.index] != options for lite in lites):
+        stop_all(lites)
+        present = []
     if not any(present):
         for lite in lites:
             lite.start(**options)

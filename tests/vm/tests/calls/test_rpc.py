@@ -106,7 +106,8 @@ def test_a_question_without_an_answer_closes_no_ring(lab):
             there.vm.resume()
         assert "did not answer in time" in refused.err, refused.err
         assert closed not in here.vm.run("cat /sys/kernel/tracing/trace").out
-    refused = here.vm.run(["lite", "-i", str(here.index), "call", str(there.id), "2003", "y"], user="alice", check=False)
+    refused = here.vm.run(["lite", "-i", str(here.index), "call", str(there.id), "2003", "y", "-t", "60000"], user="alice",
+                          check=False)
     assert "permission denied" in refused.err, refused.err
     echo.kill(signal.SIGTERM)
     echo.wait(20)
