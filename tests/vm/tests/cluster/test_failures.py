@@ -420,6 +420,9 @@ def test_a_suspect_is_waited_for(lab):
                (["alloc", "made", "4096", "--node", str(ids[1])], ["free", "freed"], ["rename", "renamed", "other"])]
     time.sleep(1)  # long enough for operations to fail if they did not wait
     assert all(process.running for process in waiting), [process.err for process in waiting]
+    # A call with too little time for that does not say that the node is down.
+    late = first.vm.run(["lite", "call", str(ids[1]), "2000", "x", "-t", "300"], check=False)
+    assert "did not answer in time" in late.err, late.err
     second.vm.cut(False)
     for process in waiting:
         process.wait(60, check=True)
