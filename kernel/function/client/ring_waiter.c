@@ -7,14 +7,34 @@
  * goes before any later call, so that short requests cannot starve a long one. The lines of a
  * connection take turns: a free place in the window goes to the next ring with room.
  *
- * No ring and no user (core/share.h) gets all of the window, so other users can always call. For
- * the same reason their calls pass those of a user at its limit.
+ * No ring and no user (core/share.h) gets all of the window, and no user all of a ring, so other
+ * users can always call. For the same reason their calls pass those of a user at its limit.
  */
 #include "function/service.h"
 #include "wait.h"
 
 /* Calls that are ended with the lock held. */
 #define LITE_RING_WAIT_ENDS 64
+
+/*
+ * Is the last eighth of a ring's slots or units needed for a record, and has the user a call in
+ * the ring already? Then it is left to those that have none.
+ */
+static bool lite_ring_wait_spares(const struct lite_client_ring *ring,
+				  const struct lite_pool_part *part, u32 units)
+{
+	u32 slots = ring->depth - hweight64(ring->slots_used);
+	u32 left = ring->map.units - ring->map.used;
+	unsigned long used = ring->slots_used;
+	u32 slot;
+
+	if (slots > ring->depth / 8 && left >= units + ring->map.units / 8)
+		return false;
+	for_each_set_bit(slot, &used, LITE_RPC_DEPTH)
+		if (ring->slot[slot].part == part)
+			return true;
+	return false;
+}
 
 /* Give a call its slot. -EAGAIN: there is no room; -EDQUOT: its user is at the limit. */
 static int lite_ring_wait_grant(struct lite_client_ring *ring, struct lite_rcall *call)
@@ -29,7 +49,8 @@ static int lite_ring_wait_grant(struct lite_client_ring *ring, struct lite_rcall
 	slot = __ffs64(~ring->slots_used);
 	if (slot >= ring->depth)
 		return -EAGAIN;
-	if (call->part && lite_pool_take_part(&rp->users, call->part, 1))
+	if (call->part && (lite_ring_wait_spares(ring, call->part, call->units) ||
+			   lite_pool_take_part(&rp->users, call->part, 1)))
 		return -EDQUOT;
 	unit = lite_ring_take(&ring->map, call->units);
 	if (unit == LITE_RING_NONE) {

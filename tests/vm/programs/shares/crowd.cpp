@@ -34,9 +34,9 @@
 //   crowd queued CLIENT SERVER NODE MILLISECONDS
 //                                      makes such a call of a function of its own, with this
 //                                      time-out; prints the errno that it ends with, or 0
-//   crowd uncollected CLIENT NODE FUNCTION
-//                                      begins a call of that function, says "ready", and keeps it
-//                                      until its input ends
+//   crowd begin CLIENT NODE FUNCTION COUNT
+//                                      begins so many calls of that function, as long as there is
+//                                      room, prints how many, and keeps them until its input ends
 //   crowd share SERVER COUNT           has COUNT open files serve one function; prints how many do,
 //                                      and the errno of the next one
 //   crowd map INDEX COUNT NODE...      makes COUNT LMRs of a page at each of these nodes, with the
@@ -390,10 +390,21 @@ int queued(unsigned here, unsigned there, std::uint32_t node, std::int32_t timeo
     return 0;
 }
 
-int uncollected(unsigned here, std::uint32_t node, std::uint32_t function) {
+int begin_many(unsigned here, std::uint32_t node, std::uint32_t function, int count) {
     const Device client(here);
-    begin(client, node, function, 1, LITE_FOREVER);
-    say("ready");
+    auto args = call_args(node, function);
+    args.timeout_ms = LITE_FOREVER;
+    args.flags = LITE_RPC_ASYNC | LITE_RPC_NOWAIT;
+    char reply[64];
+    args.reply = reinterpret_cast<std::uintptr_t>(reply);
+    args.reply_room = sizeof(reply);
+    int begun = 0;
+    Errno result;
+    while (begun < count && !(result = client.call(LITE_IOC_RPC_CALL, &args)).value)
+        begun++;
+    if (begun < count && result.value != EAGAIN)
+        succeed(result, "call");
+    say(std::to_string(begun));
     await_end_of_input();
     return 0;
 }
@@ -580,8 +591,8 @@ int main(int argc, char** argv) {
             return binds(number(1), number(2), number(3));
         if (words[0] == "queued")
             return queued(number(1), number(2), number(3), static_cast<std::int32_t>(number(4)));
-        if (words[0] == "uncollected")
-            return uncollected(number(1), number(2), number(3));
+        if (words[0] == "begin")
+            return begin_many(number(1), number(2), number(3), static_cast<int>(number(4)));
         if (words[0] == "share")
             return share(number(1), static_cast<int>(number(2)));
         if (words[0] == "claim")

@@ -75,8 +75,8 @@ def test_rings_are_given_back(lab):
     assert here.lite("call", there.id, 2001, "x").out == "x"
     assert there.stats()["rings"] == 1 and here.stats()["rings"] == 1
     wait_until("the ring is given back", lambda: not there.stats()["rings"] and not here.stats()["rings"], 40)
-    kept = here.vm.spawn([program_path("crowd"), "uncollected", str(here.index), str(there.id), "2001"])
-    kept.wait_output("ready", timeout=20)
+    kept = here.vm.spawn([program_path("crowd"), "begin", str(here.index), str(there.id), "2001", "1"])
+    kept.wait_output("1\n", timeout=20)
     assert here.lite("call", there.id, 2001, "y").out == "y"
     wait_until("the ring is given back", lambda: not there.stats()["rings"] and not here.stats()["rings"], 40)
     assert kept.running

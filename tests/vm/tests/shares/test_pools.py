@@ -35,6 +35,32 @@ def test_memory_that_is_kept_for_root(lab):
     stop_all([lite])
 
 
+@vmtest(nodes=1, cpus=2, timeout=100)
+def test_slots_and_bytes_of_a_ring(lab):
+    """A user takes what it can get of a function's ring, with calls that are not answered; another user's call is still sent."""
+    vm = lab.n1
+    here, there = in_one_machine(vm, 2)
+
+    def begin(function, count, user):
+        process = vm.spawn([program_path("crowd"), "begin", *map(str, (here.index, there.id, function, count))], user=user)
+        process.wait_output("\n", timeout=20)
+        return process
+
+    for function, ring, at_most in (2010, [], 56), (2011, ["--ring", "4K", "--length", "64"], 28):
+        server = vm.spawn(["lite", "-i", str(there.index), "serve", str(function), "--exec", "sleep 100", "-m", "0622", *ring])
+        wait_until("it serves", lambda: "serving function" in server.err or not server.running, 20, vm.time_scale)
+        users = begin(function, 100, "alice"), begin(function, 1, "bob")
+        begun = [int(process.out) for process in users]
+        print(f"      {begun[0]} calls of one user, {begun[1]} of the next")
+        assert 10 < begun[0] <= at_most and begun[1] == 1, begun
+        for process in users:
+            process.close_stdin()
+            process.wait(20, check=True)
+        server.kill(signal.SIGTERM)
+        server.wait(20)
+    stop_all([here, there])
+
+
 @vmtest(nodes=1, cpus=2, kernels=("6.1", "6.12"), timeout=300)
 def test_names_that_are_cached(lab):
     """A user opens more LMRs all the time than the cache of names has entries. For another user opening an LMR again still
