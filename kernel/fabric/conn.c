@@ -19,8 +19,9 @@
 #include "trace.h"
 #include "wait.h"
 
-/* Time for the flush and for posters to leave, before the QPs are destroyed. */
-#define LITE_DRAIN_TIMEOUT (2 * HZ)
+/* Time for the flush, before the QPs are destroyed, and how often to look whether it is over. */
+#define LITE_FLUSH_TIMEOUT (2 * HZ)
+#define LITE_FLUSH_LOOK (HZ / 50)
 /* Time for a peer that has connected to send ATTACH. */
 #define LITE_NEW_TIMEOUT (30 * HZ)
 
@@ -88,20 +89,36 @@ static void lite_conn_unfenced(struct lite_conn *conn)
 	lite_dma_unfenced(conn->fab);
 }
 
-static void lite_conn_destroy(struct lite_conn *conn)
+/*
+ * Have the device flush what was posted, and wait until it has. Threads leave then, but one may get
+ * no processor for long: the fence does not wait for it. What the device does not flush is
+ * completed after the QP is destroyed.
+ */
+static void lite_conn_flush_qps(struct lite_conn *conn)
 {
-	bool fenced = true;
+	unsigned long end = jiffies + LITE_FLUSH_TIMEOUT;
+	bool flushed;
 	int i;
 
 	for (i = 0; i < conn->nqps; i++)
 		lite_qp_flush(&conn->qp[i]);
 	if (conn->id && conn->qp[0].ib)
 		rdma_disconnect(conn->id);
-	/*
-	 * Posters leave when their work requests have been flushed. What the device does not flush
-	 * is completed after the QP is destroyed.
-	 */
-	wait_for_completion_timeout(&conn->drained, LITE_DRAIN_TIMEOUT);
+	do {
+		if (wait_for_completion_timeout(&conn->drained, LITE_FLUSH_LOOK))
+			break;
+		flushed = true;
+		for (i = 0; i < conn->nqps; i++)
+			flushed &= lite_qp_is_flushed(&conn->qp[i]);
+	} while (!flushed && time_before(jiffies, end));
+}
+
+static void lite_conn_destroy(struct lite_conn *conn)
+{
+	bool fenced = true;
+	int i;
+
+	lite_conn_flush_qps(conn);
 	for (i = 0; i < conn->nqps; i++)
 		fenced &= lite_qp_destroy(&conn->qp[i]);
 	/* First: waiters for the fence check this next. */

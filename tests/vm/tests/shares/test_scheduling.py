@@ -2,6 +2,7 @@
 """Threads that seldom or never get a processor do not stop the work of others."""
 
 import contextlib
+import re
 import time
 
 from litelab import in_one_machine, on_machines, prepare_all, program_path, run_program, stop_all, wait_until
@@ -93,25 +94,40 @@ def test_one_user_passes_a_crowd_of_another(lab):
 @vmtest(nodes=2, fresh=True, timeout=400, kernels=("6.1", "6.12"))
 def test_sessions_end_beside_throttled_threads(lab):
     """These are in the middle of calls, atomics and locks when the session ends, in line, at work, or done but not yet
-    awake. The session is made anew each time, and no lock fails for it. When they have gone nothing is left of what they
-    had."""
+    awake. The fence does not wait for them, the session is made anew each time, and no lock fails for it. When they have
+    gone nothing is left of what they had."""
     scale = lab.n1.time_scale
     here, there = lites = on_machines(lab, dead=60000 * scale, op_timeout=500 * scale)
-    before = here.stats()["fences"]
+
+    def ended():
+        """How many sessions: more connections end, such as those that cannot be made."""
+        return sum(value for key, value in here.stats().items() if key.startswith("ends_"))
+
+    before = ended()
+    tracing = "/sys/kernel/tracing"
+    lab.n1.run(f"[ -e {tracing}/trace ] || mount -t tracefs none {tracing}; echo 1 >{tracing}/events/lite/lite_conn/enable")
     with _box(lab.n1, f"{10 * _QUOTA} {_PERIOD}") as box:
         throng = lab.n1.spawn([program_path("throng"), "restless", str(here.index), str(there.id), box, "64", "0"])
         throng.wait_output("ready", timeout=100)
         for number in range(1, lab.scale(8, 4) + 1):
             lab.n2.cut()
             try:
-                wait_until("the session ends", lambda number=number: here.stats()["fences"] >= before + number, 60, scale)
+                wait_until("the session ends", lambda number=number: ended() >= before + number, 60, scale)
             finally:
                 lab.n2.cut(False)
             # Waits for the next session.
             here.lite("alloc", "one", "4K", "--node", there.id, timeout=60)
             here.lite("free", "one", timeout=60)
             assert throng.running, throng.out + throng.err
+        trace = lab.n1.run(f"echo 0 >{tracing}/events/lite/lite_conn/enable; cat {tracing}/trace").out
         _end_throng(throng)
+    at = {(session, state): float(seconds) for seconds, session, state in
+          re.findall(r" ([0-9.]+): lite_conn: session=(\d+) .* state=(dead|fenced)", trace)}
+    took = sorted(fenced - at[session, "dead"] for (session, state), fenced in at.items()
+                  if state == "fenced" and (session, "dead") in at)
+    print(f"      fenced within {took[0]:.3f} to {took[-1]:.3f} s")
+    # So long (LITE_FLUSH_TIMEOUT) it waits for a device that does not end its work.
+    assert took[-1] < 2, took
     for lite in lites:
         lite.check_idle()
     stop_all(lites)
