@@ -27,6 +27,7 @@ static void lite_rpc_peer_init(struct lite_rpc_peer *rp, struct lite_service *sv
 	rp->by_function = RB_ROOT;
 	xa_init(&rp->by_index);
 	INIT_LIST_HEAD(&rp->lines);
+	INIT_WORK(&rp->lines_work, lite_lines_work);
 	INIT_LIST_HEAD(&rp->cancels);
 	INIT_WORK(&rp->cancel_work, lite_cancel_work);
 }
@@ -116,6 +117,7 @@ void lite_service_conn_gone(struct lite_conn *conn)
 		return;
 	/* Its calls fail at once. */
 	cancel_work_sync(&rp->cancel_work);
+	cancel_work_sync(&rp->lines_work);
 	lite_client_rings_gone(rp);
 	lite_rings_end(rp, false);
 }

@@ -153,6 +153,9 @@ struct lite_rpc_peer {
 	struct rb_root by_function;	/* struct lite_client_ring, NEW and LIVE ones */
 	struct xarray by_index;		/* LIVE and CLOSING ones */
 	struct list_head lines;		/* rings with calls in line, served in turn */
+	u32 n_lines;			/* how many there are */
+	u32 unlooked;			/* of these, at most: see lite_lines_serve() */
+	struct work_struct lines_work;	/* looks at them */
 	struct list_head cancels;	/* rings with calls that @cancel_work has to cancel */
 	struct work_struct cancel_work;	/* cancels ABANDONED calls at the peer */
 };

@@ -185,6 +185,7 @@ int lite_ring_wait_sleep(struct lite_rcall *call);
 void lite_ring_wait_end(struct lite_client_ring *ring, struct lite_line *line, int err);
 void lite_ring_wait_close(struct lite_client_ring *ring);
 void lite_ring_line_work(struct work_struct *work);
+void lite_lines_work(struct work_struct *work);
 void lite_slot_drop(struct lite_client_ring_slot *s);
 void lite_slot_free(struct lite_client_ring *ring, u32 slot);
 void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err);

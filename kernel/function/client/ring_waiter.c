@@ -15,6 +15,8 @@
 
 /* Calls that are ended with the lock held. */
 #define LITE_RING_WAIT_ENDS 64
+/* Lines that are looked at with the lock held: a user may have calls in line for all rings. */
+#define LITE_LINES_LOOK 16
 
 /*
  * Is the last eighth of a ring's slots or units needed for a record, and has the user a call in
@@ -82,6 +84,23 @@ static int lite_ring_wait_grant(struct lite_client_ring *ring, struct lite_rcall
 	return 0;
 }
 
+/* A ring is in rp->lines while calls wait in its line, unless it is closed. */
+static void lite_ring_list(struct lite_client_ring *ring, bool waits)
+{
+	struct lite_rpc_peer *rp = ring->rp;
+
+	lockdep_assert_held(&rp->lock);
+	if (waits == !list_empty(&ring->line_list))
+		return;
+	if (waits) {
+		list_add_tail(&ring->line_list, &rp->lines);
+		rp->n_lines++;
+	} else {
+		list_del_init(&ring->line_list);
+		rp->n_lines--;
+	}
+}
+
 /* Remove a call from the line and tell it. */
 static void lite_ring_wait_tell(struct lite_rcall *call, int err)
 {
@@ -114,28 +133,54 @@ static bool lite_ring_wait_serve(struct lite_client_ring *ring)
 	if (err)
 		return false;
 	lite_ring_wait_tell(call, 0);
-	if (lite_line_empty(&ring->line))
-		list_del_init(&ring->line_list);
-	else
-		list_move_tail(&ring->line_list, &ring->rp->lines);
+	lite_ring_list(ring, !lite_line_empty(&ring->line));
 	return true;
 }
 
-/* Serve the lines after something has become free. rp->lock is held. */
-static void lite_ring_wait_move(struct lite_rpc_peer *rp)
+/*
+ * Look at some lines of those that have not been looked at since something has become free: they
+ * are the first ones. Return: whether there are more.
+ */
+static bool lite_lines_serve(struct lite_rpc_peer *rp)
 {
 	struct lite_client_ring *ring;
-	bool served = true;
+	int i;
 
 	lockdep_assert_held(&rp->lock);
-	while (served && rp->window && !rp->dead) {
-		served = false;
-		list_for_each_entry(ring, &rp->lines, line_list) {
-			served = lite_ring_wait_serve(ring);
-			if (served)
-				break;
-		}
+	for (i = 0; i < LITE_LINES_LOOK; i++) {
+		if (!rp->unlooked || !rp->window || rp->dead || list_empty(&rp->lines))
+			return false;
+		ring = list_first_entry(&rp->lines, struct lite_client_ring, line_list);
+		/* Lines take turns. */
+		list_move_tail(&ring->line_list, &rp->lines);
+		if (lite_ring_wait_serve(ring))
+			rp->unlooked = rp->n_lines;
+		else
+			rp->unlooked--;
 	}
+	return true;
+}
+
+/* Serve the lines after something has become free; a work item goes on if there are many. */
+static void lite_lines_move(struct lite_rpc_peer *rp)
+{
+	rp->unlooked = rp->n_lines;
+	if (lite_lines_serve(rp))
+		queue_work(rp->svc->wq[LITE_WQ_CALLS], &rp->lines_work);
+}
+
+/* Look at the lines that lite_lines_move() has left. */
+void lite_lines_work(struct work_struct *work)
+{
+	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer, lines_work);
+	bool more;
+
+	do {
+		spin_lock(&rp->lock);
+		more = lite_lines_serve(rp);
+		spin_unlock(&rp->lock);
+		cond_resched();
+	} while (more);
 }
 
 /*
@@ -173,8 +218,7 @@ void lite_ring_line_work(struct work_struct *work)
 /* A ring that takes no more calls: have those in its line ended. rp->lock is held. */
 void lite_ring_wait_close(struct lite_client_ring *ring)
 {
-	lockdep_assert_held(&ring->rp->lock);
-	list_del_init(&ring->line_list);
+	lite_ring_list(ring, false);
 	if (lite_line_empty(&ring->line))
 		return;
 	kref_get(&ring->ref);
@@ -191,8 +235,7 @@ static void lite_ring_wait_enter(struct lite_rcall *call)
 
 	lockdep_assert_held(&ring->rp->lock);
 	call->line_err = -EINPROGRESS;
-	if (first)
-		list_add_tail(&ring->line_list, &ring->rp->lines);
+	lite_ring_list(ring, true);
 	lite_line_enter(&ring->line, &call->place, false);
 	if (!first)
 		lite_ring_wait_serve(ring);
@@ -220,10 +263,10 @@ int lite_ring_wait_look(struct lite_rcall *call, int leave)
 	if (call->line_err == -EINPROGRESS && leave) {
 		lite_line_leave(&call->place);
 		if (lite_line_empty(&ring->line))
-			list_del_init(&ring->line_list);
+			lite_ring_list(ring, false);
 		call->line_err = leave;
 		/* It may have held up the next in line. */
-		lite_ring_wait_move(rp);
+		lite_lines_move(rp);
 	}
 	err = call->line_err;
 	spin_unlock(&rp->lock);
@@ -321,7 +364,7 @@ void lite_slot_free(struct lite_client_ring *ring, u32 slot)
 		lite_cancel_drop(ring, slot);
 	ring->used = jiffies;
 	lite_stat_dec(rp->svc->stats, LITE_STAT_RPCS_INFLIGHT);
-	if (!list_empty(&rp->lines))
-		lite_ring_wait_move(rp);
+	if (rp->n_lines)
+		lite_lines_move(rp);
 	lite_client_ring_check_empty(ring);
 }

@@ -140,6 +140,24 @@ def test_many_rings(lab):
 
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200, mem_mb=1024)
+def test_many_rings_have_calls_in_line(lab):
+    """A user has calls in line for hundreds of rings, and as many in flight as are allowed. What the calls of others make
+    room for is offered to some of them at once (LITE_LINES_LOOK), and to the others later."""
+    here, there = lites = in_one_machine(lab.n1, 2)
+    crowd = lab.n1.spawn([program_path("crowd"), "busy", "0", "1", str(there.id), "500"], user="alice")
+    crowd.wait_output("ready", timeout=60)
+    wait_until("all that may be are in flight", lambda: here.stats()["rpcs_inflight"] >= 100, 60, lab.n1.time_scale)
+    wait_until("all have a ring", lambda: there.stats()["rings"] == 500, 60, lab.n1.time_scale)
+    with holds_of(lab.n1, "lite_rcall_finish", "lite_pool_take_part") as looked:
+        lab.n1.run([program_path("crowd"), "echo", "0", "1", str(there.id), "60"], timeout=100)
+    assert len(looked) >= 60 and max(looked) <= 2 * 16, looked
+    crowd.close_stdin()
+    crowd.wait(60, check=True)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200, mem_mb=1024)
 def test_a_session_with_many_rings_ends(lab):
     """One ring is looked at in each hold. Each has a call in flight, so none is closed as idle."""
     here, there = lites = in_one_machine(lab.n1, 2)
