@@ -166,7 +166,7 @@ void lite_conn_replace(struct lite_conn *conn, bool wait)
 		return;
 	lite_conn_end(conn, LITE_END_REPLACED, 0, -EHOSTDOWN);
 	if (wait)
-		wait_for_completion(&conn->gone);
+		wait_for_completion(&conn->fenced);
 	lite_conn_put(conn);
 }
 

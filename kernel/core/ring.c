@@ -70,17 +70,17 @@ static u32 lite_ring_search(const struct lite_ring_map *map, u32 from, u32 end, 
 	return at;
 }
 
-u32 lite_ring_take(struct lite_ring_map *map, u32 n)
+u32 lite_ring_take(struct lite_ring_map *map, u32 n, u32 end)
 {
 	u32 at, wrap;
 
 	if (!n || n > map->chunk || n > map->units - map->used)
 		return LITE_RING_NONE;
-	at = lite_ring_search(map, map->next, map->units, n);
+	at = lite_ring_search(map, map->next, end, n);
 	if (at == LITE_RING_NONE) {
 		/* A run from before @next may end behind it. */
 		wrap = map->next + n - 1;
-		at = lite_ring_search(map, 0, wrap < map->units ? wrap : map->units, n);
+		at = lite_ring_search(map, 0, wrap < end ? wrap : end, n);
 	}
 	if (at == LITE_RING_NONE)
 		return at;
@@ -94,6 +94,21 @@ void lite_ring_give(struct lite_ring_map *map, u32 at, u32 n)
 {
 	lite_ring_mark(map, at, n, false);
 	map->used -= n;
+}
+
+u32 lite_ring_limit(u32 units, u32 chunk, u32 most)
+{
+	u32 left = units / 8, fit;
+
+	if (!most || most > chunk)
+		return units;
+	if (left < most)
+		left = most;
+	if (left > chunk)
+		left = chunk;
+	/* In all chunks but the last one, and in the rest of that. */
+	fit = (units / chunk - 1) * (chunk / most) + (chunk - left) / most;
+	return fit < 2 ? units : units - left;
 }
 
 int lite_ring_record_check(u32 units, u32 chunk, u32 at, u64 bytes)

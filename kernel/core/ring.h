@@ -38,13 +38,20 @@ static inline u32 lite_ring_units(u32 bytes)
 void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk, u64 *bits);
 
 /*
- * Take @n consecutive units of one chunk. Return: the first unit, or LITE_RING_NONE: there is no
- * room, or @n is 0 or more than a chunk.
+ * Take @n consecutive units of one chunk, before unit @end. Return: the first unit, or
+ * LITE_RING_NONE: there is no room, or @n is 0 or more than a chunk.
  */
-u32 lite_ring_take(struct lite_ring_map *map, u32 n);
+u32 lite_ring_take(struct lite_ring_map *map, u32 n, u32 end);
 
 /* Free what lite_ring_take() took. */
 void lite_ring_give(struct lite_ring_map *map, u32 at, u32 n);
+
+/*
+ * Where the part of a ring begins that is left to users without a call in it: an eighth, with room
+ * for the longest record, of @most units. A chunk is enough. @units: there is no such part, as the
+ * rest would not have room for two.
+ */
+u32 lite_ring_limit(u32 units, u32 chunk, u32 most);
 
 /*
  * Check a record that a peer names by its first unit and its length. Return: 0,

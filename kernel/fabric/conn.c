@@ -130,7 +130,13 @@ static void lite_conn_destroy(struct lite_conn *conn)
 	lite_cq_quiesce();
 	for (i = 0; i < conn->nqps; i++)
 		lite_qp_abort(&conn->qp[i]);
-	wait_for_completion(&conn->drained);
+}
+
+/* After lite_conn_destroy(), and when all threads have left: destroy the rest. */
+static void lite_conn_dispose(struct lite_conn *conn)
+{
+	int i;
+
 	if (conn->id)
 		rdma_destroy_id(conn->id);
 	conn->id = NULL;
@@ -163,14 +169,18 @@ static void lite_conn_kill_work(struct work_struct *work)
 }
 
 /*
- * The rest waits for locks under which memory may be waited for, and so for the fence of another
- * connection: not in the queue of those.
+ * The rest waits for threads that may get no processor, and for locks under which memory may be
+ * waited for, and so for the fence of another connection: not in the queue of those.
  */
 static void lite_conn_gone_work(struct work_struct *work)
 {
 	struct lite_conn *conn = container_of(work, struct lite_conn, gone_work);
 	struct lite_fabric *fab = conn->fab;
 
+	wait_for_completion(&conn->drained);
+	mutex_lock(&conn->lock);
+	lite_conn_dispose(conn);
+	mutex_unlock(&conn->lock);
 	fab->ops->conn_gone(fab->priv, conn);
 	complete_all(&conn->gone);
 	trace_lite_conn(conn->session, conn->from.node, 4, conn->reason);

@@ -139,9 +139,9 @@ err_free:
 }
 
 /*
- * As above, but with fewer chunks, LITE_RPC_RING_DEFAULT bytes, if rings would take more than a
- * quarter of what they may, or there is no room for @n. A quarter: a user alone may have less than
- * half, and needs the rest for many small ones.
+ * As above, but with fewer chunks, LITE_RPC_RING_DEFAULT bytes or three chunks, if rings would take
+ * more than a quarter of what they may, or there is no room for @n. A quarter: a user alone may
+ * have less than half, and needs the rest for many small ones.
  */
 struct lite_area *lite_ring_area_ample(struct lite_service *svc, bool mapped, u32 uid,
 				       u32 chunk_bytes, u32 n)
@@ -153,7 +153,8 @@ struct lite_area *lite_ring_area_ample(struct lite_service *svc, bool mapped, u3
 		area = lite_ring_area_make(svc, mapped, uid, chunk_bytes, n);
 	if (!IS_ERR(area))
 		return area;
-	n = min_t(u32, n, DIV_ROUND_UP(LITE_RPC_RING_DEFAULT, chunk_bytes));
+	/* Three: lite_ring_limit() leaves one to others. */
+	n = min_t(u32, n, max(DIV_ROUND_UP(LITE_RPC_RING_DEFAULT, chunk_bytes), 3U));
 	return lite_ring_area_make(svc, mapped, uid, chunk_bytes, n);
 }
 

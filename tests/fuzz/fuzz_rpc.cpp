@@ -28,7 +28,7 @@ void use_ring(Input& in) {
             records.pop_back();
             continue;
         }
-        const auto at = lite_ring_take(&map, n);
+        const auto at = lite_ring_take(&map, n, units);
         if (at == LITE_RING_NONE)
             continue;
         require(lite_ring_record_check(units, chunk, at, std::uint64_t{n} * LITE_RING_UNIT) == 0,

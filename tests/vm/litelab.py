@@ -290,7 +290,7 @@ def in_one_machine(vm, count=3, **options):
 def _form(lites, options):
     present = [lite.exists() for lite in lites]
     options.setdefault("mode", "0666")
-    if all(present) and any(_started[lite.vm][lite.index] != options for lite in lites):
+    if all(present) and any(_started.get(lite.vm, {}).get(lite.index) != options for lite in lites):
         stop_all(lites)
         present = []
     if not any(present):

@@ -372,11 +372,9 @@ int lite_rcall_begin(struct lite_rcall *call)
 		if (!left)
 			return -ETIMEDOUT;
 		up = lite_cluster_await_for(svc->cl, call->node, left);
-		if (up == -EHOSTDOWN && lite_cluster_is_suspect(svc->cl, call->node) &&
-		    !lite_jiffies_left(call->deadline))
-			return -ETIMEDOUT;
-		if (up)
+		if (up && (up != -EHOSTDOWN || !lite_cluster_is_live(svc->cl, call->node)))
 			return up;
+		/* It is up, or not down yet. */
 	}
 	return err == -ESTALE ? -EHOSTDOWN : err;
 }

@@ -71,6 +71,7 @@ struct lite_client_ring {
 	struct lite_area *area;		/* the mirror */
 	u64 *remote;			/* addresses of the ring's chunks */
 	struct lite_ring_map map;	/* units of it that are taken */
+	u32 limit;			/* lite_ring_limit() of it */
 	u64 slots_used;			/* bitmap */
 	u64 cancels;			/* bitmap of slots that are to be cancelled */
 	unsigned long used;		/* time of last use, in jiffies */

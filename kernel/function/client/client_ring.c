@@ -224,12 +224,15 @@ static void lite_client_ring_late(void *ctx, struct lite_conn *conn, const void 
 
 static int lite_client_ring_map(struct lite_client_ring *ring)
 {
+	u32 most = LITE_RPC_HEADER + lite_rpc_body_max(ring->max_request, ring->max_reply);
+	u32 chunk = ring->area->chunk_bytes / LITE_RING_UNIT;
 	u32 units = lite_area_units(ring->area);
 	u64 *bits = kvcalloc(LITE_RING_MAP_WORDS(units), sizeof(*bits), GFP_KERNEL);
 
 	if (!bits)
 		return -ENOMEM;
-	lite_ring_map_init(&ring->map, units, ring->area->chunk_bytes / LITE_RING_UNIT, bits);
+	lite_ring_map_init(&ring->map, units, chunk, bits);
+	ring->limit = lite_ring_limit(units, chunk, lite_ring_units(most));
 	return 0;
 }
 

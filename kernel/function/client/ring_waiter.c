@@ -7,8 +7,9 @@
  * goes before any later call, so that short requests cannot starve a long one. The lines of a
  * connection take turns: a free place in the window goes to the next ring with room.
  *
- * No ring and no user (core/share.h) gets all of the window, and no user all of a ring, so other
- * users can always call. For the same reason their calls pass those of a user at its limit.
+ * No ring and no user (core/share.h) gets all of the window, and no user all of a ring
+ * (lite_ring_limit()), so other users can always call. For the same reason their calls pass those
+ * of a user at its limit, also a long one while that user has another call in the ring.
  */
 #include "function/service.h"
 #include "wait.h"
@@ -18,24 +19,38 @@
 /* Lines that are looked at with the lock held: a user may have calls in line for all rings. */
 #define LITE_LINES_LOOK 16
 
-/*
- * Is the last eighth of a ring's slots or units needed for a record, and has the user a call in
- * the ring already? Then it is left to those that have none.
- */
-static bool lite_ring_wait_spares(const struct lite_client_ring *ring,
-				  const struct lite_pool_part *part, u32 units)
+/* Has a user a call in a ring? Root does not count. */
+static bool lite_ring_has_call_of(const struct lite_client_ring *ring,
+				  const struct lite_pool_part *part)
 {
-	u32 slots = ring->depth - hweight64(ring->slots_used);
-	u32 left = ring->map.units - ring->map.used;
-	unsigned long used = ring->slots_used;
-	u32 slot;
+	u32 i;
 
-	if (slots > ring->depth / 8 && left >= units + ring->map.units / 8)
-		return false;
-	for_each_set_bit(slot, &used, LITE_RPC_DEPTH)
-		if (ring->slot[slot].part == part)
+	for (i = 0; part && i < ring->depth; i++)
+		if (ring->slots_used & BIT_ULL(i) && ring->slot[i].part == part)
 			return true;
 	return false;
+}
+
+/*
+ * Take units for a call. The last part of a ring, and the last eighth of its slots, are left to
+ * users that have no call in it. -EAGAIN: there is no room; -EDQUOT: only for them.
+ */
+static int lite_ring_wait_units(struct lite_client_ring *ring, const struct lite_rcall *call,
+				u32 *unit)
+{
+	u32 slots = ring->depth - hweight64(ring->slots_used);
+
+	if (slots <= ring->depth / 8 && lite_ring_has_call_of(ring, call->part))
+		return -EDQUOT;
+	*unit = lite_ring_take(&ring->map, call->units, ring->limit);
+	if (*unit != LITE_RING_NONE)
+		return 0;
+	if (ring->limit == ring->map.units)
+		return -EAGAIN;
+	if (lite_ring_has_call_of(ring, call->part))
+		return -EDQUOT;
+	*unit = lite_ring_take(&ring->map, call->units, ring->map.units);
+	return *unit == LITE_RING_NONE ? -EAGAIN : 0;
 }
 
 /* Give a call its slot. -EAGAIN: there is no room; -EDQUOT: its user is at the limit. */
@@ -44,6 +59,7 @@ static int lite_ring_wait_grant(struct lite_client_ring *ring, struct lite_rcall
 	struct lite_rpc_peer *rp = ring->rp;
 	struct lite_client_ring_slot *s;
 	u32 slot, unit;
+	int err;
 
 	lockdep_assert_held(&rp->lock);
 	if (!lite_window_has_room(hweight64(ring->slots_used), rp->window) || !~ring->slots_used)
@@ -51,14 +67,13 @@ static int lite_ring_wait_grant(struct lite_client_ring *ring, struct lite_rcall
 	slot = __ffs64(~ring->slots_used);
 	if (slot >= ring->depth)
 		return -EAGAIN;
-	if (call->part && (lite_ring_wait_spares(ring, call->part, call->units) ||
-			   lite_pool_take_part(&rp->users, call->part, 1)))
+	if (call->part && lite_pool_take_part(&rp->users, call->part, 1))
 		return -EDQUOT;
-	unit = lite_ring_take(&ring->map, call->units);
-	if (unit == LITE_RING_NONE) {
+	err = lite_ring_wait_units(ring, call, &unit);
+	if (err) {
 		if (call->part)
 			lite_pool_give_part(&rp->users, call->part, 1);
-		return -EAGAIN;
+		return err;
 	}
 	rp->window--;
 	ring->slots_used |= 1ULL << slot;

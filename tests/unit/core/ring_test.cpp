@@ -20,7 +20,7 @@ class Ring {
     // Takes a record. Checks that it is free and in one chunk. False: the ring has no room.
     bool take(std::uint32_t n) {
         const bool room = has_room(n);
-        const auto at = lite_ring_take(&map_, n);
+        const auto at = lite_ring_take(&map_, n, static_cast<std::uint32_t>(taken_.size()));
         CHECK((at != LITE_RING_NONE) == room);
         if (at == LITE_RING_NONE)
             return false;
@@ -124,6 +124,34 @@ TEST_CASE("ring: after any records taken and freed it is sound, and finds room i
             ring.give(random() % ring.records());
         CHECK(ring.take(chunk));
     }
+}
+
+TEST_CASE("ring: a user leaves room for the longest record of another") {
+    for (const std::uint32_t chunk : {64U, 512U, 576U, 1088U}) {
+        for (std::uint32_t chunks = 1; chunks <= 16; chunks++) {
+            for (std::uint32_t most = 1; most <= chunk; most++) {
+                const auto units = chunks * chunk;
+                const auto limit = lite_ring_limit(units, chunk, most);
+                CAPTURE(chunk, chunks, most, limit);
+                std::vector<std::uint64_t> bits(LITE_RING_MAP_WORDS(units));
+                lite_ring_map map{};
+                lite_ring_map_init(&map, units, chunk, bits.data());
+                std::uint32_t n = 0;
+                while (lite_ring_take(&map, most, limit) != LITE_RING_NONE)
+                    n++;
+                if (limit < units) {
+                    REQUIRE(n >= 2);
+                    REQUIRE(lite_ring_take(&map, most, units) != LITE_RING_NONE);
+                } else {
+                    REQUIRE(n <= 3 * (chunk / most));
+                }
+                if (chunks >= 3)
+                    REQUIRE(limit < units);
+            }
+        }
+    }
+    CHECK(lite_ring_limit(64, 64, 0) == 64);
+    CHECK(lite_ring_limit(64, 64, 65) == 64);
 }
 
 TEST_CASE("ring: the valid records") {

@@ -39,6 +39,7 @@ def test_memory_that_is_kept_for_root(lab):
 def test_slots_and_bytes_of_a_ring(lab):
     """A user takes what it can get of a function's ring, with calls that are not answered; another user's call is still sent."""
     vm = lab.n1
+    stop_all(nodes_in(vm))
     here, there = in_one_machine(vm, 2)
 
     def begin(function, count, user):
