@@ -3,7 +3,6 @@
 
 import contextlib
 import re
-import statistics
 import time
 
 from litelab import in_one_machine, on_machines, prepare_all, program_path, run_program, stop_all, wait_until
@@ -92,43 +91,47 @@ def test_one_user_passes_a_crowd_of_another(lab):
     stop_all(lites)
 
 
-@vmtest(nodes=2, fresh=True, timeout=400, kernels=("6.1", "6.12"))
-def test_sessions_end_beside_throttled_threads(lab):
-    """These are in the middle of calls, atomics and locks when the session ends, in line, at work, or done but not yet
-    awake. The fence does not wait for them, the session is made anew each time, and no lock fails for it. When they have
-    gone nothing is left of what they had."""
-    scale = lab.n1.time_scale
-    here, there = lites = on_machines(lab, dead=60000 * scale, op_timeout=500 * scale)
-
+def _fences_of_cuts(lab, here, count):
+    """Has the session of two machines end so often, each time until the next one. The seconds that each fence took."""
     def ended():
         """How many sessions: more connections end, such as those that cannot be made."""
         return sum(value for key, value in here.stats().items() if key.startswith("ends_"))
 
     tracing = "/sys/kernel/tracing"
-    lab.n1.run(f"[ -e {tracing}/trace ] || mount -t tracefs none {tracing}; echo 1 >{tracing}/events/lite/lite_conn/enable")
+    lab.n1.run(f"[ -e {tracing}/trace ] || mount -t tracefs none {tracing}; cd {tracing}; "
+               "echo >trace; echo 1 >events/lite/lite_conn/enable")
+    for _ in range(count):
+        before = ended()
+        lab.n2.cut()
+        try:
+            wait_until("the session ends", lambda before=before: ended() > before, 60, lab.n1.time_scale)
+        finally:
+            lab.n2.cut(False)
+        # Waits for the next session.
+        here.lite("write", "one", "0", "x", timeout=60)
+    trace = lab.n1.run(f"cd {tracing}; echo 0 >events/lite/lite_conn/enable; cat trace").out
+    at = {(session, state): float(seconds) for seconds, session, state in
+          re.findall(r" ([0-9.]+): lite_conn: session=(\d+) .* state=(dead|fenced)", trace)}
+    return [fenced - at[session, "dead"] for (session, state), fenced in at.items()
+            if state == "fenced" and (session, "dead") in at]
+
+
+@vmtest(nodes=2, fresh=True, timeout=400, kernels=("6.1", "6.12"))
+def test_sessions_end_beside_throttled_threads(lab):
+    """These are in the middle of calls, atomics and locks when the session ends, in line, at work, or done but not yet
+    awake. The session is made anew each time, and no lock fails for it. When they have gone nothing is left of what they
+    had."""
+    scale = lab.n1.time_scale
+    here, there = lites = on_machines(lab, dead=60000 * scale, op_timeout=500 * scale)
+
+    here.lite("alloc", "one", "4K", "--node", there.id)
     with _box(lab.n1, f"{10 * _QUOTA} {_PERIOD}") as box:
         throng = lab.n1.spawn([program_path("throng"), "restless", str(here.index), str(there.id), box, "64", "0"])
         throng.wait_output("ready", timeout=100)
-        for _ in range(lab.scale(8, 4)):
-            before = ended()
-            lab.n2.cut()
-            try:
-                wait_until("the session ends", lambda before=before: ended() > before, 60, scale)
-            finally:
-                lab.n2.cut(False)
-            # Waits for the next session.
-            here.lite("alloc", "one", "4K", "--node", there.id, timeout=60)
-            here.lite("free", "one", timeout=60)
-            assert throng.running, throng.out + throng.err
-        trace = lab.n1.run(f"echo 0 >{tracing}/events/lite/lite_conn/enable; cat {tracing}/trace").out
+        _fences_of_cuts(lab, here, lab.scale(8, 4))
+        assert throng.running, throng.out + throng.err
         _end_throng(throng)
-    at = {(session, state): float(seconds) for seconds, session, state in
-          re.findall(r" ([0-9.]+): lite_conn: session=(\d+) .* state=(up|dead|fenced)", trace)}
-    took = sorted(at[session, "fenced"] - at[session, "dead"] for session, state in at
-                  if state == "up" and {(session, "dead"), (session, "fenced")} <= at.keys())
-    print(f"      fenced within {took[0]:.3f} to {took[-1]:.3f} s")
-    # So long (LITE_FLUSH_TIMEOUT) it waits for a device that does not end its work.
-    assert statistics.median(took) < 2, took
+    here.lite("free", "one")
     for lite in lites:
         lite.check_idle()
     stop_all(lites)
@@ -153,6 +156,27 @@ def test_an_lmr_is_freed_beside_throttled_threads(lab):
     for lite in lites:
         lite.check_idle()
     stop_all(lites)
+
+
+@vmtest(nodes=2, fresh=True, timeout=400, kernels=("6.1", "6.12"))
+def test_a_fence_beside_throttled_threads(lab):
+    """They are in the middle of operations of all kinds when the session ends, and each needs seconds to take note of that.
+    The fence does not wait for them."""
+    scale = lab.n1.time_scale
+    here, there = on_machines(lab, dead=60000 * scale, op_timeout=2000 * scale)
+    there.lite("alloc", "held", "256K", "--mode", "0666")
+    here.lite("alloc", "one", "4K", "--node", there.id)
+    with _box(lab.n1, f"{_QUOTA} {_PERIOD}") as box:
+        throng = lab.n1.spawn([program_path("throng"), "held", str(here.index), str(there.id), box, "110", "held"])
+        throng.wait_output("ready", timeout=100)
+        took = max(_fences_of_cuts(lab, here, 1))
+        throng.kill(9)
+        lab.n1.write(f"{box}/cpu.max", b"max")
+        throng.wait(60)
+    print(f"      fenced in {took:.3f} s")
+    # LITE_FLUSH_TIMEOUT: it would have waited for all that it may.
+    assert took < 2, took
+    stop_all([here, there])
 
 
 def _slow_link(lab, **options):
