@@ -42,6 +42,7 @@ struct lite_slot_waiter {
  * kernel. In AWAIT, CALLER and ALLOC handlers wait for others than our node. In CALLER the kernel
  * unmaps, and undoes what was given up; in SHORT it gives signs of life and grants locks. Of the
  * two of ALLOC each user gets one: if root had one of its own, users would have to share the other.
+ * LMR_CHUNK, which may wait for a thread of the LMR's owner (bring.c), leaves one to other calls.
  * In REVOKE and ENDS only kernels call; handlers in WORK do not wait.
  */
 static const struct {
@@ -70,11 +71,32 @@ static u32 lite_lane_has(const struct lite_kcall_conn *rc, enum lite_lane lane, 
 	return n;
 }
 
-/* May a user have a free slot of a lane? */
-static bool lite_lane_is_open(const struct lite_kcall_conn *rc, enum lite_lane lane, u32 uid)
+/* Is a slot of a lane busy with such a call? */
+static bool lite_lane_serves(const struct lite_kcall_conn *rc, enum lite_lane lane, u16 call)
 {
+	u32 i;
+
+	for (i = lite_lane_first[lane]; i < lite_lane_first[lane + 1]; i++) {
+		if (rc->call[i].state != LITE_SLOT_FREE && rc->call[i].call == call)
+			return true;
+	}
+	return false;
+}
+
+/* May a user have a free slot of its lane for a call? */
+static bool lite_lane_is_open(const struct lite_kcall_conn *rc, u16 call, u32 uid)
+{
+	enum lite_lane lane = lite_call_lane(call);
+
+	if (call == LITE_CALL_LMR_CHUNK && lite_lane_serves(rc, lane, call))
+		return false;
 	return !uid || (lite_lane_has(rc, lane, uid) < lite_lane_share[lane].each &&
 			lite_lane_has(rc, lane, 0) < lite_lane_share[lane].users);
+}
+
+static struct lite_slot_waiter *lite_slot_waiter_at(struct lite_line_place *place)
+{
+	return place ? container_of(place, struct lite_slot_waiter, place) : NULL;
 }
 
 /* The waiter that is to have a free slot, or NULL. */
@@ -82,15 +104,17 @@ static struct lite_slot_waiter *lite_lane_next(struct lite_kcall_conn *rc, enum 
 {
 	struct lite_line *line = &rc->waiters[lane];
 	struct lite_line_place *place;
+	struct lite_slot_waiter *w;
 
 	if (lite_lane_has(rc, lane, 0) >= lite_lane_share[lane].users) {
-		place = lite_line_first(line, 0);
-		return place ? container_of(place, struct lite_slot_waiter, place) : NULL;
+		w = lite_slot_waiter_at(lite_line_first(line, 0));
+		return w && lite_lane_is_open(rc, w->desc->call, 0) ? w : NULL;
 	}
-	/* No more users than there are slots have as many as they may. */
+	/* Passed are users that have as many as they may, or that wait for a chunk. */
 	list_for_each_entry(place, &line->firsts, firsts) {
-		if (lite_lane_is_open(rc, lane, place->kind))
-			return container_of(place, struct lite_slot_waiter, place);
+		w = lite_slot_waiter_at(place);
+		if (lite_lane_is_open(rc, w->desc->call, place->kind))
+			return w;
 	}
 	return NULL;
 }
@@ -456,7 +480,7 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
 	if (rc->dead)
 		d->slot = ERR_PTR(-EHOSTDOWN);
 	/* While there are waiters none is free for them. */
-	if (!lite_lane_is_open(rc, lane, uid))
+	if (!lite_lane_is_open(rc, d->call, uid))
 		i = end;
 	for (; !d->slot && i < end; i++) {
 		s = &rc->call[i];

@@ -35,17 +35,22 @@ struct lite_call_slot;
 typedef int lite_handler(void *priv, struct lite_conn *conn, const void *req, u32 len, void *reply,
 			 u32 *reply_len);
 
-/* Work items of a lane that serve calls of this node to itself. */
-#define LITE_LOCAL_WORKERS 4
+/*
+ * Work items of a lane that serve calls of this node to itself: of all of them, and of a user. All
+ * but one may serve users.
+ */
+#define LITE_LOCAL_WORKERS 8
+#define LITE_LOCAL_EACH 2
 
 /* Calls of this node to itself, in one lane, that work items serve: kcall_local.c */
 struct lite_locals {
-	spinlock_t lock;       /* protects @line */
+	spinlock_t lock;       /* protects @line, @worker[].uid */
 	struct lite_line line; /* struct lite_local_call, by uid */
 	struct lite_kcalls *rpc;
 	enum lite_lane lane;
 	struct lite_local_worker {
 		struct lite_locals *locals;
+		u32 uid; /* of the call that it serves; 0: root, or it serves none */
 		struct work_struct work;
 	} worker[LITE_LOCAL_WORKERS];
 };

@@ -4,7 +4,8 @@
  *
  * The handler runs in the caller's thread or, with d->by_worker, in a work item: where handlers
  * take what others wait for, which a user's thread could keep while it has no processor. Users take
- * turns. Few such calls of a lane are served at a time; in the lane SHORT, one.
+ * turns. Few such calls of a lane are served at a time; in the lane SHORT, one. As a handler may
+ * wait for a thread of a user (bring.c), no user has all workers, nor do users together.
  *
  * What runs concurrently: callers, and the work items. A call belongs to the one that takes it out
  * of the line, until it completes the call.
@@ -27,21 +28,62 @@ struct lite_local_call {
 	struct completion done;
 };
 
-static struct lite_local_call *lite_local_next(struct lite_locals *locals)
+/* How many workers serve a user, or with @uid 0 any user but root? */
+static int lite_local_has(const struct lite_locals *locals, u32 uid)
 {
+	int i, n = 0;
+
+	for (i = 0; i < LITE_LOCAL_WORKERS; i++) {
+		u32 has = locals->worker[i].uid;
+
+		n += has && (!uid || has == uid);
+	}
+	return n;
+}
+
+/*
+ * The call that has its turn, or NULL. Passed are users that have as many workers as they may:
+ * these go on with their calls.
+ */
+static struct lite_local_call *lite_local_first(struct lite_locals *locals)
+{
+	struct lite_line *line = &locals->line;
 	struct lite_line_place *place;
 
+	if (lite_local_has(locals, 0) == LITE_LOCAL_WORKERS - 1) {
+		place = lite_line_first(line, 0);
+		return place ? container_of(place, struct lite_local_call, place) : NULL;
+	}
+	list_for_each_entry(place, &line->firsts, firsts) {
+		if (!place->kind || lite_local_has(locals, place->kind) < LITE_LOCAL_EACH)
+			return container_of(place, struct lite_local_call, place);
+	}
+	return NULL;
+}
+
+/* Take the call that a worker is to serve out of the line; NULL: none. */
+static struct lite_local_call *lite_local_next(struct lite_local_worker *worker)
+{
+	struct lite_locals *locals = worker->locals;
+	struct lite_local_call *call;
+
 	spin_lock(&locals->lock);
-	place = lite_line_take(&locals->line);
+	worker->uid = 0;
+	call = lite_local_first(locals);
+	if (call) {
+		worker->uid = call->place.kind;
+		lite_line_leave(&call->place);
+	}
 	spin_unlock(&locals->lock);
-	return place ? container_of(place, struct lite_local_call, place) : NULL;
+	return call;
 }
 
 static void lite_local_work(struct work_struct *work)
 {
-	struct lite_locals *locals = container_of(work, struct lite_local_worker, work)->locals;
+	struct lite_local_worker *worker = container_of(work, struct lite_local_worker, work);
+	struct lite_local_call *call = lite_local_next(worker);
+	struct lite_locals *locals = worker->locals;
 	struct lite_kcalls *rpc = locals->rpc;
-	struct lite_local_call *call = lite_local_next(locals);
 	struct mem_cgroup *own;
 
 	if (!call)

@@ -16,6 +16,9 @@
 /* Pages per vm_insert_pages(), on the stack. */
 #define LITE_VIEW_BATCH 32
 
+/* Extents that are looked at in one go, with the LMR entered. */
+#define LITE_VIEW_EXTENTS 64
+
 /*
  * Registered user memory is in its owner's page table. It stays at its home, so with another home
  * it is not here.
@@ -30,6 +33,27 @@ static bool lite_view_registered(const struct lite_mapping *m)
 	return registered;
 }
 
+/* Check that extents of a view can be mapped, from *@at on. */
+static int lite_view_check_some(const struct lite_view *v, const struct lite_mapping *m, u64 *at)
+{
+	u64 end = v->offset + v->length;
+	int i, err = lite_bounds_check(v->offset, v->length, m->length);
+
+	if (!err && (m->chunked || lite_view_registered(m)))
+		err = -EOPNOTSUPP;
+	/* All pages of an extent are alike: check the first one. */
+	for (i = 0; !err && *at < end && i < LITE_VIEW_EXTENTS; i++) {
+		const struct lite_extent *e = lite_extent_at(m, *at);
+		size_t n = 1;
+
+		err = PTR_ERR_OR_ZERO(lite_view_page(m, *at, &n));
+		*at = e->start + e->length;
+		if (!err && *at < end && !PAGE_ALIGNED(*at))
+			err = -EREMOTE;
+	}
+	return err;
+}
+
 /**
  * lite_view_check - check that all of a view can be mapped
  * @v: view
@@ -40,31 +64,24 @@ static bool lite_view_registered(const struct lite_mapping *m)
  */
 int lite_view_check(const struct lite_view *v, const struct lite_access *a)
 {
-	struct lite_mapping *m;
-	u64 at, end = v->offset + v->length;
+	u64 at = v->offset;
 	int err;
 
-	m = lite_access_enter(a);
-	if (IS_ERR(m))
-		return PTR_ERR(m);
-	err = lite_bounds_check(v->offset, v->length, m->length);
-	if (!err && (m->chunked || lite_view_registered(m)))
-		err = -EOPNOTSUPP;
-	/* All pages of an extent are alike: check the first one. */
-	for (at = v->offset; !err && at < end;) {
-		const struct lite_extent *e = lite_extent_at(m, at);
-		size_t n = 1;
+	/*
+	 * Fragmented memory has millions of extents. A change of the LMR waits until it is left, so
+	 * the processor is given up outside. The LMR may change there: each fault checks again.
+	 */
+	do {
+		struct lite_mapping *m = lite_access_enter(a);
 
-		err = PTR_ERR_OR_ZERO(lite_view_page(m, at, &n));
-		at = e->start + e->length;
-		if (!err && at < end && !PAGE_ALIGNED(at))
-			err = -EREMOTE;
-		/* Fragmented memory has millions of extents. */
+		if (IS_ERR(m))
+			return PTR_ERR(m);
+		err = lite_view_check_some(v, m, &at);
+		lite_access_exit(m);
+		cond_resched();
 		if (!err && fatal_signal_pending(current))
 			err = -EINTR;
-		cond_resched();
-	}
-	lite_access_exit(m);
+	} while (!err && at < v->offset + v->length);
 	return err;
 }
 

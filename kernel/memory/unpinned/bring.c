@@ -10,7 +10,10 @@
  * A fault must not wait for user space, as its caller has a slot of a call. Only anonymous memory
  * and that of tmpfs is brought in, never that of a file system, and hmm_range_fault() does not wait
  * for a userfaultfd (it fails). The lock of the process's memory is only tried for: the thread that
- * has it may be waiting for anything, an end of a chunk included.
+ * has it may be waiting for anything, an end of a chunk included. A fault in tmpfs waits for a
+ * thread that punches a hole there, and any fault for one that moves the page; such a thread may be
+ * throttled. The first is looked for, but may come later. So a user's faults have few workers and
+ * slots (kcall.c, kcall_local.c).
  */
 #include <linux/hmm.h>
 #include <linux/hugetlb_inline.h>
@@ -96,6 +99,9 @@ static int lite_bring_locked(struct lite_unpinned *u, struct lite_bring *b)
 		err = -EFAULT;
 	if (!err && b->write && !(vma->vm_flags & VM_WRITE))
 		err = -EFAULT;
+	/* A thread is in fallocate(2): shmem_fault() may wait for it. */
+	if (!err && vma->vm_file && READ_ONCE(file_inode(vma->vm_file)->i_private))
+		err = -EAGAIN;
 	if (err)
 		return err;
 	if (vma->vm_start > u->addr)

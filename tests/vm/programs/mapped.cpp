@@ -3,19 +3,26 @@
 //
 //   mapped map NAME INDEX OFFSET   maps the LMR from an offset on, says "ready", and stores and
 //                                  loads until it gets SIGBUS; then says so and ends with status 0
+//   mapped again NAME INDEX COUNT  so many processes map and unmap the LMR again and again, until
+//                                  it is gone; prints their numbers and "ready", and ends, with
+//                                  them, at the end of its input
 //   mapped register NAME INDEX     registers 4 MB, says "ready", and waits for the end of its
 //                                  input; then says how much it has pinned
 #include <lite/lite.hpp>
 
+#include <cerrno>
 #include <csetjmp>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <unistd.h>
+
+#include "common/process.hpp"
 
 namespace {
 
@@ -40,6 +47,33 @@ int use(lite::context& node, const std::string& name, std::uint64_t offset) {
         auto& word = const_cast<volatile std::uint64_t&>(words[i]);
         word = word + 1;
     }
+}
+
+[[noreturn]] void map_until_gone(int index, const std::string& name) {
+    lite::context node(index);
+    const auto lmr = node.map(name);
+    try {
+        for (;;)
+            (void)lmr.mmap(0, lmr.length());
+    } catch (const std::system_error& e) {
+        ::_exit(e.code().value() == EIDRM || e.code().value() == ESTALE ? 0 : 1);
+    }
+}
+
+int map_again(int index, const std::string& name, int count) {
+    std::vector<lite_test::Child> children;
+    for (int i = 0; i < count; i++) {
+        children.emplace_back([&] { map_until_gone(index, name); });
+        std::printf("%d\n", children.back().pid());
+    }
+    std::puts("ready");
+    std::fflush(stdout);
+    char byte;
+    while (::read(STDIN_FILENO, &byte, 1) > 0)
+        ;
+    for (auto& child : children)
+        child.join();
+    return 0;
 }
 
 int keep(lite::context& node, const std::string& name) {
@@ -70,6 +104,8 @@ int main(int argc, char** argv) {
         const std::vector<std::string> words(argv + 1, argv + argc);
         if (words.size() < 3)
             return 2;
+        if (words[0] == "again")
+            return map_again(std::stoi(words[2]), words[1], std::stoi(words.at(3)));
         lite::context node(std::stoi(words[2]));
         if (words[0] == "register")
             return keep(node, words[1]);

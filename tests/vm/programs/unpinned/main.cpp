@@ -13,6 +13,10 @@
 //   unpinned restless NODE         registers memory, says which threads always change other memory,
 //                                  and after each line goes on: changes what it has registered, and
 //                                  says "restless"; frees it, and says "freed"; ends
+//   unpinned punched NODE NAME     registers memory of a file in tmpfs, says which of its threads
+//                                  will work, and after the next line one frees the pages of the
+//                                  file, which takes long: then it says "punching", and the other
+//                                  threads are busy; after another line it ends
 //   unpinned costs OWNER USER MB   what it costs to register memory, and to write to it, also for
 //                                  the other kinds of memory
 #include "memory.hpp"
@@ -27,6 +31,7 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <latch>
 #include <thread>
@@ -34,6 +39,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 namespace unpinned {
 namespace {
@@ -296,6 +302,60 @@ int restless(int argc, char** argv) {
     return 0;
 }
 
+int punched(int argc, char** argv) {
+    if (argc < 4)
+        return 2;
+    const Node node(std::stoi(argv[2]));
+    constexpr std::size_t file_size = 256 << 20, size = 1 << 20;
+    const int fd = ::memfd_create("punched", 0);
+    check_errno(fd, "memfd_create");
+    check_errno(::fallocate(fd, 0, 0, file_size), "fallocate");
+    const Range range(size);
+    range.use_file(fd, size);
+    (void)node.make(argv[3], range.data(), size);
+    constexpr int busy = 40;
+    std::latch known(busy + 1), begin(1), punching(1);
+    std::atomic<bool> ended = false;
+    std::vector<std::jthread> threads;
+    const auto start = [&](std::latch& latch, const std::function<void()>& body) {
+        threads.emplace_back([&known, &latch, body] {
+            std::printf("thread %d\n", ::gettid());
+            known.count_down();
+            latch.wait();
+            body();
+        });
+    };
+    start(begin, [&] {
+        while (!ended) {
+            ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, file_size);
+            ::fallocate(fd, 0, 0, file_size);
+        }
+    });
+    for (int i = 0; i < busy; ++i)
+        start(punching, [&] {
+            while (!ended)
+                ;
+        });
+    known.wait();
+    std::puts("ready");
+    std::fflush(stdout);
+    std::string line;
+    check(static_cast<bool>(std::getline(std::cin, line)), "no line");
+    begin.count_down();
+    // Its page table entries have gone before.
+    struct stat status = {};
+    do {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        check_errno(::fstat(fd, &status), "fstat");
+    } while (static_cast<std::size_t>(status.st_blocks) * 512 == file_size);
+    punching.count_down();
+    std::puts("punching");
+    std::fflush(stdout);
+    std::getline(std::cin, line);
+    ended = true;
+    return 0;
+}
+
 template <typename F>
 double us_of(F function) {
     const auto begun = steady_clock::now();
@@ -553,6 +613,8 @@ int main(int argc, char** argv) {
             return unpinned::churn(argc, argv);
         if (mode == "restless")
             return unpinned::restless(argc, argv);
+        if (mode == "punched")
+            return unpinned::punched(argc, argv);
         if (mode == "costs")
             return unpinned::costs(argc, argv);
     } catch (const std::exception& e) {

@@ -243,3 +243,38 @@ def test_others_beside_a_process_that_always_changes_its_memory(lab):
     restless.wait(check=True)
     _end_box(lab.n1)
     lab.n1.run(f"echo {before} >{hung}")
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300, kernels=("6.1", "6.12"))
+def test_others_beside_a_thread_that_punches_holes(lab):
+    """It has next to no processor time. What faults there waits for it, can be killed, and holds up neither other users nor
+    the end of the node. Before, all of the node's workers waited."""
+    lites = in_one_machine(lab.n1, 2, unpinned=True)
+    with _box(lab.n1, "threaded") as box:
+        owner = lab.n1.spawn([program_path("unpinned"), "punched", "0", "punched"], user="alice")
+        owner.wait_output("ready", timeout=60)
+        # More than there are workers for the home's own threads, and slots between the nodes.
+        using = [lab.n1.spawn([program_path("unpinned"), "use", str(index), "punched"], user="alice")
+                 for index in (0, 0, 0, 0, 1, 1)]
+        for user in using:
+            user.wait_output("using", timeout=60)
+        threads = " ".join(re.findall(r"^thread (\d+)$", owner.out, re.M))
+        lab.n1.run(f"for thread in {threads}; do echo $thread >{box}/cgroup.threads; done")
+        owner.write("\n")
+        owner.wait_output("punching", timeout=60)
+        for node in (0, 1):
+            holder = lab.n1.spawn([program_path("unpinned"), "hold", "0", "held", "1"], user="bob")
+            holder.wait_output("ready")
+            print(_unpinned(lites[node], "fill", node, "held", 1, user="bob").out)
+            holder.close_stdin()
+            holder.wait(check=True)
+            lites[node].lite("alloc", "one", "4K", "--node", lites[1 - node].id, user="bob")
+            lites[node].lite("free", "one", user="bob")
+        using.pop().kill(9)
+        stop_all(lites)
+        for user in using:
+            user.wait()
+        assert owner.running, owner.out
+    owner.write("\n")
+    owner.wait(check=True)
+    _end_box(lab.n1)

@@ -158,6 +158,34 @@ def test_an_lmr_is_freed_beside_throttled_threads(lab):
     stop_all(lites)
 
 
+@vmtest(nodes=1, cpus=2, timeout=400, fresh=True, kernels=("6.1", "6.12"))
+def test_an_lmr_is_freed_beside_throttled_processes_that_map_it(lab):
+    """mmap(2) looks at each of the LMR's extents, and the home does not wait until all have been looked at."""
+    scale = lab.n1.time_scale
+    here, there = lites = in_one_machine(lab.n1, 2, op_timeout=2000 * scale)
+    there.lite("alloc", "held", "4K", "--mode", "0666", "--node", here.id)
+    # Each adds an extent.
+    lab.n1.run(f"for pages in $(seq 2 64); do lite -i {there.index} resize held $((4 * pages))K || exit 1; done", timeout=60)
+    with _box(lab.n1) as box:
+        mappers = lab.n1.spawn([program_path("mapped"), "again", "held", str(here.index), "60"], user="alice")
+        mappers.wait_output("ready", timeout=60)
+        pids = " ".join(re.findall(r"^\d+$", mappers.out, re.M))
+        lab.n1.run(f"for pid in {pids}; do echo $pid >{box}/cgroup.procs; done; echo {_QUOTA} {_PERIOD} >{box}/cpu.max")
+        wait_until("all have been throttled", lambda: int(re.search(r"nr_throttled (\d+)", lab.n1.read(f"{box}/cpu.stat"))[1]) > 5, 60,
+                   lab.n1.time_scale)
+        before = [lite.stats()["fences"] for lite in lites]
+        began = time.monotonic()
+        there.lite("free", "held", timeout=60)
+        print(f"      freed in {time.monotonic() - began:.2f} s")
+        assert [lite.stats()["fences"] for lite in lites] == before
+        lab.n1.run(f"echo max >{box}/cpu.max")
+        mappers.close_stdin()
+        mappers.wait(60, check=True)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
 @vmtest(nodes=2, fresh=True, timeout=400, kernels=("6.1", "6.12"))
 def test_a_fence_beside_throttled_threads(lab):
     """They are in the middle of operations of all kinds when the session ends, and each needs seconds to take note of that.
