@@ -82,7 +82,7 @@ TEST_CASE_METHOD(RpcFixture, "async: time-outs, servers that go, files that are 
     lite_rpc_result result{};
     // Time-outs are long enough for all calls to begin before the first one times out, on slow
     // kernels, too.
-    const int unit = 15 * env().slowness;
+    const int unit = 60 * env().slowness;
     for (std::uint64_t i = 0; i < 10; i++)
         REQUIRE(lite_rpc_start(client, node, function, "x", 1, 100,
                                unit * (15 + static_cast<int>(i)), i) == 0);

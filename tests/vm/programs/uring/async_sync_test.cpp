@@ -79,14 +79,14 @@ TEST_CASE_METHOD(Async, "async: locks, tried and shared", "[uring]") {
     {
         const auto one = ex.run(ex.lock_shared(lmr, at, 1));
         const auto two = ex.run(ex.try_lock_shared(lmr, at, 2));
-        const auto three = ex.run(ex.try_lock_shared_for(lmr, at, 3, soon));
+        const auto three = ex.run(ex.try_lock_shared_for(lmr, at, 3, patience()));
         CHECK(two);
         CHECK(three);
         CHECK_FALSE(ex.run(ex.try_lock(lmr, at, 4)));
     }
     CHECK(is_free(ctx, lmr));
     CHECK(ex.run(ex.try_lock(lmr, at, 2)));
-    CHECK(ex.run(ex.try_lock_for(lmr, at, 2, soon)));
+    CHECK(ex.run(ex.try_lock_for(lmr, at, 2, patience())));
     CHECK(is_free(ctx, lmr));
     // Locked and unlocked without the lock's object.
     ex.run(ex.lock(lmr, at, 5)).release();
@@ -191,5 +191,5 @@ TEST_CASE_METHOD(Async, "async: barriers", "[uring]") {
         ex.run(ex.sleep(milliseconds(10)));
     CHECK(arrived == 2);
     CHECK(ex.run(errno_of(ex.arrive_and_wait(lmr, at, 0))) == EINVAL);
-    CHECK(ex.run(ex.arrive_and_wait_for(lmr, at, 1, soon)));
+    CHECK(ex.run(ex.arrive_and_wait_for(lmr, at, 1, patience())));
 }

@@ -97,7 +97,8 @@ def _check_order(events):
 
 def _calm(lab):
     """A cluster in which no node counts as dead by mistake, however busy the host is."""
-    return on_machines(lab, dead=10000 * lab.kernel.time_scale)
+    long = 10000 * lab.kernel.time_scale
+    return on_machines(lab, dead=long, op_timeout=long)
 
 
 def _storm(lab, lites, threads, count):
@@ -274,7 +275,7 @@ def test_waiters_that_go(lab):
     _alloc(first, "gone", second)
     holder = _holder(third, "gone")
     killed = _waiter(first, "gone", second, 1)
-    late = _spawn(third, "hold", "gone", "--timeout", 3000 * lab.kernel.time_scale)
+    late = _spawn(third, "hold", "gone", "--timeout", 15000 * lab.kernel.time_scale)
     _claims(second, 3)
     patient = _waiter(second, "gone", second, 3)
     killed.kill(9)

@@ -218,8 +218,8 @@ def test_members_are_asked_at_the_same_time(lab):
             lite.vm.netem(None)
     took = {line.split()[0]: min(float(word) for word in line.split()[1:]) / 1e6 for line in out.splitlines()}
     print(f"      at least, with an answer after {delay:g} s: {took}")
-    # The minimum is that of a name with the home itself as directory.
-    assert all(delay < took[what] < 2 * delay for what in ("create", "list", "free")), took
+    # One after the other would take three delays; to make a name that has its directory at another node, four.
+    assert all(delay < took[what] < 2.5 * delay for what in ("create", "list", "free")), took
     wait_complete(lites)
     _idle(lites)
 
