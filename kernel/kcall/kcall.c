@@ -479,7 +479,10 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
 	spin_lock(&rc->lock);
 	if (rc->dead)
 		d->slot = ERR_PTR(-EHOSTDOWN);
-	/* While there are waiters none is free for them. */
+	/*
+	 * While there are waiters none is free for them; but one that waits for a chunk may get
+	 * the second of two slots later than it could: at the end of the next call.
+	 */
 	if (!lite_lane_is_open(rc, d->call, uid))
 		i = end;
 	for (; !d->slot && i < end; i++) {

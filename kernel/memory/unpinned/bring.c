@@ -12,8 +12,8 @@
  * for a userfaultfd (it fails). The lock of the process's memory is only tried for: the thread that
  * has it may be waiting for anything, an end of a chunk included. A fault in tmpfs waits for a
  * thread that punches a hole there, and any fault for one that moves the page; such a thread may be
- * throttled. The first is looked for, but may come later. So a user's faults have few workers and
- * slots (kcall.c, kcall_local.c).
+ * throttled. lite_bring_locked() brings in nothing while a hole is being punched, but that may
+ * begin right after. So a user's faults have few workers and slots (kcall.c, kcall_local.c).
  */
 #include <linux/hmm.h>
 #include <linux/hugetlb_inline.h>

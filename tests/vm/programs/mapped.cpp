@@ -49,9 +49,11 @@ int use(lite::context& node, const std::string& name, std::uint64_t offset) {
     }
 }
 
-[[noreturn]] void map_until_gone(int index, const std::string& name) {
+[[noreturn]] void map_until_gone(int index, const std::string& name, lite_test::Signal& mapped) {
     lite::context node(index);
     const auto lmr = node.map(name);
+    (void)lmr.mmap(0, lmr.length());
+    mapped.post();
     try {
         for (;;)
             (void)lmr.mmap(0, lmr.length());
@@ -61,11 +63,14 @@ int use(lite::context& node, const std::string& name, std::uint64_t offset) {
 }
 
 int map_again(int index, const std::string& name, int count) {
+    lite_test::Shared<lite_test::Signal> mapped;
     std::vector<lite_test::Child> children;
     for (int i = 0; i < count; i++) {
-        children.emplace_back([&] { map_until_gone(index, name); });
+        children.emplace_back([&] { map_until_gone(index, name, *mapped); });
         std::printf("%d\n", children.back().pid());
     }
+    for (int i = 0; i < count; i++)
+        mapped->wait("all have mapped it");
     std::puts("ready");
     std::fflush(stdout);
     char byte;

@@ -270,7 +270,9 @@ def test_others_beside_a_thread_that_punches_holes(lab):
             holder.wait(check=True)
             lites[node].lite("alloc", "one", "4K", "--node", lites[1 - node].id, user="bob")
             lites[node].lite("free", "one", user="bob")
-        using.pop().kill(9)
+        for user in (using.pop(0), using.pop()):
+            user.kill(9)
+            user.wait(20)
         stop_all(lites)
         for user in using:
             user.wait()
