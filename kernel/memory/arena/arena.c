@@ -225,8 +225,9 @@ static int lite_block_insert(struct vm_area_struct *vma, struct lite_alloc *bloc
 			err = 0;
 			done++;
 		}
+		/* -EFAULT: there is no memory for an upper level of the page table. */
 		if (err)
-			return first ? err : 0;
+			return first ? -ENOMEM : 0;
 		first = false;
 		addr += done << PAGE_SHIFT;
 		in += (u64)done << PAGE_SHIFT;

@@ -149,10 +149,9 @@ int lite_view_fault(struct lite_view *v, const struct lite_access *a, struct vm_
 	/* userfaultfd's marker: no page can be inserted there. */
 	if (vmf->flags & FAULT_FLAG_ORIG_PTE_VALID && !pte_none(vmf->orig_pte))
 		return -EOPNOTSUPP;
-	/* Allocate the page table before entering. */
-	err = vm_insert_pages(vma, addr, NULL, &none);
-	if (err)
-		return err;
+	/* Allocate the page table before entering. With upper levels missing it is -EFAULT. */
+	if (vm_insert_pages(vma, addr, NULL, &none))
+		return -ENOMEM;
 	m = lite_access_tryenter(a, &stale);
 	if (IS_ERR(m))
 		return PTR_ERR(m);

@@ -4,9 +4,9 @@
  *
  * Such a home may place memory at this node, in a MEM_ALLOC that a kernel thread serves. It is
  * charged to the process that is asking that home for it, as if the home were here: to one that is
- * changing that LMR, or else to one of the LMR's owner that is making an LMR there. (The home may
- * have mapped root to no user, so root is the last choice.) Requests of processes at other nodes
- * find none, and are charged to the owner's limit only.
+ * changing that LMR, or else to one of the LMR's owner that is making an LMR there; for
+ * LITE_UID_NOBODY that may be root, which the home may have squashed. Requests of processes at
+ * other nodes find none, and are charged to the owner's limit only.
  *
  * A process that is killed pays, too: its call has a reference until the home has served it.
  */
@@ -62,8 +62,9 @@ struct mem_cgroup *lite_payer_find(struct lite_memory *mem, u32 home, u64 lmr, u
 
 	spin_lock(&mem->payers_lock);
 	found = lite_line_first(line, lite_mapping_key(home, lmr)) ?:
-		lite_line_first(line, lite_mapping_key(home, uid)) ?:
-		lite_line_first(line, lite_mapping_key(home, 0));
+		lite_line_first(line, lite_mapping_key(home, uid));
+	if (!found && uid == LITE_UID_NOBODY)
+		found = lite_line_first(line, lite_mapping_key(home, 0));
 	if (found)
 		memcg = container_of(found, struct lite_payer, place)->memcg;
 	if (memcg && !mem_cgroup_tryget(memcg))

@@ -509,7 +509,8 @@ static void lite_unpinned_part(struct work_struct *work)
  *
  * Context: may sleep; killable.
  * Return: for lite_unpinned_enter() or lite_unpinned_drop(); ERR_PTR: -EFAULT, -EOPNOTSUPP,
- * -EBUSY: too many that have ended still watch the process's memory; -ENOMEM, -EINTR.
+ * -EBUSY: too many that have ended still watch the process's memory; -ENOMEM; -ERESTARTNOINTR: a
+ * signal.
  */
 struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long addr, u64 length,
 					bool leased)
@@ -547,6 +548,9 @@ struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long a
 	lite_unpinned_note(u, 0, u->n_pages - 1);
 	mutex_unlock(&u->lock);
 	err = mmu_interval_notifier_insert(&u->notifier, u->mm, addr, length, &lite_unpinned_ops);
+	/* A signal, before the mm had its first notifier: the system call can begin anew. */
+	if (err == -EINTR)
+		err = -ERESTARTNOINTR;
 	if (err)
 		goto err_part;
 	mmgrab(u->mm);
