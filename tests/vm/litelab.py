@@ -98,9 +98,9 @@ def prepare_all(cluster):
     cluster.each(prepare)
 
 
-def wait_until(what, condition, timeout=30, scale=1, patience=PATIENCE):
+def wait_until(what, condition, timeout=30, scale=1):
     """Polls until condition() is true and returns its value. For changes that no event announces."""
-    timeout *= scale * patience
+    timeout *= scale * PATIENCE
     deadline = time.monotonic() + timeout
     while True:
         value = condition()
@@ -209,6 +209,12 @@ class Lite:
         """The node's counters."""
         return json.loads(self.ctl("stats", "-j").out)
 
+    def broken(self):
+        """How many sessions have ended here because the peer did not answer. Not counted are connections that end in order,
+        as a joiner's do, or that could not be made."""
+        stats = self.stats()
+        return sum(stats[f"ends_{cause}"] for cause in ("silence", "op_timeout", "transport", "revoke", "call"))
+
     # --- use ----------------------------------------------------------------------------------------------------
 
     def lite(self, *words, check=True, **options):
@@ -231,9 +237,9 @@ class Lite:
 
     # --- checks -------------------------------------------------------------------------------------------------
 
-    def wait_states(self, wanted, timeout=20, patience=PATIENCE):
+    def wait_states(self, wanted, timeout=20):
         """Waits until this node sees exactly these members in these states."""
-        wait_until(f"{self} sees {wanted}", lambda: self.states() == wanted, timeout, self.vm.time_scale, patience)
+        wait_until(f"{self} sees {wanted}", lambda: self.states() == wanted, timeout, self.vm.time_scale)
 
     def busy(self):
         """The gauges that are not 0."""
@@ -329,7 +335,7 @@ def environment(lab, lites, case_timeout=120):
             "LITE_TEST_SCALE": program_scale(lab),
             "LITE_TEST_SLOWNESS": lab.kernel.time_scale,
             "LITE_TEST_SEED": lab.rng.getrandbits(32),
-            "LITE_TEST_TIMEOUT": case_timeout * lab.kernel.time_scale}
+            "LITE_TEST_TIMEOUT": case_timeout * lab.kernel.patience}
 
 
 def run_program(lab, lites, name, *words, timeout=300, case_timeout=120, env=None, stdin=b""):
@@ -365,9 +371,9 @@ def _shortened(text, first=120, last=8):
 # --- sessions --------------------------------------------------------------------------------------------------------
 
 def trace_sessions(vm):
-    """Makes the kernel trace state changes of connections and members from here on."""
+    """Makes the kernel trace state changes of connections and members, and ends of sessions, from here on."""
     vm.run("cd /sys/kernel/tracing 2>/dev/null && [ -d events/lite ] || mount -t tracefs none /sys/kernel/tracing; "
-           "cd /sys/kernel/tracing; echo >trace; for event in conn member; do echo 1 >events/lite/lite_$event/enable; done")
+           "cd /sys/kernel/tracing; echo >trace; for event in conn member session_end; do echo 1 >events/lite/lite_$event/enable; done")
 
 
 def traced_sessions(vm):

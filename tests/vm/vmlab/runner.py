@@ -142,16 +142,18 @@ class Session:
             lab = Lab(cluster, self.options.seed, case.name, self.options.thorough or wish.slow)
             before = _state(cluster)
             self._cpu = -_cpu_seconds(cluster)
-            with _time_limit(wish.timeout * cluster.kernel.patience):
-                case.function(lab)
+            skipped = None
+            try:
+                with _time_limit(wish.timeout * cluster.kernel.patience):
+                    case.function(lab)
+            except Skip as why:  # what it has done so far is checked all the same
+                skipped = str(why)
             _kill_left_over(cluster, before)
             self._cpu += _cpu_seconds(cluster)
             cluster.check()
             if _state(cluster).keys() != before.keys() or wish.fresh:
                 self._drop_cluster(failed=False)
-            return "passed", None
-        except Skip as reason:
-            return "skipped", str(reason)
+            return ("skipped", skipped) if skipped else ("passed", None)
         except (Exception, AssertionError) as error:  # whatever a test raises
             detail = self._describe(error, cluster)
             self._drop_cluster(failed=True)

@@ -137,13 +137,13 @@ TEST_CASE_METHOD(RpcFixture, "bulk: memory that is not mapped, or not yet presen
     CHECK(length == max);
     CHECK(reply.holds(Bytes(max)));
     CHECK(lite_rpc_call(client, node, function, nullptr, max, reply.data(), max, nullptr,
-                        LITE_TIMEOUT_DEFAULT, nullptr) == -EFAULT);
+                        patience_ms(), nullptr) == -EFAULT);
     CHECK(lite_rpc_recv(server, 0, taken.data(), max, 0, &request) == -EAGAIN);
 
     // A reply to an invalid address is lost.
     const Serving serving(server, max);
     CHECK(lite_rpc_call(client, node, function, data.data(), max, nullptr, max, nullptr,
-                        LITE_TIMEOUT_DEFAULT, nullptr) == -EFAULT);
+                        patience_ms(), nullptr) == -EFAULT);
     CHECK(call(function, data, nullptr, max) == success);
 }
 

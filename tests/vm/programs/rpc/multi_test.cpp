@@ -99,7 +99,7 @@ class MultiFixture {
     }
 
     int call(const Bytes& request, std::vector<lite_rpc_leg>& legs, std::size_t quorum,
-             int timeout_ms = LITE_TIMEOUT_DEFAULT) {
+             int timeout_ms = patience_ms()) {
         const int n = lite_rpc_multicall(client, number, request.data(), request.size(),
                                          legs.data(), legs.size(), quorum, timeout_ms);
         int ok = 0;
@@ -122,7 +122,7 @@ class MultiFixture {
                 buffers[i].begin() + static_cast<std::ptrdiff_t>(legs[i].length)};
     }
 
-    int patience_ms() const { return static_cast<int>(patience().count()); }
+    static int patience_ms() { return static_cast<int>(patience().count()); }
 
     void start_all(std::size_t max = 4096) {
         for (const auto index : env().indexes) {
@@ -316,7 +316,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: memory that is not mapped, or not yet
     to[0].reply = fresh;
     to[1].reply = nullptr;
     CHECK(lite_rpc_multicall(client, number, request.data(), size, to.data(), to.size(), 0,
-                             LITE_TIMEOUT_DEFAULT) == 2);
+                             patience_ms()) == 2);
     CHECK(to[0].error == 0);
     CHECK(std::memcmp(fresh, answer.data(), size) == 0);
     CHECK(to[1].error == -EFAULT);
@@ -329,10 +329,10 @@ TEST_CASE_METHOD(MultiFixture, "multicall: memory that is not mapped, or not yet
         CHECK(leg.error == -EMSGSIZE);
         CHECK(leg.length == size);
     }
-    CHECK(lite_rpc_multicall(client, number, nullptr, 10, to.data(), to.size(), 0,
-                             LITE_TIMEOUT_DEFAULT) == -EFAULT);
+    CHECK(lite_rpc_multicall(client, number, nullptr, 10, to.data(), to.size(), 0, patience_ms()) ==
+          -EFAULT);
     CHECK(lite_rpc_multicall(client, number, request.data(), LITE_RPC_BULK_MAX + 1, to.data(),
-                             to.size(), 0, LITE_TIMEOUT_DEFAULT) == -E2BIG);
+                             to.size(), 0, patience_ms()) == -E2BIG);
     to = legs(nodes);
     CHECK(call(Bytes(LITE_RPC_BYTES_MAX + 1), to, 0) == 0);
     for (const auto& leg : to)
@@ -363,8 +363,8 @@ TEST_CASE_METHOD(MultiFixture, "multicall: requests and replies by reference", "
     REQUIRE(fresh != MAP_FAILED);
     auto to = legs({nodes[0], nodes[1]}, max);
     to[1].reply = fresh;
-    CHECK(lite_rpc_multicall(client, number, request.data(), max, to.data(), 2, 0,
-                             LITE_TIMEOUT_DEFAULT) == 2);
+    CHECK(lite_rpc_multicall(client, number, request.data(), max, to.data(), 2, 0, patience_ms()) ==
+          2);
     CHECK(std::memcmp(fresh, answer_to(request).data(), max) == 0);
     ::munmap(fresh, max);
 }

@@ -97,7 +97,7 @@ TEST_CASE_METHOD(Uring, "cancel: a receive, a call, a lock, a barrier", "[uring]
     // A cancelled receive does not take a new request.
     lite_ioc_rpc_call call{};
     lite_uring_call(ring.sqe(20), ctx, &call, 0, w.function, w.buffer.data(), 8, w.reply.data(),
-                    w.reply.size(), LITE_TIMEOUT_DEFAULT);
+                    w.reply.size(), static_cast<int>(patience().count()));
     ring.submit();
     lite_rpc_request request{};
     REQUIRE(lite_rpc_recv(ctx, w.function, w.buffer.data(), w.buffer.size(),

@@ -223,7 +223,7 @@ def test_leave_and_come_back(lab):
     lites[1].join(lites[2])
     wait_complete(lites)
     assert lites[1].names() == {"ours"}
-    assert lites[1].status()["incarnation"] != 0 and incarnation != 0
+    assert lites[1].status()["incarnation"] > incarnation
     _check_transfers(lites)
 
 
@@ -330,10 +330,10 @@ def test_a_suspect_gives_out_ids_still(lab):
     # These machines need the suspect's hardware address; otherwise their joins could not even begin.
     for lite in lites[2:]:
         lite.vm.run(f"ping -c 1 {first.vm.ip}")
-    ended = second.stats()["fences"]
+    ended = second.broken()
     first.vm.pause()
     try:
-        wait_until("the session is over", lambda: second.stats()["fences"] > ended, 20, second.vm.time_scale)
+        wait_until("the session is over", lambda: second.broken() > ended, 20, second.vm.time_scale)
         waiting = [lite.vm.spawn(["litectl", "join", "--timeout", str(60000 * lite.vm.time_scale), member.address])
                    for lite, member in ((third, second), (fourth, first))]
         time.sleep(2)  # time enough for a joiner to get in by mistake

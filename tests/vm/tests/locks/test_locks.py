@@ -392,11 +392,11 @@ def test_suspects(lab):
     two = _waiter(second, "kept", first, 2)
     for cut in (second, third, first):
         seen_by = second if cut is first else first
-        fences = seen_by.stats()["fences"]
+        ended = seen_by.broken()
         with contextlib.ExitStack() as stack:
             cut.vm.cut()
             stack.callback(cut.vm.cut, False)
-            wait_until("a session is over", lambda: seen_by.stats()["fences"] > fences, 20, lab.kernel.time_scale)
+            wait_until("a session is over", lambda: seen_by.broken() > ended, 20, lab.kernel.time_scale)
     wait_complete(lites)
     assert not one.out and not two.out, (one.out, two.out)
     _let_go(holder)
@@ -425,13 +425,13 @@ def test_words_out_of_reach(lab):
     # More than all workers. The home of `far` gives its words up, the takers of the locks in `away` theirs.
     many = [_holder(home, "far", "--offset", 32768, "--count", 400, "--shared", user="alice", what="many"),
             _holder(home, "away", "--count", 400, user="alice", what="many")]
-    fences = home.stats()["fences"]
+    ended = home.broken()
     with contextlib.ExitStack() as stack:
         store.vm.cut()
         stack.callback(store.vm.cut, False)
         other.vm.cut()
         stack.callback(other.vm.cut, False)
-        wait_until("the sessions are over", lambda: home.stats()["fences"] > fences + 1, 20, home.vm.time_scale)
+        wait_until("the sessions are over", lambda: home.broken() > ended + 1, 20, home.vm.time_scale)
         for process in many:
             process.write(b"\n")
             assert process.wait(30).rc == 0, process.err

@@ -209,11 +209,11 @@ def test_a_link_that_breaks(lab):
     for cut in lites:
         user = first.vm.spawn(["lite", "copy", "from", "0", "to", "0", str(size)])
         seen_by = second if cut is first else first
-        fences = seen_by.stats()["fences"]
+        ended = seen_by.broken()
         with contextlib.ExitStack() as stack:
             cut.vm.cut()
             stack.callback(cut.vm.cut, False)
-            wait_until("a session is over", lambda: seen_by.stats()["fences"] > fences, 20, lab.kernel.time_scale)
+            wait_until("a session is over", lambda: seen_by.broken() > ended, 20, lab.kernel.time_scale)
         user.wait(120, check=True)
         third.transfers("verify", "to", "--seed", 7, timeout=100)
         first.lite("set", "to", 0, "all", "00", timeout=100)
