@@ -41,7 +41,7 @@ static int lite_barrier_await_left(struct lite_locks *locks, const struct lite_w
 {
 	long ret;
 
-	ret = lite_wait_event_timeout(locks->left_wait, !lite_barrier_is_left(locks, word), *left);
+	ret = lite_crowd_wait_timeout(&locks->left_wait, !lite_barrier_is_left(locks, word), *left);
 	if (ret < 0)
 		return -EINTR;
 	*left = ret;

@@ -332,21 +332,20 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 	spin_lock_init(&locks->lock);
 	xa_init_flags(&locks->tickets, XA_FLAGS_ALLOC1);
 	locks->left_barriers = RB_ROOT;
-	init_waitqueue_head(&locks->left_wait);
+	lite_crowd_init(&locks->left_wait);
 	lite_lock_pools_init(locks);
 	if (lite_crew_init(&locks->words, "lite-locks"))
 		return -ENOMEM;
-	if (lite_crew_init(&locks->lefts, "lite-left"))
+	if (lite_crew_init(&locks->tells, "lite-grants"))
 		goto err_words;
-	locks->tell_wq = alloc_workqueue("lite-grants", WQ_UNBOUND, 0);
-	if (!locks->tell_wq)
-		goto err_left;
+	if (lite_crew_init(&locks->lefts, "lite-left"))
+		goto err_tells;
 	lite_lock_take_handlers(locks, rpc);
 	lite_lock_home_init(locks, rpc);
 	return 0;
 
-err_left:
-	lite_crew_exit(&locks->lefts);
+err_tells:
+	lite_crew_exit(&locks->tells);
 err_words:
 	lite_crew_exit(&locks->words);
 	return -ENOMEM;
@@ -381,9 +380,9 @@ void lite_locks_changed(struct lite_locks *locks)
 	lite_holds_kick(locks);
 	spin_lock(&locks->lock);
 	if (!locks->closing)
-		queue_work(locks->tell_wq, &locks->sweep);
+		queue_work(locks->tells.wq, &locks->sweep);
 	spin_unlock(&locks->lock);
-	wake_up_all(&locks->left_wait);
+	lite_crowd_wake(&locks->left_wait);
 }
 
 /* Forget all locks: no calls are under way, and all sessions have ended. May sleep. */
@@ -401,7 +400,7 @@ void lite_locks_shut(struct lite_locks *locks)
 	lite_crew_flush(&locks->lefts);
 	lite_crew_flush(&locks->words);
 	/* A sweep may still be queued, with nothing left to sweep. */
-	flush_workqueue(locks->tell_wq);
+	lite_crew_flush(&locks->tells);
 	/* The rest are HELD. */
 	xa_for_each(&locks->tickets, ticket, h) {
 		rb_erase(&h->node, &h->ctx->locks);
@@ -416,6 +415,6 @@ void lite_locks_exit(struct lite_locks *locks)
 	/* Their jobs and items queue others, but none are left. */
 	lite_crew_exit(&locks->lefts);
 	lite_crew_exit(&locks->words);
-	destroy_workqueue(locks->tell_wq);
+	lite_crew_exit(&locks->tells);
 	xa_destroy(&locks->tickets);
 }

@@ -29,7 +29,7 @@
  * before the swap. A swap of unknown outcome is repeated, or seen to be done, in a later session.
  * By then the first one is over: the responder ends a session before it starts the next.
  *
- * Locking: @home_lock, then lite_lmr.lock. Inside of @lock are only the locks of crews. Neither is
+ * Locking: users' threads do not take @home_lock. Inside of @lock are only the locks of crews. Neither is
  * held during a call or a memory operation.
  */
 #ifndef _LITE_LOCK_H
@@ -49,17 +49,17 @@ struct lite_locks {
 	struct lite_memory *mem;
 	struct lite_cluster *cl;
 	struct lite_stats __percpu *stats;
-	/* Both may wait long; only shutdown waits for them. */
+	/* All may wait long; only shutdown waits for them. */
 	struct lite_crew words;           /* work on words at home */
+	struct lite_crew tells;           /* GRANTs; its workqueue has the sweep and cuts, too */
 	struct lite_crew lefts;           /* releasing LEFT claims */
-	struct workqueue_struct *tell_wq; /* GRANTs and the sweep */
 	atomic_t changes;                 /* of members and sessions, counted; waiters compare it */
 	bool closing;                     /* accept nothing new */
 	spinlock_t lock;                  /* protects the next three, and the fields of holds */
 	struct xarray tickets;            /* struct lite_hold by ticket */
 	u32 next_ticket;                  /* where to look for a free one */
 	struct rb_root left_barriers;     /* LEFT arrivals at barriers, by word */
-	wait_queue_head_t left_wait;      /* woken when a LEFT claim is over, or members change */
+	struct lite_crowd left_wait;      /* woken when a LEFT arrival is over, or members change */
 	struct mutex home_lock;           /* protects the rest, and what it contains */
 	struct rb_root home;              /* struct lite_lock by LMR and offset */
 	atomic_t objects;                 /* number of struct lite_lock, removed ones included */
@@ -100,7 +100,13 @@ void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length);
 /* Size of each pool of a node: this many claims, at most 1/PART of memory. */
 #define LITE_LOCK_CLAIMS_MAX 262144U
 #define LITE_LOCK_CLAIMS_PART 16
-#define LITE_LOCK_CLAIM_BYTES 512
+#define LITE_LOCK_CLAIM_BYTES 512 /* twice that if it has a lock of its own */
+
+/*
+ * For a claim and its lock, charged to a local process that asks for it. Does not wait, since a
+ * memory cgroup over its limit would throttle the worker, and home_lock with it.
+ */
+#define LITE_LOCK_GFP (GFP_ATOMIC | __GFP_ACCOUNT)
 
 /* @number: LITE_POOL_LOCKS or LITE_POOL_LOCK_CLAIMS. */
 static inline struct lite_pool *lite_lock_pool(struct lite_locks *locks,
@@ -231,6 +237,8 @@ struct lite_lock {
 	/* Does operations on the word, and PROBEs; that of the user of its first claim. */
 	struct lite_crew_job job;
 	struct delayed_work timer; /* queues @job */
+	/* Its part of the workers that tell claims. */
+	struct lite_pool_part *tellers;
 };
 
 /* All but OVER have a list and are in lock->claims. */
@@ -251,7 +259,7 @@ struct lite_claim_name {
 /* A claim on a lock, at the lock's home. */
 struct lite_lock_claim {
 	struct lite_lock *lock;
-	struct kref ref;          /* held by the tree, and by @work while it is queued */
+	struct kref ref;          /* held by the tree, by @job and @timer if queued */
 	struct rb_node node;      /* in lock->claims */
 	struct list_head list;    /* in lock->owners, lock->queue or lock->early */
 	struct list_head tried;   /* in lock->tries while it is QUEUED */
@@ -265,7 +273,8 @@ struct lite_lock_claim {
 	bool found;               /* it was in the word when that became MANAGED */
 	bool swept;               /* its node counted as dead: it is not told any more */
 	int status;               /* what it is told */
-	struct delayed_work work; /* tells it */
+	struct lite_crew_job job; /* tells it */
+	struct delayed_work timer; /* queues @job */
 };
 
 /* lock_home.c */
@@ -278,8 +287,8 @@ void lite_lock_remove(struct lite_lock *l);
 void lite_lock_queue_work(struct lite_lock *l, unsigned long delay);
 
 /* lock_claim.c */
-struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, const struct lite_claim_name *name,
-					    gfp_t gfp);
+struct lite_lock_claim *lite_lock_claim_found(struct lite_lock *l,
+					      const struct lite_claim_name *name);
 struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l,
 					      const struct lite_claim_name *name, u32 uid);
 struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,

@@ -19,7 +19,8 @@
  */
 #define LITE_TELL_PERIOD (HZ / 4)
 
-static void lite_lock_claim_work(struct work_struct *work);
+static void lite_lock_claim_job(struct work_struct *work);
+static void lite_lock_claim_due(struct work_struct *work);
 
 static void lite_lock_claim_release(struct kref *ref)
 {
@@ -28,6 +29,7 @@ static void lite_lock_claim_release(struct kref *ref)
 
 	if (c->counted)
 		lite_pool_give(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS), c->uid, 1);
+	lite_crew_job_exit(&locks->tells, &c->job);
 	lite_stat_dec(locks->stats, LITE_STAT_LOCK_CLAIMS);
 	lite_lock_put(c->lock);
 	kfree(c);
@@ -62,31 +64,46 @@ struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,
 }
 
 /*
- * Make a claim, not charged, with the reference for the tree; the caller puts it into a state. May
- * sleep. Return: the claim, or NULL.
+ * Make a claim of a user, not counted, with the reference for the tree; the caller puts it into a
+ * state. May sleep. Return: the claim, or NULL.
  */
-struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, const struct lite_claim_name *name,
-					    gfp_t gfp)
+static struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l,
+						   const struct lite_claim_name *name, u32 uid,
+						   gfp_t gfp)
 {
 	struct lite_lock_claim *c = kzalloc(sizeof(*c), gfp);
 
 	lockdep_assert_held(&l->locks->home_lock);
 	if (!c)
 		return NULL;
+	if (lite_crew_job_init(&l->locks->tells, &c->job, uid, lite_lock_claim_job)) {
+		kfree(c);
+		return NULL;
+	}
 	kref_init(&c->ref);
 	kref_get(&l->ref);
 	c->lock = l;
 	c->name = *name;
 	INIT_LIST_HEAD(&c->list);
 	INIT_LIST_HEAD(&c->tried);
-	INIT_DELAYED_WORK(&c->work, lite_lock_claim_work);
+	INIT_DELAYED_WORK(&c->timer, lite_lock_claim_due);
 	rb_add(&c->node, &l->claims, lite_lock_claim_less);
 	lite_stat_inc(l->locks->stats, LITE_STAT_LOCK_CLAIMS);
 	return c;
 }
 
 /*
- * As lite_lock_claim_new(), for a claim that a node asks for, charged to @uid. May sleep. Return:
+ * As lite_lock_claim_new(), for a claim that was found in the word. Its user is not known: telling
+ * it counts for the user that the lock counts for, which needs no memory.
+ */
+struct lite_lock_claim *lite_lock_claim_found(struct lite_lock *l,
+					      const struct lite_claim_name *name)
+{
+	return lite_lock_claim_new(l, name, l->tellers->uid, GFP_KERNEL | __GFP_NOFAIL);
+}
+
+/*
+ * As lite_lock_claim_new(), for a claim that a node asks for, counted for @uid. May sleep. Return:
  * the claim, or ERR_PTR: -EDQUOT: the user has its share of the pool; -ENOMEM.
  */
 struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l,
@@ -99,8 +116,7 @@ struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l,
 	err = lite_lock_pool_take(pool, uid);
 	if (err)
 		return ERR_PTR(err);
-	/* Charges a local process for its own request. */
-	c = lite_lock_claim_new(l, name, GFP_KERNEL_ACCOUNT);
+	c = lite_lock_claim_new(l, name, uid, LITE_LOCK_GFP);
 	if (!c) {
 		lite_pool_give(pool, uid, 1);
 		return ERR_PTR(-ENOMEM);
@@ -186,9 +202,18 @@ void lite_lock_claim_trace(const struct lite_lock_claim *c, int what, int status
 			c->name.node, c->name.ticket, status);
 }
 
+/* The reference of the timer becomes the job's. */
+static void lite_lock_claim_due(struct work_struct *work)
+{
+	struct lite_lock_claim *c = container_of(to_delayed_work(work), struct lite_lock_claim, timer);
+
+	if (!lite_crew_queue(&c->lock->locks->tells, &c->job))
+		lite_lock_claim_put(c);
+}
+
 /*
- * Have work tell a claim's node what became of it: @status: 0 or -EOWNERDEAD: it has the lock; else
- * why it never will. home_lock is held.
+ * Have a worker tell a claim's node what became of it: @status: 0 or -EOWNERDEAD: it has the lock;
+ * else why it never will. home_lock is held.
  */
 void lite_lock_claim_tell(struct lite_lock_claim *c, int status)
 {
@@ -196,8 +221,10 @@ void lite_lock_claim_tell(struct lite_lock_claim *c, int status)
 
 	lockdep_assert_held(&locks->home_lock);
 	WRITE_ONCE(c->status, status);
+	if (cancel_delayed_work(&c->timer))
+		lite_lock_claim_put(c);
 	kref_get(&c->ref);
-	if (mod_delayed_work(locks->tell_wq, &c->work, 0))
+	if (!lite_crew_queue(&locks->tells, &c->job))
 		lite_lock_claim_put(c);
 }
 
@@ -220,10 +247,9 @@ static int lite_lock_claim_call(struct lite_lock_claim *c, struct lite_conn *con
 	return lite_kcall_local(cl->rpc, &d);
 }
 
-static void lite_lock_claim_work(struct work_struct *work)
+static void lite_lock_claim_job(struct work_struct *work)
 {
-	struct lite_lock_claim *c = container_of(to_delayed_work(work),
-					    struct lite_lock_claim, work);
+	struct lite_lock_claim *c = container_of(work, struct lite_lock_claim, job.work);
 	struct lite_locks *locks = c->lock->locks;
 	struct lite_conn *conn;
 	int err, status;
@@ -252,7 +278,7 @@ static void lite_lock_claim_work(struct work_struct *work)
 		lite_lock_go_on(c->lock);
 	} else if (err && err != -ENOENT && !dead && !locks->closing) {
 		/* It is unknown whether the taker got the GRANT: repeat it. */
-		if (queue_delayed_work(locks->tell_wq, &c->work, LITE_TELL_PERIOD))
+		if (lite_crew_start_timer(&locks->tells, &c->timer, LITE_TELL_PERIOD))
 			kref_get(&c->ref);
 	} else if (err && !dead && c->found && c->state == LITE_CLAIM_OWNER) {
 		/* Only its node knows whether it replaced DIED: ask it. */
@@ -266,5 +292,6 @@ static void lite_lock_claim_work(struct work_struct *work)
 		lite_lock_go_on(c->lock);
 	}
 	mutex_unlock(&locks->home_lock);
+	lite_crew_done(&locks->tells, &c->job);
 	lite_lock_claim_put(c);
 }

@@ -24,6 +24,9 @@
 /* How often an owner is probed while claims wait, in jiffies. */
 #define LITE_PROBE_PERIOD (2 * HZ)
 
+/* Locks that are looked at in one go, with home_lock held. */
+#define LITE_LOCK_WALK 64
+
 /* ---- objects ------------------------------------------------------------- */
 
 static void lite_lock_release_ref(struct kref *ref)
@@ -32,6 +35,7 @@ static void lite_lock_release_ref(struct kref *ref)
 	struct lite_locks *locks = l->locks;
 
 	lite_crew_job_exit(&locks->words, &l->job);
+	lite_pool_drop(&locks->tells.workers, l->tellers);
 	kfree(l);
 	/* Still there: lite_locks_exit() waits for the jobs first. */
 	if (atomic_dec_and_test(&locks->objects))
@@ -45,11 +49,6 @@ void lite_lock_put(struct lite_lock *l)
 }
 
 /* The tree is in the order of bytes: those of one LMR are side by side. */
-static int lite_lock_cmp_id(const void *key, const struct rb_node *node)
-{
-	return memcmp(key, &rb_entry(node, struct lite_lock, node)->key, sizeof(u64));
-}
-
 static int lite_lock_cmp(const void *key, const struct rb_node *node)
 {
 	return memcmp(key, &rb_entry(node, struct lite_lock, node)->key,
@@ -96,16 +95,17 @@ static void lite_lock_due(struct work_struct *work)
 static struct lite_lock *lite_lock_make(struct lite_locks *locks,
 					const struct lite_wire_lock *w, u32 n)
 {
-	/* Charges a local process for its own request. */
-	struct lite_lock *l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
+	struct lite_lock *l = kzalloc(sizeof(*l), LITE_LOCK_GFP);
+	u32 uid = le32_to_cpu(w->uid);
 
 	lockdep_assert_held(&locks->home_lock);
 	if (!l)
 		return NULL;
-	if (lite_crew_job_init(&locks->words, &l->job, le32_to_cpu(w->uid), lite_lock_job)) {
-		kfree(l);
-		return NULL;
-	}
+	l->tellers = lite_pool_hold(&locks->tells.workers, uid);
+	if (!l->tellers)
+		goto err;
+	if (lite_crew_job_init(&locks->words, &l->job, uid, lite_lock_job))
+		goto err_tellers;
 	l->locks = locks;
 	atomic_inc(&locks->objects);
 	kref_init(&l->ref);
@@ -125,6 +125,12 @@ static struct lite_lock *lite_lock_make(struct lite_locks *locks,
 	INIT_DELAYED_WORK(&l->timer, lite_lock_due);
 	rb_add(&l->node, &locks->home, lite_lock_less);
 	return l;
+
+err_tellers:
+	lite_pool_drop(&locks->tells.workers, l->tellers);
+err:
+	kfree(l);
+	return NULL;
 }
 
 static void lite_lock_end_all(struct list_head *list, int status)
@@ -267,7 +273,7 @@ static int lite_lock_claim_named(struct lite_locks *locks, struct lite_conn *con
 
 /*
  * Is the word there? lite_locks_lmr_cut() takes home_lock after a cut, and so finds a claim entered
- * before it.
+ * before it. This does not take the LMR's lock, which a user's thread may hold for long.
  */
 static int lite_lock_exists(struct lite_locks *locks, const struct lite_wire_lock *w)
 {
@@ -277,11 +283,9 @@ static int lite_lock_exists(struct lite_locks *locks, const struct lite_wire_loc
 	lockdep_assert_held(&locks->home_lock);
 	if (!lmr)
 		return -ENOENT;
-	mutex_lock(&lmr->lock);
-	err = lmr->dying ? -ENOENT :
-			   lite_atomic_check(le64_to_cpu(w->offset),
-					     sizeof(u64), lmr->place->length);
-	mutex_unlock(&lmr->lock);
+	err = READ_ONCE(lmr->dying) ? -ENOENT :
+				      lite_atomic_check(le64_to_cpu(w->offset), sizeof(u64),
+							READ_ONCE(lmr->length));
 	lite_lmr_put(lmr);
 	return err;
 }
@@ -455,25 +459,64 @@ static bool lite_lock_sweep_list(struct list_head *list)
 	return found;
 }
 
+/* The first lock from @key on, in the order of the tree; NULL: none. */
+static struct lite_lock *lite_lock_from(struct lite_locks *locks, const struct lite_lock_key *key)
+{
+	struct rb_node *node = locks->home.rb_node;
+	struct lite_lock *found = NULL;
+
+	while (node) {
+		if (lite_lock_cmp(key, node) > 0) {
+			node = node->rb_right;
+		} else {
+			found = rb_entry(node, struct lite_lock, node);
+			node = node->rb_left;
+		}
+	}
+	return found;
+}
+
+/*
+ * Call @step for all locks, or (@id) those of an LMR. It may remove the lock. Drops home_lock every
+ * now and then: locks that enter meanwhile may be missed.
+ */
+static void lite_locks_walk(struct lite_locks *locks, u64 id,
+			    void (*step)(struct lite_lock *l, u64 arg), u64 arg)
+{
+	struct lite_lock_key key = { .id = id };
+	struct lite_lock *l, *next;
+	int n;
+
+	do {
+		mutex_lock(&locks->home_lock);
+		next = lite_lock_from(locks, &key);
+		for (n = 0; next && (!id || next->key.id == id) && n < LITE_LOCK_WALK; n++) {
+			l = next;
+			next = rb_entry_safe(rb_next(&l->node), struct lite_lock, node);
+			step(l, arg);
+		}
+		if (next)
+			key = next->key;
+		mutex_unlock(&locks->home_lock);
+		cond_resched();
+	} while (n == LITE_LOCK_WALK && next);
+}
+
+static void lite_lock_sweep(struct lite_lock *l, u64 arg)
+{
+	bool found = lite_lock_sweep_list(&l->owners);
+
+	found |= lite_lock_sweep_list(&l->queue);
+	if (found)
+		lite_lock_go_on(l);
+}
+
 /* Members have changed: end the claims of nodes that are dead. */
 static void lite_locks_sweep(struct work_struct *work)
 {
 	struct lite_locks *locks = container_of(work, struct lite_locks, sweep);
-	struct rb_node *node, *next;
-	struct lite_lock *l;
-	bool found;
 
-	mutex_lock(&locks->home_lock);
-	for (node = rb_first(&locks->home); node; node = next) {
-		next = rb_next(node);
-		l = rb_entry(node, struct lite_lock, node);
-		found = lite_lock_sweep_list(&l->owners);
-		found |= lite_lock_sweep_list(&l->queue);
-		if (found)
-			lite_lock_go_on(l);
-		cond_resched();
-	}
-	mutex_unlock(&locks->home_lock);
+	lite_locks_walk(locks, 0, lite_lock_sweep, 0);
 }
 
 /* Forget a lock and all its claims. */
@@ -484,22 +527,40 @@ static void lite_lock_drop(struct lite_lock *l, int err)
 	lite_lock_remove(l);
 }
 
+static void lite_lock_cut(struct lite_lock *l, u64 length)
+{
+	if (lite_atomic_check(l->word.offset, sizeof(u64), length))
+		lite_lock_drop(l, length ? -ERANGE : -EIDRM);
+}
+
+struct lite_locks_cut {
+	struct work_struct work;
+	struct lite_locks *locks;
+	u64 id;
+	u64 length;
+};
+
+static void lite_locks_cut_work(struct work_struct *work)
+{
+	const struct lite_locks_cut *cut = container_of(work, struct lite_locks_cut, work);
+
+	lite_locks_walk(cut->locks, cut->id, lite_lock_cut, cut->length);
+}
+
 /* A local LMR has become shorter, or was freed: @length is 0. May sleep. */
 void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length)
 {
-	struct rb_node *node, *next;
-	struct lite_lock *l;
+	struct lite_locks_cut cut = { .locks = locks, .id = id, .length = length };
 
-	mutex_lock(&locks->home_lock);
-	node = rb_find_first(&id, &locks->home, lite_lock_cmp_id);
-	for (; node; node = next) {
-		next = rb_next_match(&id, node, lite_lock_cmp_id);
-		l = rb_entry(node, struct lite_lock, node);
-		if (lite_atomic_check(l->word.offset, sizeof(u64), length))
-			lite_lock_drop(l, length ? -ERANGE : -EIDRM);
-		cond_resched();
+	if (current->flags & PF_KTHREAD) {
+		lite_locks_cut_work(&cut.work);
+		return;
 	}
-	mutex_unlock(&locks->home_lock);
+	/* A user's thread may be long without a processor. */
+	INIT_WORK_ONSTACK(&cut.work, lite_locks_cut_work);
+	queue_work(locks->tells.wq, &cut.work);
+	flush_work(&cut.work);
+	destroy_work_on_stack(&cut.work);
 }
 
 /* ---- life ---------------------------------------------------------------- */

@@ -97,7 +97,7 @@ static void lite_lock_claim_own(struct lite_lock *l, u64 word, u64 incarnation)
 	bool asked = c;
 
 	if (!asked)
-		c = lite_lock_claim_new(l, &name, GFP_KERNEL | __GFP_NOFAIL);
+		c = lite_lock_claim_found(l, &name);
 	lite_lock_claim_move(c, LITE_CLAIM_OWNER);
 	/* A WAIT that it sent before may still arrive, and be granted. */
 	c->found = true;

@@ -44,6 +44,7 @@ static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *aga
 		.req = &req,
 		.len = sizeof(req),
 		.killable = true,
+		.life = h->word.incarnation,
 		.by_worker = true, /* it takes home_lock */
 		.uid = h->word.uid, /* for workers */
 	};
@@ -81,6 +82,7 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn, bool try, 
 		.call = LITE_CALL_LOCK_WAIT,
 		.req = &req,
 		.len = sizeof(req),
+		.life = h->word.incarnation,
 		.timeout = clamp(left, 1UL, rpc->timeout),
 		.killable = true,
 		.by_worker = true,
@@ -92,6 +94,7 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn, bool try, 
 		/* Not abandoned: an ARRIVE after our RELEASE would count a departed participant. */
 		d.call = LITE_CALL_BARRIER_ARRIVE;
 		d.timeout = rpc->timeout;
+		d.slot_timeout = rpc->timeout; /* killable, as nothing is sent yet */
 		d.killable = false;
 		arg = h->n | (h->entered ? LITE_WIRE_BARRIER_AGAIN : 0);
 	}
@@ -360,6 +363,7 @@ void lite_hold_left_job(struct work_struct *work)
 	struct lite_hold *h = container_of(work, struct lite_hold, job.work);
 	struct lite_locks *locks = h->locks;
 	bool pending = lite_hold_is_pending(h, lite_hold_release(h, h->end));
+	bool arrival = h->n;
 
 	spin_lock(&locks->lock);
 	if (pending && !locks->closing) {
@@ -379,7 +383,8 @@ void lite_hold_left_job(struct work_struct *work)
 	lite_crew_cancel(&locks->lefts, &h->job);
 	lite_crew_done(&locks->lefts, &h->job);
 	lite_hold_free(h);
-	wake_up_all(&locks->left_wait);
+	if (arrival)
+		lite_crowd_wake(&locks->left_wait);
 }
 
 /*

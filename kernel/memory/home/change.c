@@ -69,11 +69,16 @@ int lite_change_close(struct lite_lmr *lmr)
 /* End a change, done or not: open the LMR again. May sleep. */
 void lite_change_end(struct lite_lmr *lmr)
 {
+	bool dying;
+
 	mutex_lock(&lmr->lock);
 	lmr->closed = false;
 	lmr->changing = false;
+	dying = lmr->dying;
 	mutex_unlock(&lmr->lock);
 	wake_up_all(&lmr->changed);
+	if (dying && !lmr->of)
+		lite_home_reap(lmr);
 }
 
 /* Rights of the requesting user, limited to those of the handle. */
@@ -148,29 +153,39 @@ static void lite_grant_set(struct lite_acl *acl, const struct lite_grant *g)
 	}
 }
 
-/* Check a grant, and make room. @takes: it takes rights away. */
-static int lite_grant_prepare(struct lite_lmr *lmr, struct lite_conn *conn,
-			      const struct lite_wire_change *c,
-			      const struct lite_grant *g, bool *takes)
+/* Check a grant; the LMR is locked. @i: its index; @takes: it takes rights away. */
+static int lite_grant_check(struct lite_lmr *lmr, struct lite_conn *conn,
+			    const struct lite_wire_change *c, const struct lite_grant *g,
+			    u32 *i, bool *takes)
 {
 	struct lite_acl *acl = &lmr->acl;
 	int err = lite_change_named(lmr, c);
 	u32 old = 0;
-	u32 i;
 
 	if (err)
 		return err;
-	i = lite_grant_find(acl, g->uid, g->node);
-	if (i < acl->n_grants)
-		old = acl->grants[i].rights;
-	if (!lite_grant_allowed(lite_change_rights(lmr, conn, c), old, g->rights))
-		return -EACCES;
+	*i = lite_grant_find(acl, g->uid, g->node);
+	if (*i < acl->n_grants)
+		old = acl->grants[*i].rights;
 	*takes = old & ~g->rights;
+	return lite_grant_allowed(lite_change_rights(lmr, conn, c), old, g->rights) ? 0 : -EACCES;
+}
+
+/* Check a grant, and make room. */
+static int lite_grant_prepare(struct lite_lmr *lmr, struct lite_conn *conn,
+			      const struct lite_wire_change *c,
+			      const struct lite_grant *g, bool *takes)
+{
+	u32 i;
+	int err = lite_grant_check(lmr, conn, c, g, &i, takes);
+
+	if (err)
+		return err;
 	if (!g->rights)
 		return 0;
 	if (i == LITE_GRANTS_MAX)
 		return -ENOSPC;
-	return i < acl->n_grants ? 0 : lite_lmr_grow_grants(lmr);
+	return i < lmr->acl.n_grants ? 0 : lite_lmr_grow_grants(lmr);
 }
 
 static int lite_serve_grant(struct lite_lmr *lmr, struct lite_conn *conn,
@@ -183,9 +198,14 @@ static int lite_serve_grant(struct lite_lmr *lmr, struct lite_conn *conn,
 		.rights = le32_to_cpu(s->grant.rights),
 	};
 	bool takes = false;
+	u32 i;
 	int err;
 
-	err = lite_lmr_claim(lmr, &lmr->changing);
+	/* A user without the right for it must not keep others from changing the LMR. */
+	mutex_lock(&lmr->lock);
+	err = lite_grant_check(lmr, conn, &s->change, &g, &i, &takes);
+	mutex_unlock(&lmr->lock);
+	err = err ?: lite_lmr_claim(lmr, &lmr->changing);
 	if (err)
 		return err;
 	mutex_lock(&lmr->lock);

@@ -86,11 +86,14 @@ void lite_reap_work(struct work_struct *work)
 {
 	struct lite_lmr *lmr = container_of(work, struct lite_lmr, reap_work);
 
-	lite_home_finish(lmr);
+	lite_home_doom(lmr);
+	/* Users may have any number of changes under way: lite_change_end() queues this again. */
+	if (!READ_ONCE(lmr->changing))
+		lite_home_end(lmr);
 	lite_lmr_put(lmr);
 }
 
-/* Free an LMR now, if that has not begun. For work items. May sleep. */
+/* Free a chunk now, if that has not begun. For work items. May sleep. */
 void lite_home_finish(struct lite_lmr *lmr)
 {
 	lite_home_doom(lmr);

@@ -285,6 +285,7 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 		place->home_stores = true;
 	}
 	lmr->place = place;
+	lmr->length = place->length;
 	err = lite_parts_check(&r) ?: lite_lmr_publish(lmr, conn, c, rights);
 	if (err)
 		goto err_parts;
@@ -297,7 +298,7 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 err_parts:
 	if (c->name[0])
 		lite_name_drop(mem, c->name, lmr->id);
-	lite_parts_release(lmr, &r.parts, 0);
+	lite_parts_release(lmr->mem, &r.parts, 0);
 	return err;
 }
 

@@ -160,6 +160,7 @@ static void lite_replace_switch(struct lite_replace *r, struct lite_place *place
 
 	mutex_lock(&lmr->lock);
 	lmr->place = place;
+	WRITE_ONCE(lmr->length, place->length);
 	mutex_unlock(&lmr->lock);
 	/* Before a grow can bring these bytes back, zeroed. */
 	if (place->length < old->length)
@@ -234,7 +235,7 @@ static int lite_replace_end(struct lite_replace *r, int err)
 		if (r->copying)
 			source = lmr->place->part[r->first]->at.node;
 		lite_change_end(lmr);
-		lite_parts_release(lmr, &r->parts, source);
+		lite_parts_release(lmr->mem, &r->parts, source);
 	}
 	if (err && READ_ONCE(lmr->dying))
 		return -ENOENT;

@@ -193,18 +193,12 @@ void lite_zombies_lost(struct lite_memory *mem, const struct lite_share *at)
 
 /* ---- giving parts back --------------------------------------------------- */
 
-/**
- * lite_parts_release - give parts back to their stores
- * @lmr: LMR; no node can reach these parts through this node
- * @parts: list of parts that the LMR no longer has, or that end with it; freed
- * @fence: a node that may have a copy to them in flight; 0: none
- *
- * The stores first fence nodes that are fenced only from us. May sleep, also while stores are
- * suspect; makes leaf calls.
+/*
+ * Give parts back to their stores, and free @parts, their list. @lmr, @fence: as lite_zombies_new().
  */
-void lite_parts_release(struct lite_lmr *lmr, struct list_head *parts, u32 fence)
+static void lite_parts_give(struct lite_memory *mem, struct lite_lmr *lmr, struct list_head *parts,
+			    u32 fence)
 {
-	struct lite_memory *mem = lmr->mem;
 	struct lite_part *part, *tmp;
 	struct lite_alloc *a;
 	bool fenced = false;
@@ -227,7 +221,23 @@ void lite_parts_release(struct lite_lmr *lmr, struct list_head *parts, u32 fence
 		lite_zombies_free(mem, lite_zombies_new(parts, lmr, fence), true);
 }
 
-/* Give back @n parts that an LMR had in a place, as lite_parts_release(). */
+/**
+ * lite_parts_release - give parts that no mapper was told of back to their stores
+ * @mem: the node's memory
+ * @parts: list of parts; freed
+ * @fence: a node that may have a copy to them in flight, and is fenced first; 0: none
+ *
+ * Context: may sleep, also while stores are suspect; makes leaf calls.
+ */
+void lite_parts_release(struct lite_memory *mem, struct list_head *parts, u32 fence)
+{
+	lite_parts_give(mem, NULL, parts, fence);
+}
+
+/*
+ * Give back @n parts that an LMR had in a place; no node can reach them through this node. Stores
+ * first fence nodes that are fenced only from us. May sleep, as lite_parts_release().
+ */
 void lite_place_release(struct lite_lmr *lmr, const struct lite_place *place, u32 first, u32 n)
 {
 	LIST_HEAD(parts);
@@ -235,7 +245,7 @@ void lite_place_release(struct lite_lmr *lmr, const struct lite_place *place, u3
 
 	for (i = first; i < first + n; i++)
 		list_add_tail(&place->part[i]->list, &parts);
-	lite_parts_release(lmr, &parts, 0);
+	lite_parts_give(lmr->mem, lmr, &parts, 0);
 }
 
 /* Give back one part at another node that no mapper was told of. May sleep; makes leaf calls. */

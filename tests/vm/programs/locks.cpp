@@ -8,6 +8,8 @@
 //   many NAME --offset O --count C [--shared]
 //                          takes C locks, in the words of the LMR, says "held", and exits with them
 //                          when a line comes on standard input
+//   cut NAME --count BYTES says "ready" and its process id, and after a line on standard input cuts
+//                          the LMR to BYTES; then it says "cut"
 //   crowd NAME --offset O --count C
 //                          one file takes the lock C times, shared, as so many owners, or until it
 //                          is refused, and prints: how many it has, the errno of the next attempt,
@@ -153,6 +155,15 @@ void many(lite::context& node, const Options& options) {
             throw lite::error(err, "lock");
     say("held");
     std::getchar();
+}
+
+void cut(lite::context& node, const Options& options) {
+    const auto region = node.map(options.name, lite::rights::master);
+    say("ready " + std::to_string(::getpid()));
+    std::getchar();
+    if (const int err = lite_resize(node.get(), region.handle(), options.count))
+        throw lite::error(err, "resize");
+    say("cut");
 }
 
 void crowd(lite::context& node, const Options& options) {
@@ -403,6 +414,7 @@ int main(int argc, char** argv) {
     };
     add("hold", hold);
     add("many", many);
+    add("cut", cut);
     add("crowd", crowd);
     add("storm", storm);
     add("phases", phases);

@@ -154,6 +154,81 @@ def test_an_lmr_is_freed_beside_throttled_threads(lab):
     stop_all(lites)
 
 
+def _locks(lite, *words, user):
+    return lite.vm.spawn([program_path("locks"), "--index", str(lite.index), *(str(word) for word in words)], user=user)
+
+
+# One user may have so many locks; to look at all of them takes some tens of milliseconds.
+_MANY = 12000
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=300, kernels=("6.1", "6.12"))
+def test_locks_are_cut_off_by_a_throttled_thread(lab):
+    """It cuts an LMR where many locks are held. The home goes on handing over other locks meanwhile."""
+    here, there = lites = in_one_machine(lab.n1, 2)
+    here.lite("alloc", "cut", "128K", user="alice")
+    here.lite("alloc", "kept", "4K", user="bob")
+    many = _locks(here, "many", "cut", "--offset", 4096, "--count", _MANY, "--shared", user="alice")
+    many.wait_output("held", timeout=100)
+    cutter = _locks(here, "cut", "cut", "--count", 4096, user="alice")
+    cutter.wait_output("\n", timeout=30)
+    holder = _locks(here, "hold", "kept", user="bob")
+    holder.wait_output("held", timeout=30)
+    claims = here.stats()["lock_claims"]
+    waiter = _locks(there, "hold", "kept", user="bob")
+    wait_until("it waits", lambda: here.stats()["lock_claims"] > claims, 30, lab.n1.time_scale)
+    with _box(lab.n1, f"{_QUOTA} {_PERIOD}") as box:
+        lab.n1.run(f"echo {cutter.out.split()[1]} >{box}/cgroup.procs")
+        cutter.write("\n")
+        wait_until("it cuts", lambda: here.stats()["lock_claims"] < claims or not cutter.running, 100, lab.n1.time_scale)
+        holder.write("\n")
+        # Less than the cutter's thread would need for all locks.
+        waiter.wait_output("held", timeout=5)
+        lab.n1.run(f"echo max >{box}/cpu.max")
+        cutter.wait(60, check=True)
+    waiter.write("\n")
+    for process in (holder, waiter):
+        process.wait(30, check=True)
+    many.write("\n")
+    many.wait(60)
+    for name in ("cut", "kept"):
+        here.lite("free", name)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=300, kernels=("6.1", "6.12"))
+def test_a_memory_cgroup_throttles_no_worker_that_enters_locks(lab):
+    """A process takes many locks while its memory cgroup has more than it should."""
+    lites = in_one_machine(lab.n1, 2)
+    here, vm = lites[0], lab.n1
+    here.lite("alloc", "many", "128K", user="alice")
+    # Kernel threads have no program.
+    throttled = ("for task in /proc/[0-9]*; do if [ ! -e $task/exe ] && grep -q mem_cgroup_handle_over_high $task/stack; then "
+                 "cat $task/comm $task/stack; fi; done 2>/dev/null")
+    with _box(vm) as box:
+        vm.run(f"echo +memory >{box}/../cgroup.subtree_control")
+        many = vm.spawn(f"echo $$ >{box}/cgroup.procs; exec {program_path('locks')} --index {here.index} "
+                        f"many many --offset 4096 --count {_MANY} --shared")
+        wait_until("it takes locks", lambda: here.stats()["lock_claims"] > 100, 60, vm.time_scale)
+        vm.run(f"echo 100K >{box}/memory.high")
+        seen = []
+        while "held" not in many.out and many.running:
+            seen += [vm.run(throttled).out]
+            if here.stats()["lock_claims"] > _MANY // 2:
+                vm.run(f"echo max >{box}/memory.high")
+        assert "held" in many.out, (many.out, many.err)
+        assert not "".join(seen), "".join(seen)
+        assert len(seen) > 3, seen
+        many.write("\n")
+        many.wait(60)
+    here.lite("free", "many")
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
 @vmtest(nodes=1, cpus=2, timeout=400, fresh=True, kernels=("6.1", "6.12"))
 def test_an_lmr_is_freed_beside_throttled_processes_that_map_it(lab):
     """mmap(2) looks at each of the LMR's extents, and the home does not wait until all have been looked at."""
