@@ -203,7 +203,8 @@ struct lite_ioc_rpc_call {
  * ends with ECONNREFUSED is not tried again.
  *
  * INTO: the reply goes to the @reply of the CALL instead of this one. If it cannot be
- * written there, the call ends with EFAULT in @error.
+ * written there, or another process (say, before a fork) has begun the call, the call
+ * ends with EFAULT in @error.
  *
  * CANCEL: forget the calls of the group, ended or in flight. They may have been served,
  * or may still be. Does not wait.

@@ -46,6 +46,8 @@ static void lite_async_release(struct kref *ref)
 	lite_rpc_file_put(a->file);
 	mem_cgroup_put(a->memcg);
 	put_cred(a->as);
+	if (a->mm)
+		mmdrop(a->mm);
 	kvfree(a->reply);
 	kfree(a);
 }
@@ -370,6 +372,9 @@ static struct lite_async *lite_async_alloc(struct lite_rpc_file *file,
 	init_completion(&a->call.done);
 	a->place.kind = c->group;
 	a->owner = current->files;
+	a->mm = current->mm;
+	if (a->mm)
+		mmgrab(a->mm);
 	a->number = atomic64_inc_return(&file->svc->seqs);
 	a->cookie = c->cookie;
 	a->to = c->reply;
@@ -545,18 +550,6 @@ static size_t lite_async_give(struct lite_async *a, const struct lite_buf *to, s
 	/* Only the call uses it since the answer came. */
 	lite_bulk_unmap(a->call.reply_bulk);
 	return lite_bulk_copy_nofault(a->call.reply_bulk, to, 0, n, false);
-}
-
-static void lite_async_tell(const struct lite_async *a, struct lite_ioc_rpc_collect *c)
-{
-	const struct lite_rcall *call = &a->call;
-
-	c->error = lite_rcall_result(call);
-	c->reply_len = !call->err ? call->reply_len : 0;
-	c->status = call->user;
-	c->node = call->node;
-	c->function = call->function;
-	c->cookie = a->cookie;
 }
 
 static int lite_async_collect(struct lite_rpc_file *file, struct lite_ioc_rpc_collect *c,

@@ -137,6 +137,7 @@ struct lite_async {
 	enum lite_async_state state;	/* which thread owns it */
 	bool dropped;			/* not to be collected */
 	const void *owner;		/* files_struct of the process that began it */
+	struct mm_struct *mm;		/* where @to is; NULL: a kernel thread's */
 	u64 number;			/* of no other call of this node; not 0 */
 	u64 cookie;			/* the user's */
 	u64 to;				/* the user's address for the reply */
@@ -208,5 +209,23 @@ void lite_cancel_drop(struct lite_client_ring *ring, u32 slot);
 void lite_cancel_work(struct work_struct *work);
 
 int lite_service_call(struct lite_rcall *call, const struct lite_buf *reply);
+
+/* What COLLECT says of a call that has ended. */
+static inline void lite_async_tell(const struct lite_async *a, struct lite_ioc_rpc_collect *c)
+{
+	const struct lite_rcall *call = &a->call;
+
+	c->error = lite_rcall_result(call);
+	c->reply_len = !call->err ? call->reply_len : 0;
+	/* The address means nothing in another process that has the file. */
+	if (c->flags & LITE_RPC_INTO && c->reply_len && a->mm != current->mm) {
+		c->error = -EFAULT;
+		c->reply_len = 0;
+	}
+	c->status = call->user;
+	c->node = call->node;
+	c->function = call->function;
+	c->cookie = a->cookie;
+}
 
 #endif /* _LITE_FUNCTION_CALL_H */

@@ -412,6 +412,20 @@ TEST_CASE_METHOD(MultiFixture, "multicall: groups of calls", "[multi]") {
     }
     for (std::size_t i = 0; i < 3; i++)
         CHECK(Bytes(&buffer[i * 1000], &buffer[i * 1000] + 1000) == answer_to(request));
+    // A call of another process that has the file: its address is not one of this process.
+    Shared<Signal> begun;
+    Child stranger([&] {
+        expect(begin(7, 2) == ok, "begin");
+        begun->post();
+        ::pause();
+    });
+    begun->wait("a call");
+    std::fill(buffer.begin(), buffer.end(), canary);
+    REQUIRE(ended(7) == ok);
+    CHECK((collect.cookie == 2 && collect.error == -EFAULT && collect.reply_len == 0));
+    CHECK(std::all_of(buffer.begin(), buffer.end(), [](std::byte b) { return b == canary; }));
+    stranger.kill(SIGKILL);
+    (void)stranger.wait();
     // Calls without an answer; and calls that are cancelled instead of collected.
     servers[1].stop();
     REQUIRE(begin(8, 1) == ok);
