@@ -5,6 +5,8 @@
 
 #include "context.hpp"
 
+#include "cancellation.hpp"
+
 #include <lite/cluster.h>
 #include <uapi/lite_netlink.h>
 
@@ -381,6 +383,7 @@ int leave(int index) {
 }
 
 int guarded(const auto& body) noexcept {
+    const no_cancellation guard;
     try {
         return body();
     } catch (...) {

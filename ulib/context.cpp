@@ -4,6 +4,8 @@
 
 #include "context.hpp"
 
+#include "cancellation.hpp"
+
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -25,7 +27,10 @@ constexpr int index_limit = 1 << 20;
 class file_device final : public device {
   public:
     explicit file_device(int fd) noexcept : m_fd(fd) {}
-    ~file_device() override { ::close(m_fd); }
+    ~file_device() override {
+        const no_cancellation guard;
+        ::close(m_fd);
+    }
 
     int control(unsigned long request, void* arg) noexcept override {
         const int ret = ::ioctl(m_fd, request, arg);
@@ -57,6 +62,7 @@ int open_node(int index, int access) noexcept {
     char path[32];
     std::snprintf(path, sizeof(path), "/dev/lite%d", index);
 
+    const no_cancellation guard;
     const int fd = ::open(path, access | O_CLOEXEC);
     if (fd >= 0)
         return fd;

@@ -228,7 +228,8 @@ int lite_free_name(struct lite_ctx* ctx, const char* name) LITE_NOEXCEPT;
  * lite_read - read from an LMR
  * @lh: handle with LITE_RIGHT_READ
  * @offset: in the LMR, bytes
- * @buf: destination; any writable memory of the process
+ * @buf: destination; any writable memory of the process. Buffers of more than 4096 bytes are pinned
+ *   unless the data is in this node's memory: not those of devices, nor of memfd_secret(2) (EFAULT)
  * @length: bytes, at least 1
  *
  * Complete when it returns. Not atomic: a concurrent write may be seen in part. After a failure
@@ -245,7 +246,7 @@ int lite_read(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, void* buf,
  * lite_write - write to an LMR
  * @lh: handle with LITE_RIGHT_WRITE
  * @offset: in the LMR, bytes
- * @buf: source
+ * @buf: source, as for lite_read()
  * @length: bytes, at least 1
  *
  * When it returns, the data is in the LMR's memory and every later read from any node sees it (see

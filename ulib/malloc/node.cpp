@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "node.hpp"
 
+#include "../cancellation.hpp"
+
 #include <lite/arena.h>
 #include <lite/lite.h>
 
@@ -57,6 +59,7 @@ void say(event what, const char* text, const char* why) noexcept {
                       static_cast<int>(::getpid()), text, why ? ": " : "", why ? why : "");
     const auto length =
         static_cast<std::size_t>(n) < sizeof(line) ? static_cast<std::size_t>(n) : sizeof(line) - 1;
+    const internal::no_cancellation guard;
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line, length);
 }
 

@@ -65,7 +65,9 @@ int check_nodes(lite_ctx* ctx, const lite_alloc_params& p) noexcept {
     const int err = lite_query(ctx, &query);
     if (err)
         return err;
-    return p.n_nodes == 1 && p.nodes && p.nodes[0] == query.node_id ? 0 : -EINVAL;
+    if (p.n_nodes != 1 || !p.nodes)
+        return -EINVAL;
+    return !p.nodes[0] || p.nodes[0] == query.node_id ? 0 : -EINVAL;
 }
 
 // One more handle of an LMR with a name; 0: it has none, or this fails.

@@ -126,20 +126,18 @@ int queue_pair::destroy(ibv_qp* qp) {
     // The device may drop its completions, and an SRQ needs them.
     found->m_recv_cq->harvest();
     {
-        std::unique_lock lock(found->m_mutex);
+        const std::lock_guard lock(found->m_mutex);
         found->m_is_dead = true;
-        found->m_idle.wait(lock, [&] { return !found->m_is_running; });
     }
-    if (found->m_receives)
-        found->m_receives->kill();
+    found->pause();
     const int err = real().destroy_qp(qp);
     if (err) {
         pairs().add(qp, found);
-        if (found->m_receives)
-            found->m_receives->revive();
-        std::unique_lock lock(found->m_mutex);
-        found->m_is_dead = false;
-        found->advance(lock, false, 0);
+        {
+            const std::lock_guard lock(found->m_mutex);
+            found->m_is_dead = false;
+        }
+        found->resume();
         return err;
     }
     found->stop_worker();
@@ -158,13 +156,32 @@ int queue_pair::destroy(ibv_qp* qp) {
     return 0;
 }
 
+// Before the device forgets the queue pair's work: nothing more is executed, or posted to it.
+void queue_pair::pause() {
+    {
+        std::unique_lock lock(m_mutex);
+        m_is_paused = true;
+        m_idle.wait(lock, [this] { return !m_is_running; });
+    }
+    if (m_receives)
+        m_receives->kill();
+}
+
+// It does not, after all.
+void queue_pair::resume() {
+    if (m_receives)
+        m_receives->revive();
+    std::unique_lock lock(m_mutex);
+    m_is_paused = false;
+    advance(lock, false, 0);
+}
+
+// After pause(), when the device has forgotten it.
 void queue_pair::reset() {
     m_send_cq->harvest();
     m_recv_cq->harvest();
     {
-        std::unique_lock lock(m_mutex);
-        m_order.fail();  // so that the running thread ends with what it executes now
-        m_idle.wait(lock, [this] { return !m_is_running; });
+        const std::lock_guard lock(m_mutex);
         m_send_cq->drop(this);
         want(false);
         m_order.reset();
@@ -172,6 +189,7 @@ void queue_pair::reset() {
         m_bounce.clear();
         for (slot& s : m_slots)
             s.has_offset = false;
+        m_is_paused = false;
     }
     if (m_receives) {
         m_recv_cq->drop(m_receives.get());
@@ -180,12 +198,18 @@ void queue_pair::reset() {
 }
 
 int queue_pair::modify(ibv_qp_attr* attr, int mask) {
-    // The device may drop its completions, and an SRQ needs them.
-    if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+    const bool resets = mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET;
+    if (resets) {
+        // The device may drop its completions, and an SRQ needs them.
         m_recv_cq->harvest();
+        pause();
+    }
     const int err = real().modify_qp(m_qp, attr, mask);
-    if (err)
+    if (err) {
+        if (resets)
+            resume();
         return err;
+    }
     if (mask & IBV_QP_AV)
         m_peer.connect(attr->ah_attr.is_global ? &attr->ah_attr.grh.dgid : nullptr);
     if (!(mask & IBV_QP_STATE))
@@ -197,7 +221,7 @@ int queue_pair::modify(ibv_qp_attr* attr, int mask) {
         if (m_receives)
             m_receives->fail();
         advance(lock, false, 0);
-    } else if (attr->qp_state == IBV_QPS_RESET) {
+    } else if (resets) {
         reset();
     }
     return 0;

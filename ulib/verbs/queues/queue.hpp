@@ -49,7 +49,7 @@ class receive_queue final : public work_queue {
     // The QP has failed: what the device does not have is flushed when that is.
     void fail();
     void reset();
-    // Before the QP or SRQ is destroyed: other threads no longer use it.
+    // Before the QP or SRQ is destroyed, or the QP reset: other threads no longer use it.
     void kill();
     // It is not, after all.
     void revive();
@@ -134,6 +134,8 @@ class queue_pair final : public work_queue {
     void finish(ibv_wc_status status, const ibv_wc* wc);
     void fail();
     int kick();
+    void pause();
+    void resume();
     void reset();
     void want(bool wanted);
     void work();
@@ -156,6 +158,7 @@ class queue_pair final : public work_queue {
     std::condition_variable m_idle;  // no longer
     bool m_is_wanting = false;
     bool m_is_dead = false;
+    bool m_is_paused = false;
     remote_peer m_peer;         // of the running thread
     std::vector<span> m_spans;  // of the thread that executes, or with the lock
     std::vector<char> m_inline;

@@ -215,6 +215,7 @@ void receive_queue::detach() {
 void receive_queue::reset() {
     const std::lock_guard lock(m_mutex);
     m_has_failed = false;
+    m_is_dead = false;
     m_at_device = 0;
     m_used = 0;
     m_waiting.clear();

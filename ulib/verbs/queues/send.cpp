@@ -276,7 +276,7 @@ void queue_pair::want(bool wanted) {
 // executes what was posted up to @until.
 void queue_pair::advance(std::unique_lock<std::mutex>& lock, bool may_wait, uint64_t until) {
     bool has_harvested = false;
-    while (!m_is_running && !m_is_dead) {
+    while (!m_is_running && !m_is_paused) {
         const send_step step = m_order.next();
         const uint64_t number = m_order.upcoming();
         slot& s = m_slots[m_order.index(number)];

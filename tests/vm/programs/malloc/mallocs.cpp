@@ -31,6 +31,7 @@
 #include <vector>
 
 #include <malloc.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -370,7 +371,23 @@ void test_other_children() {
     std::free(p);
 }
 
-// How much more than what was asked for. The first case: there are no idle chunks.
+// malloc() is no cancellation point. The first case: this opens the node.
+void test_cancelled() {
+    void* made = nullptr;
+    const auto body = [](void* to) -> void* {
+        ::pthread_cancel(::pthread_self());
+        *static_cast<void**>(to) = std::malloc(2 * kMega);
+        ::pthread_testcancel();
+        return nullptr;
+    };
+    pthread_t thread = {};
+    void* end = nullptr;
+    CHECK(!::pthread_create(&thread, nullptr, body, &made) && !::pthread_join(thread, &end));
+    CHECK(end == PTHREAD_CANCELED && is_right(made));
+    std::free(made);
+}
+
+// How much more than what was asked for. The second case: there is at most one idle chunk.
 void test_growth() {
     std::array<void*, 6> all{};
     for (void*& p : all)
@@ -417,6 +434,7 @@ struct last {
 last at_the_end;
 
 void run_cases() {
+    test_cancelled();
     at_the_end.block = std::malloc(2 * kMega);
     fill(at_the_end.block, 2 * kMega, 5);
     test_growth();
