@@ -29,8 +29,8 @@
  * before the swap. A swap of unknown outcome is repeated, or seen to be done, in a later session.
  * By then the first one is over: the responder ends a session before it starts the next.
  *
- * Locking: users' threads do not take @home_lock. Inside of @lock are only the locks of crews. Neither is
- * held during a call or a memory operation.
+ * Locking: users' threads do not take @home_lock. Inside of @lock are only the locks of crews.
+ * Neither is held during a call or a memory operation.
  */
 #ifndef _LITE_LOCK_H
 #define _LITE_LOCK_H

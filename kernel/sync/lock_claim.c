@@ -205,7 +205,8 @@ void lite_lock_claim_trace(const struct lite_lock_claim *c, int what, int status
 /* The reference of the timer becomes the job's. */
 static void lite_lock_claim_due(struct work_struct *work)
 {
-	struct lite_lock_claim *c = container_of(to_delayed_work(work), struct lite_lock_claim, timer);
+	struct lite_lock_claim *c = container_of(to_delayed_work(work),
+						 struct lite_lock_claim, timer);
 
 	if (!lite_crew_queue(&c->lock->locks->tells, &c->job))
 		lite_lock_claim_put(c);

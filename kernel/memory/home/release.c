@@ -194,7 +194,7 @@ void lite_zombies_lost(struct lite_memory *mem, const struct lite_share *at)
 /* ---- giving parts back --------------------------------------------------- */
 
 /*
- * Give parts back to their stores, and free @parts, their list. @lmr, @fence: as lite_zombies_new().
+ * Give parts back to their stores, and free the list. @lmr, @fence: as for lite_zombies_new().
  */
 static void lite_parts_give(struct lite_memory *mem, struct lite_lmr *lmr, struct list_head *parts,
 			    u32 fence)

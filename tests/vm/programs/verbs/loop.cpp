@@ -115,7 +115,7 @@ class Loop {
                 receive(to, kWrite);
             for (std::uint32_t i = 0; i < kPosted; i++)
                 send(from, kWrite);
-            for (std::uint32_t i = 0; i < 3; i++)
+            for (int i = 0; i < round % 4; i++)
                 wait(recv_cq, IBV_WC_RECV);
             reset(from);
             reset(to);
