@@ -2,6 +2,8 @@
 // In place of liblite in a liblite-arena.so for tests without a node: arenas are shared memory that
 // children do not inherit, as the kernel's are. LITE_FAKE_LIMIT: bytes that a process may have.
 // LITE_FAKE_NO_COPY: there is no memory for the first copy of a chunk.
+#include "cancellation.hpp"
+
 #include <lite/arena.h>
 #include <lite/lite.h>
 
@@ -71,6 +73,7 @@ const char* lite_strerror(int err) noexcept { return ::strerrordesc_np(-err); }
 
 int lite_arena_mmap(lite_ctx*, size_t length, uint32_t, void** addr) noexcept {
     static std::mutex one;
+    const lite::internal::no_cancellation not_here;
     const std::lock_guard guard(one);
     const char* limit = std::getenv("LITE_FAKE_LIMIT");
     if (limit && mapped() + length > std::strtoull(limit, nullptr, 10))
