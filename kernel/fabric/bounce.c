@@ -237,7 +237,7 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 /*
  * An operation with a bounce page has failed; the caller gives the page back afterwards. If the
  * device could not be fenced, it may still access the page. Then another page replaces it; if there
- * is none, lite_bounce_put() does not free the slot. May sleep.
+ * is none, lite_bounce_put() does not free the slot. May sleep; does not wait for memory.
  */
 void lite_bounce_failed(struct lite_fabric *fab, struct lite_bounce *b)
 {
@@ -247,7 +247,7 @@ void lite_bounce_failed(struct lite_fabric *fab, struct lite_bounce *b)
 
 	if (likely(b->since == since) || !b->pool)
 		return;
-	page = alloc_page(GFP_KERNEL);
+	page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
 	if (page && lite_dma_map_page(fab, page, LITE_BOUNCE_SIZE, &dma)) {
 		__free_page(page);
 		page = NULL;

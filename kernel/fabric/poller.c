@@ -22,6 +22,9 @@
 /* Batches before another CQ gets its turn. */
 #define LITE_POLLER_STEP 4
 
+/* Waiters that an event looks at, to find one that sleeps. */
+#define LITE_HAND_LOOKS 4
+
 /* Delay until the thread takes over: one jiffy, and the rest of this one. */
 #define LITE_GUARD_DELAY 2
 
@@ -33,17 +36,27 @@ static bool lite_poller_empty(struct lite_poller *poller)
 /*
  * Wake a waiter to take the completions of an event; with @sleepers, only if that counts no other
  * one. Returns false if none was woken. Any context.
+ *
+ * A waiter may be awake already, for another reason, but without a processor: it looks for work
+ * when it runs. There may be any number of them, so only a few are passed, and leave the queue.
  */
 bool lite_poller_hand(wait_queue_head_t *wait, const atomic_t *sleepers)
 {
+	struct wait_queue_entry *first;
 	unsigned long flags;
-	bool handed;
+	bool handed = false;
+	int looks = 0;
 
 	spin_lock_irqsave(&wait->lock, flags);
 	/* Waiters come and go under this lock. */
-	handed = waitqueue_active(wait) && (!sleepers || atomic_read(sleepers) == 1);
-	if (handed)
-		wake_up_locked(wait);
+	if (sleepers && atomic_read(sleepers) != 1)
+		looks = LITE_HAND_LOOKS;
+	for (; looks < LITE_HAND_LOOKS && !handed && waitqueue_active(wait); looks++) {
+		first = list_first_entry(&wait->head, struct wait_queue_entry, entry);
+		handed = first->func(first, TASK_NORMAL, 0, NULL);
+		if (!handed)
+			list_del_init_careful(&first->entry);
+	}
 	spin_unlock_irqrestore(&wait->lock, flags);
 	return handed;
 }

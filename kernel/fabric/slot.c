@@ -38,7 +38,7 @@ static struct lite_post *lite_slot_next(struct lite_qp *qp, bool dead, int *slot
 		post = NULL;
 	}
 	if (post) {
-		list_del(&post->list);
+		list_del_init(&post->list);
 		WRITE_ONCE(qp->waiting[kind], qp->waiting[kind] - 1);
 	}
 	spin_unlock(&qp->lock);
@@ -126,9 +126,30 @@ void lite_slots_schedule(struct lite_qp *qp, bool on)
 	spin_unlock(&qp->lock);
 }
 
+/* Leave the line if an LMR that the waiter has entered is about to be changed. */
+static void lite_slot_tick(struct lite_io *turn)
+{
+	struct lite_post *post = container_of(turn, struct lite_post, turn);
+	struct lite_qp *qp = post->qp;
+	bool leaves;
+
+	spin_lock(&qp->lock);
+	/* Unless it is in line, @io may be over. */
+	leaves = !list_empty(&post->list) && post->stale(post->io);
+	if (leaves) {
+		list_del_init(&post->list);
+		WRITE_ONCE(qp->waiting[post->kind], qp->waiting[post->kind] - 1);
+	}
+	spin_unlock(&qp->lock);
+	if (!leaves)
+		return;
+	lite_post_fail(post, -EAGAIN);
+	lite_io_end(turn, 0, 1);
+}
+
 /*
  * Wait until other threads have posted all of @post, or at least one work request if the connection
- * is scheduled, or have set its error. May sleep.
+ * is scheduled, or have set its error. May sleep; ends early only if lite_io_hooks.stale says so.
  *
  * Uninterruptible: slots come free as fast as the device works, and the wait ends when the
  * connection dies: lite_qp_flush() calls lite_slots_grant() after that, or else we are listed after
@@ -136,11 +157,16 @@ void lite_slots_schedule(struct lite_qp *qp, bool on)
  */
 void lite_slot_wait(struct lite_post *post)
 {
+	const struct lite_io_hooks *hooks = post->io->waiter == current ? post->io->hooks : NULL;
+
 	if (post->prio != LITE_POST_UNSCHEDULED && lite_turns_on(post->qp->conn) &&
 	    lite_turn_wait(post))
 		return;
+	post->stale = hooks ? hooks->stale : NULL;
+	INIT_LIST_HEAD(&post->list);
 	lite_io_init(&post->turn);
 	lite_io_expect(&post->turn, 1);
 	lite_slot_queue(post);
-	lite_io_wait_long(&post->turn, post->qp, LITE_ROOM_SPIN_NS);
+	lite_io_wait_ticking(&post->turn, post->qp, LITE_ROOM_SPIN_NS,
+			     post->stale ? lite_slot_tick : NULL);
 }

@@ -359,10 +359,16 @@ static void lite_turn_tick(struct lite_io *turn)
 	lite_turns_grant(conn);
 }
 
+static bool lite_turn_never_stale(const struct lite_io *io)
+{
+	return false;
+}
+
 /*
  * Wait for a turn until this or another thread has posted at least one work request of @post, or
  * set its error; false: it needs no turn, as others get none any more. May sleep; ends early only
- * if lite_io_hooks.stale says so, or if that is set and the thread is killed.
+ * if lite_io_hooks.stale says so, or if that is set and the thread is killed, or if that is killed
+ * and does not wait for the operation itself (calls).
  */
 bool lite_turn_wait(struct lite_post *post)
 {
@@ -378,7 +384,7 @@ bool lite_turn_wait(struct lite_post *post)
 	if (slot >= 0)
 		return true;
 	hooks = post->io->waiter == current ? post->io->hooks : NULL;
-	post->stale = hooks ? hooks->stale : NULL;
+	post->stale = hooks ? hooks->stale : post->io->waiter ? NULL : lite_turn_never_stale;
 	if (post->stale && post->stale(post->io)) {
 		lite_post_fail(post, -EAGAIN);
 		return true;

@@ -29,6 +29,22 @@ static void lite_rpc_file_wake_work(struct work_struct *work)
 	lite_rpc_file_put(file);
 }
 
+/* Is it one thread that waits? An epoll instance has none here; any number may wait for it. */
+static bool lite_rpc_file_has_one(struct lite_rpc_file *file)
+{
+	struct wait_queue_entry *first;
+	unsigned long flags;
+	bool one = false;
+
+	spin_lock_irqsave(&file->wait.lock, flags);
+	if (list_is_singular(&file->wait.head)) {
+		first = list_first_entry(&file->wait.head, struct wait_queue_entry, entry);
+		one = first->private;
+	}
+	spin_unlock_irqrestore(&file->wait.lock, flags);
+	return one;
+}
+
 /*
  * Wake all that wait in poll(2). One is woken here; a work item wakes more, as callers hold
  * spinlocks. The caller has a reference, or a lock that keeps the last one. Process context;
@@ -38,7 +54,7 @@ void lite_rpc_file_wake(struct lite_rpc_file *file)
 {
 	if (!wq_has_sleeper(&file->wait))
 		return;
-	if (list_is_singular(&file->wait.head)) {
+	if (lite_rpc_file_has_one(file)) {
 		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 		return;
 	}
@@ -169,6 +185,7 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 		.room = min_t(u32, c->reply_room, LITE_RPC_BULK_MAX),
 		.flags = c->flags,
 		.prio = prio,
+		.slot = LITE_NO_SLOT,
 		.svc = file->svc,
 	};
 	int err = lite_file_call_check(c);

@@ -453,7 +453,7 @@ int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function, const void 
 	struct lite_buf to = { .k = reply };
 	struct lite_rcall call = {
 		.node = node, .function = function, .length = length,
-		.room = min_t(u32, room, LITE_RPC_BULK_MAX),
+		.room = min_t(u32, room, LITE_RPC_BULK_MAX), .slot = LITE_NO_SLOT,
 	};
 	int err = lite_kapi_call(ctx, &call, request, &to, timeout_ms);
 
@@ -470,6 +470,7 @@ int lite_function_send(struct lite_ctx *ctx, u32 node, u32 function,
 {
 	struct lite_rcall call = {
 		.node = node, .function = function, .length = length, .flags = LITE_RPC_ONEWAY,
+		.slot = LITE_NO_SLOT,
 	};
 
 	return lite_kapi_call(ctx, &call, message, NULL, timeout_ms);

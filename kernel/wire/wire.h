@@ -657,7 +657,7 @@ int lite_wire_reply_check(u16 call, const void *payload, size_t len);
  */
 static inline int lite_wire_error(u32 error)
 {
-	if (error > EHWPOISON || error == EAGAIN || error == EBADMSG)
+	if (error > EHWPOISON || error == EAGAIN || error == EBADMSG || error == EINPROGRESS)
 		return -EIO;
 	return -(int)error;
 }

@@ -364,6 +364,9 @@ int lite_rcall_begin(struct lite_rcall *call)
 		}
 		if ((err != -ESTALE && err != -EHOSTDOWN) || ++tries >= LITE_RCALL_TRIES)
 			break;
+		/* Killed while it waited for its turn. */
+		if (lite_given_up())
+			return -EINTR;
 		if (call->in_turn && lite_cluster_is_suspect(svc->cl, call->node))
 			return -ESTALE;
 		if (call->flags & LITE_RCALL_TRY)

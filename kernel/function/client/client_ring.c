@@ -369,9 +369,12 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 {
 	struct lite_rpc_peer *rp = ring->rp;
 	int err = lite_client_ring_bind(ring, call);
-	bool bound = !err;
+	bool bound = !err, again;
 
-	if (bound)
+	/* The ring takes memory of the function's owner: none for a user that may not call it. */
+	if (bound && lite_client_ring_may_call(ring, call) == -EACCES)
+		err = -EACCES;
+	else if (bound)
 		err = xa_reserve(&rp->by_index, ring->index, GFP_KERNEL);
 	spin_lock(&rp->lock);
 	rb_erase(&ring->by_function, &rp->by_function);
@@ -395,9 +398,9 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 		ring->state = LITE_CLIENT_RING_DEAD;
 	}
 	spin_unlock(&rp->lock);
-	/* They look again; the maker's signal or time-out is not that of other callers. */
-	lite_ring_wait_end(ring, &ring->binding,
-			   !err || err == -EINTR || err == -ETIMEDOUT ? -ESTALE : err);
+	/* They look again; the maker's signal, time-out and rights are not those of others. */
+	again = !err || err == -EINTR || err == -ETIMEDOUT || err == -EACCES;
+	lite_ring_wait_end(ring, &ring->binding, again ? -ESTALE : err);
 	if (!err) {
 		queue_delayed_work(rp->svc->wq[LITE_WQ_CALLS], &rp->svc->idle_work,
 				   LITE_CLIENT_RING_IDLE);

@@ -197,7 +197,8 @@ static void lite_pack_finish(struct lite_pack *p, struct lite_pack_msg *msg)
 	if (!msg->sent)
 		return;
 	msg->sent = false;
-	d->timeout = lite_pack_left(p);
+	/* It may have been sent just before the deadline: without an answer the session ends. */
+	d->timeout = max(lite_pack_left(p), lite_pack_time(p->mem->fab) / 4);
 	err = lite_kcall_end(p->conn, d);
 	if (!err)
 		err = lite_pack_take(p, msg);
@@ -235,6 +236,9 @@ static void lite_pack_send(struct lite_pack *p)
 	err = lite_kcall_begin(p->conn, &msg->call);
 	if (err == -EAGAIN) {
 		lite_pack_finish(p, other);
+		/* The thread may have waited for a processor. */
+		if (!p->err && time_after_eq(jiffies, p->deadline))
+			p->err = -EAGAIN;
 		if (p->err)
 			return;
 		msg->call.no_wait = false;
@@ -317,10 +321,11 @@ static void lite_pack_add(struct lite_pack *p, const struct lite_wave_op *w)
 int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn, const struct lite_wave_op *w,
 		  u32 n, u32 to, unsigned long deadline)
 {
-	struct lite_pack *p = xchg(&mem->packs.spare, NULL) ?: kmalloc(sizeof(*p), GFP_KERNEL);
+	struct lite_pack *p = xchg(&mem->packs.spare, NULL);
 	int err;
 	u32 i;
 
+	p = p ?: kmalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
 	if (!p)
 		return -EAGAIN;
 	p->mem = mem;

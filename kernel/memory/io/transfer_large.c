@@ -451,7 +451,7 @@ int lite_piece_large(struct lite_piece_io *p)
 
 	/* After a failure, one batch at a time. */
 	max = p->tries ? 1 : min_t(u32, max, LITE_BATCHES);
-	l = kvmalloc(struct_size(l, batch, max), GFP_KERNEL);
+	l = kvmalloc(struct_size(l, batch, max), GFP_KERNEL_ACCOUNT);
 	if (!l)
 		return -ENOMEM;
 	*l = (struct lite_large){

@@ -493,7 +493,8 @@ TEST_CASE("wire: a guest may attach, ask for the members, and join, and only a g
 TEST_CASE("wire: an unexpected errno from a peer becomes -EIO") {
     CHECK(lite_wire_error(0) == 0);
     CHECK(lite_wire_error(ENOSPC) == -ENOSPC);
-    for (const std::uint32_t error : {0U + EAGAIN, 0U + EBADMSG, 134U, 512U, 4095U, ~0U})
+    for (const std::uint32_t error :
+         {0U + EAGAIN, 0U + EBADMSG, 0U + EINPROGRESS, 134U, 512U, 4095U, ~0U})
         CHECK(lite_wire_error(error) == -EIO);
 }
 
