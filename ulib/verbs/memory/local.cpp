@@ -262,22 +262,28 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
     if (!is_own_key(mr->lkey)) {
         const uint32_t old = mr->lkey;
         const int err = real().rereg_mr(mr, flags, pd, addr, length, access);
-        const std::unique_lock lock(m_mutex);
+        const bool changed = !err || err == IBV_REREG_MR_ERR_DO_FORK_OLD;
+        std::unique_lock lock(m_mutex);
         auto taken = m_records.extract(old);
-        if (!taken.empty() && (!err || err == IBV_REREG_MR_ERR_INPUT)) {
-            record& r = taken.mapped();
-            r.wait_unused();
-            taken.key() = mr->lkey;
-            r.pd = mr->pd;
-            if (!err && flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
-                r.addr = static_cast<char*>(addr);
-                r.iova = address_of(addr);
-                r.length = length;
-            }
-            if (!err && flags & IBV_REREG_MR_CHANGE_ACCESS)
-                r.access = static_cast<unsigned>(access);
-            m_records.insert(std::move(taken));
+        lock.unlock();
+        if (taken.empty())
+            return err;
+        record& r = taken.mapped();
+        r.wait_unused();
+        // With other errors there is no registration any more.
+        if (!changed && err != IBV_REREG_MR_ERR_INPUT && err != IBV_REREG_MR_ERR_DONT_FORK_NEW)
+            return err;
+        taken.key() = mr->lkey;
+        r.pd = mr->pd;
+        if (changed && flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+            r.addr = static_cast<char*>(addr);
+            r.iova = address_of(addr);
+            r.length = length;
         }
+        if (changed && flags & IBV_REREG_MR_CHANGE_ACCESS)
+            r.access = static_cast<unsigned>(access);
+        lock.lock();
+        m_records.insert(std::move(taken));
         return err;
     }
     if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags)
