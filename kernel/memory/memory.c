@@ -128,8 +128,15 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->file_wq = alloc_workqueue("lite-file", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!mem->file_wq)
 		goto err_ends_wq;
-	if (lite_arenas_init(mem))
+	/* A user may have any number of items. */
+	mem->views_wq =
+		alloc_workqueue("lite-views", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
+	if (!mem->views_wq)
 		goto err_file_wq;
+	if (lite_crew_init(&mem->reaps, "lite-reaps"))
+		goto err_views_wq;
+	if (lite_arenas_init(mem))
+		goto err_reaps;
 	if (lite_leases_init(mem))
 		goto err_arenas;
 	lite_store_handlers(mem);
@@ -148,6 +155,10 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 
 err_arenas:
 	lite_arenas_exit(mem);
+err_reaps:
+	lite_crew_exit(&mem->reaps);
+err_views_wq:
+	destroy_workqueue(mem->views_wq);
 err_file_wq:
 	destroy_workqueue(mem->file_wq);
 err_ends_wq:
@@ -185,6 +196,7 @@ void lite_memory_give_up(struct lite_memory *mem)
 	flush_delayed_work(&mem->publish_work);
 	lite_peer_mapping_drop(mem);
 	lite_home_free_all(mem);
+	lite_crew_flush(&mem->reaps);
 	flush_workqueue(mem->wq);
 }
 
@@ -223,6 +235,7 @@ void lite_memory_shut(struct lite_memory *mem)
 		lite_ctx_put(ctx);
 	}
 	lite_name_cache_forget(mem);
+	lite_crew_flush(&mem->reaps);
 	flush_workqueue(mem->wq);
 }
 
@@ -239,6 +252,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_words_exit(&mem->words);
 	lite_peer_mapping_close(mem);
 	lite_home_free_all(mem);
+	lite_crew_flush(&mem->reaps);
 	flush_workqueue(mem->wq);
 	lite_memory_forget(mem);
 	lite_arenas_exit(mem);
@@ -246,13 +260,14 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_names_drop(mem, &mem->local, NULL, 0, 0);
 	lite_names_exit(&mem->local);
 	lite_names_exit(&mem->directory);
-	/* RCU callbacks queue the freeing of mappings on this workqueue. */
-	rcu_barrier();
-	/* What these drop may be freed by that one. */
+	/* What these drop is freed by lite-memory, on which RCU callbacks queue it. */
 	destroy_workqueue(mem->revoke_wq);
 	destroy_workqueue(mem->ends_wq);
+	rcu_barrier();
 	destroy_workqueue(mem->wq);
+	destroy_workqueue(mem->views_wq);
 	destroy_workqueue(mem->file_wq);
+	lite_crew_exit(&mem->reaps);
 	xa_destroy(&mem->lmrs);
 	xa_destroy(&mem->allocs);
 	mtree_destroy(&mem->by_dma);

@@ -29,9 +29,8 @@
  *
  * Locking, outermost first: mmap_lock (page faults of mapped LMRs), lite_ctx.lock, lite_lmr.lock,
  * map_lock, lite_limit.lock. Calls are made with none of them held except
- * lite_ctx.lock and, rarely, mmap_lock. lite_arena.lock nests inside mmap_lock. lite_mapping.zap
- * nests inside lite_ctx.lock, and i_mmap_rwsem inside that. Locks of names, views_lock, runs_lock,
- * arenas.lock and work_lock are innermost.
+ * lite_ctx.lock and, rarely, mmap_lock. lite_arena.lock nests inside mmap_lock. Locks of names,
+ * views_lock, runs_lock, arenas.lock and work_lock are innermost.
  */
 #ifndef _LITE_MEMORY_H
 #define _LITE_MEMORY_H
@@ -41,6 +40,7 @@
 #include <linux/rbtree.h>
 
 #include "cluster/cluster.h"
+#include "crew.h"
 #include "line.h"
 #include "memory/store/limit.h"
 #include "memory/arena/arena.h"
@@ -220,6 +220,8 @@ struct lite_memory {
 	struct workqueue_struct *revoke_wq; /* items of wq wait for its items */
 	struct workqueue_struct *ends_wq; /* the same of chunks, which memory may wait for */
 	struct workqueue_struct *file_wq;   /* items wait for the network for users */
+	struct workqueue_struct *views_wq;  /* items remove pages from page tables */
+	struct lite_crew reaps;    /* ends of LMRs, by the user charged */
 };
 
 int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,

@@ -29,15 +29,15 @@ static int lite_lmr_claim(struct lite_lmr *lmr, bool *flag)
 	int err;
 
 	for (;;) {
-		mutex_lock(&lmr->lock);
+		spin_lock(&lmr->lock);
 		err = lmr->dying ? -ENOENT : *flag ? -EBUSY : 0;
 		if (!err)
 			*flag = true;
-		mutex_unlock(&lmr->lock);
+		spin_unlock(&lmr->lock);
 		if (err != -EBUSY)
 			return err;
-		left = wait_event_killable_timeout(
-			lmr->changed, !READ_ONCE(*flag) || READ_ONCE(lmr->dying), left);
+		left = lite_crowd_wait_timeout(&lmr->changed,
+					       !READ_ONCE(*flag) || READ_ONCE(lmr->dying), left);
 		if (left <= 0)
 			return left ? -EINTR : -ETIMEDOUT;
 	}
@@ -51,18 +51,18 @@ int lite_change_close(struct lite_lmr *lmr)
 {
 	int err;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	lmr->closed = true;
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	err = lite_mappers_recall(lmr);
 	if (err)
 		return err;
 	/* Late requests, which other nodes still execute, name chunks without a generation. */
 	if (lmr->unpinned)
 		lmr->mem->home_ops->unpinned_recall(lmr->unpinned);
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	lmr->generation++;
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	return 0;
 }
 
@@ -71,12 +71,12 @@ void lite_change_end(struct lite_lmr *lmr)
 {
 	bool dying;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	lmr->closed = false;
 	lmr->changing = false;
 	dying = lmr->dying;
-	mutex_unlock(&lmr->lock);
-	wake_up_all(&lmr->changed);
+	spin_unlock(&lmr->lock);
+	lite_crowd_wake(&lmr->changed);
 	if (dying && !lmr->of)
 		lite_home_reap(lmr);
 }
@@ -115,9 +115,9 @@ static int lite_change_check(struct lite_lmr *lmr, struct lite_conn *conn,
 {
 	int err;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	err = lite_change_check_locked(lmr, conn, c);
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	return err;
 }
 
@@ -153,39 +153,28 @@ static void lite_grant_set(struct lite_acl *acl, const struct lite_grant *g)
 	}
 }
 
-/* Check a grant; the LMR is locked. @i: its index; @takes: it takes rights away. */
+/* Check a grant. @adds: it is one more; @takes: it takes rights away. */
 static int lite_grant_check(struct lite_lmr *lmr, struct lite_conn *conn,
 			    const struct lite_wire_change *c, const struct lite_grant *g,
-			    u32 *i, bool *takes)
+			    bool *adds, bool *takes)
 {
 	struct lite_acl *acl = &lmr->acl;
-	int err = lite_change_named(lmr, c);
-	u32 old = 0;
+	u32 old = 0, i;
+	int err;
 
-	if (err)
-		return err;
-	*i = lite_grant_find(acl, g->uid, g->node);
-	if (*i < acl->n_grants)
-		old = acl->grants[*i].rights;
+	spin_lock(&lmr->lock);
+	err = lite_change_named(lmr, c);
+	i = lite_grant_find(acl, g->uid, g->node);
+	if (i < acl->n_grants)
+		old = acl->grants[i].rights;
+	*adds = g->rights && i == acl->n_grants;
 	*takes = old & ~g->rights;
-	return lite_grant_allowed(lite_change_rights(lmr, conn, c), old, g->rights) ? 0 : -EACCES;
-}
-
-/* Check a grant, and make room. */
-static int lite_grant_prepare(struct lite_lmr *lmr, struct lite_conn *conn,
-			      const struct lite_wire_change *c,
-			      const struct lite_grant *g, bool *takes)
-{
-	u32 i;
-	int err = lite_grant_check(lmr, conn, c, g, &i, takes);
-
-	if (err)
-		return err;
-	if (!g->rights)
-		return 0;
-	if (i == LITE_GRANTS_MAX)
-		return -ENOSPC;
-	return i < lmr->acl.n_grants ? 0 : lite_lmr_grow_grants(lmr);
+	if (!err && !lite_grant_allowed(lite_change_rights(lmr, conn, c), old, g->rights))
+		err = -EACCES;
+	else if (!err && *adds && i == LITE_GRANTS_MAX)
+		err = -ENOSPC;
+	spin_unlock(&lmr->lock);
+	return err;
 }
 
 static int lite_serve_grant(struct lite_lmr *lmr, struct lite_conn *conn,
@@ -197,26 +186,23 @@ static int lite_serve_grant(struct lite_lmr *lmr, struct lite_conn *conn,
 		.node = le32_to_cpu(s->grant.node),
 		.rights = le32_to_cpu(s->grant.rights),
 	};
-	bool takes = false;
-	u32 i;
+	bool adds, takes;
 	int err;
 
 	/* A user without the right for it must not keep others from changing the LMR. */
-	mutex_lock(&lmr->lock);
-	err = lite_grant_check(lmr, conn, &s->change, &g, &i, &takes);
-	mutex_unlock(&lmr->lock);
-	err = err ?: lite_lmr_claim(lmr, &lmr->changing);
+	err = lite_grant_check(lmr, conn, &s->change, &g, &adds, &takes) ?:
+	      lite_lmr_claim(lmr, &lmr->changing);
 	if (err)
 		return err;
-	mutex_lock(&lmr->lock);
-	err = lite_grant_prepare(lmr, conn, &s->change, &g, &takes);
-	mutex_unlock(&lmr->lock);
+	err = lite_grant_check(lmr, conn, &s->change, &g, &adds, &takes);
+	if (!err && adds)
+		err = lite_lmr_grow_grants(lmr);
 	if (!err && takes)
 		err = lite_change_close(lmr);
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	if (!err)
 		lite_grant_set(&lmr->acl, &g);
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	lite_change_end(lmr);
 	return err;
 }
@@ -227,7 +213,7 @@ static int lite_serve_grants(struct lite_lmr *lmr, struct lite_conn *conn,
 	struct lite_wire_grants_reply *r = reply;
 	u32 n;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	for (n = 0; n < lmr->acl.n_grants; n++) {
 		const struct lite_grant *g = &lmr->acl.grants[n];
 
@@ -235,7 +221,7 @@ static int lite_serve_grants(struct lite_lmr *lmr, struct lite_conn *conn,
 		r->grant[n].node = cpu_to_le32(g->node);
 		r->grant[n].rights = cpu_to_le32(g->rights);
 	}
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	r->count = cpu_to_le32(n);
 	*reply_len = struct_size(r, grant, n);
 	return 0;
@@ -269,19 +255,19 @@ static int lite_serve_setattr(struct lite_lmr *lmr, struct lite_conn *conn,
 	err = lite_change_open(lmr, conn, &s->change);
 	if (err)
 		return err;
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	err = lite_setattr_allowed(lmr, conn, s);
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	err = err ?: lite_change_close(lmr);
 	if (!err) {
-		mutex_lock(&lmr->lock);
+		spin_lock(&lmr->lock);
 		if (le32_to_cpu(s->uid) != LITE_KEEP)
 			acl->uid = le32_to_cpu(s->uid);
 		if (le32_to_cpu(s->gid) != LITE_KEEP)
 			acl->gid = le32_to_cpu(s->gid);
 		if (le32_to_cpu(s->mode) != LITE_KEEP)
 			acl->mode = le32_to_cpu(s->mode);
-		mutex_unlock(&lmr->lock);
+		spin_unlock(&lmr->lock);
 	}
 	lite_change_end(lmr);
 	return err;
@@ -300,9 +286,9 @@ static int lite_home_rename(struct lite_lmr *lmr, struct lite_conn *conn,
 	bool same;
 	int err;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	same = !strcmp(lmr->name, r->name);
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	if (same)
 		return 0;
 	to = lite_lmr_name_new(lmr, r->name);
@@ -320,17 +306,21 @@ static int lite_home_rename(struct lite_lmr *lmr, struct lite_conn *conn,
 		goto err_change;
 	/* Both names find it. A MAP by one of them waits, as it is closed, and then looks again. */
 	lite_name_show(mem, to, lmr->id);
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	from = lmr->name;
-	lmr->name = to;
+	/* An anonymous one may have lost its maker meanwhile. */
+	if (lmr->dying)
+		err = -ENOENT;
+	else
+		lmr->name = to;
+	spin_unlock(&lmr->lock);
+	if (err)
+		goto err_change;
 	/* The rest makes calls, but concerns names only. */
-	lmr->closed = false;
-	mutex_unlock(&lmr->lock);
-	wake_up_all(&lmr->changed);
+	lite_change_end(lmr);
 	lite_name_confirm(mem, to, lmr->id);
 	if (from[0])
 		lite_name_drop(mem, from, lmr->id);
-	lite_change_end(lmr);
 	lite_lmr_name_free(lmr, from);
 	return 0;
 
@@ -353,10 +343,10 @@ static int lite_serve_rename(struct lite_lmr *lmr, struct lite_conn *conn,
 	if (err)
 		return err;
 	err = lite_home_rename(lmr, conn, req);
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	lmr->renaming = false;
-	mutex_unlock(&lmr->lock);
-	wake_up_all(&lmr->changed);
+	spin_unlock(&lmr->lock);
+	lite_crowd_wake(&lmr->changed);
 	return err;
 }
 
@@ -365,9 +355,11 @@ static int lite_serve_rename(struct lite_lmr *lmr, struct lite_conn *conn,
 static int lite_serve_await(struct lite_lmr *lmr, struct lite_conn *conn,
 			    const void *req, void *reply, u32 *reply_len)
 {
-	wait_event_timeout(lmr->changed, !READ_ONCE(lmr->closed) || READ_ONCE(lmr->dying),
-			   LITE_AWAIT_TIME);
-	return 0;
+	long left = lite_crowd_wait_timeout(&lmr->changed,
+					    !READ_ONCE(lmr->closed) || READ_ONCE(lmr->dying),
+					    LITE_AWAIT_TIME);
+
+	return left < 0 ? -EINTR : 0;
 }
 
 void lite_change_handlers(struct lite_memory *mem)

@@ -29,25 +29,16 @@
  */
 #define LITE_UNMAP_PATIENCE HZ
 
-/* No MAPs and changes from now on. The LMR is locked. Return: true for the first caller. */
-static bool lite_home_doom_locked(struct lite_lmr *lmr)
-{
-	bool first = !lmr->dying;
-
-	lockdep_assert_held(&lmr->lock);
-	lmr->dying = true;
-	if (first)
-		wake_up_all(&lmr->changed);
-	return first;
-}
-
+/* No MAPs and changes from now on. Return: true for the first caller. */
 static bool lite_home_doom(struct lite_lmr *lmr)
 {
 	bool first;
 
-	mutex_lock(&lmr->lock);
-	first = lite_home_doom_locked(lmr);
-	mutex_unlock(&lmr->lock);
+	spin_lock(&lmr->lock);
+	first = !lmr->dying;
+	lmr->dying = true;
+	spin_unlock(&lmr->lock);
+	lite_crowd_wake(&lmr->changed);
 	return first;
 }
 
@@ -58,12 +49,12 @@ static void lite_home_end(struct lite_lmr *lmr)
 	bool first;
 
 	/* A change in progress stops making parts when it sees @dying. */
-	wait_event(lmr->changed, !READ_ONCE(lmr->changing));
+	wait_event(lmr->changed.wait, !READ_ONCE(lmr->changing));
 	/* The lock also makes its results visible here. */
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	first = !lmr->ending;
 	lmr->ending = true;
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	if (!first)
 		return;
 	trace_lite_lmr_dying(lite_cluster_id(mem->cl), lmr->id, lmr->place->length);
@@ -78,18 +69,20 @@ static void lite_home_end(struct lite_lmr *lmr)
 	mem->ops->lmr_cut(mem->priv, lmr->id, 0);
 	lite_stat_dec(mem->stats, LITE_STAT_LMRS);
 	trace_lite_lmr_free(lite_cluster_id(mem->cl), lmr->id, lmr->place->length);
-	complete_all(&lmr->freed);
+	WRITE_ONCE(lmr->freed, true);
+	lite_crowd_wake(&lmr->changed);
 	lite_lmr_put(lmr);
 }
 
-void lite_reap_work(struct work_struct *work)
+void lite_reap_job(struct work_struct *work)
 {
-	struct lite_lmr *lmr = container_of(work, struct lite_lmr, reap_work);
+	struct lite_lmr *lmr = container_of(work, struct lite_lmr, reap.work);
 
 	lite_home_doom(lmr);
 	/* Users may have any number of changes under way: lite_change_end() queues this again. */
 	if (!READ_ONCE(lmr->changing))
 		lite_home_end(lmr);
+	lite_crew_done(&lmr->mem->reaps, &lmr->reap);
 	lite_lmr_put(lmr);
 }
 
@@ -100,11 +93,17 @@ void lite_home_finish(struct lite_lmr *lmr)
 	lite_home_end(lmr);
 }
 
+/* Wait until an LMR is freed, which has begun. Return: as lite_crowd_wait_timeout(). */
+static long lite_home_gone_timeout(struct lite_lmr *lmr, long timeout)
+{
+	return lite_crowd_wait_timeout(&lmr->changed, READ_ONCE(lmr->freed), timeout);
+}
+
 /* Do the rest of lite_home_free(). @first: the caller's call has made it dying. */
 static int lite_home_await(struct lite_lmr *lmr, bool first)
 {
 	lite_home_reap(lmr);
-	if (wait_for_completion_killable(&lmr->freed))
+	if (lite_home_gone_timeout(lmr, MAX_SCHEDULE_TIMEOUT) < 0)
 		return -EINTR;
 	return first ? 0 : -ENOENT;
 }
@@ -122,7 +121,7 @@ int lite_home_free(struct lite_lmr *lmr)
 void lite_home_reap(struct lite_lmr *lmr)
 {
 	kref_get(&lmr->ref);
-	if (!queue_work(lmr->mem->wq, &lmr->reap_work))
+	if (!lite_crew_queue(&lmr->mem->reaps, &lmr->reap))
 		lite_lmr_put(lmr);
 }
 
@@ -139,7 +138,7 @@ void lite_home_free_all(struct lite_memory *mem)
 		while ((lmr = lite_lmr_next(mem, &id))) {
 			lite_home_reap(lmr);
 			if (wait)
-				wait_for_completion(&lmr->freed);
+				wait_event(lmr->changed.wait, READ_ONCE(lmr->freed));
 			lite_lmr_put(lmr);
 		}
 	}
@@ -149,19 +148,30 @@ void lite_home_free_all(struct lite_memory *mem)
 
 /* ---- anonymous LMRs that have lost their maker --------------------------- */
 
-/* Jiffies until an LMR is an orphan; MAX_JIFFY_OFFSET: not to be expected. */
+/*
+ * Jiffies until an LMR is an orphan; MAX_JIFFY_OFFSET: not to be expected. 0: it is one, and dying
+ * now: an LMR that is renamed meanwhile either has a name or is not renamed.
+ */
 static unsigned long lite_orphan_left(struct lite_lmr *lmr)
 {
 	struct lite_memory *mem = lmr->mem;
+	unsigned long left;
 	bool anonymous;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	anonymous = !lmr->name[0] && !lmr->dying;
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	/* Our own is freed with its last handle. */
 	if (!anonymous || !lmr->maker)
 		return MAX_JIFFY_OFFSET;
-	return lite_cluster_life_left(mem->cl, lmr->maker, lmr->maker_incarnation, mem->orphan);
+	left = lite_cluster_life_left(mem->cl, lmr->maker, lmr->maker_incarnation, mem->orphan);
+	if (left)
+		return left;
+	spin_lock(&lmr->lock);
+	anonymous = !lmr->name[0];
+	lmr->dying |= anonymous;
+	spin_unlock(&lmr->lock);
+	return anonymous ? 0 : MAX_JIFFY_OFFSET;
 }
 
 /* Free orphans, and come back when the next one is due. */
@@ -194,70 +204,62 @@ static int lite_serve_free(struct lite_lmr *lmr, struct lite_conn *conn, const v
 	bool first;
 	int err;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	err = lite_change_check_locked(lmr, conn, req);
-	first = !err && lite_home_doom_locked(lmr);
-	mutex_unlock(&lmr->lock);
+	first = !err && !lmr->dying;
+	lmr->dying |= !err;
+	spin_unlock(&lmr->lock);
 	return err ?: lite_home_await(lmr, first);
 }
 
-/* This node gives back @count MAPs of an LMR homed here. May sleep; makes leaf calls. */
-void lite_home_unmap_own(struct lite_memory *mem, u64 id, u32 count, u32 flags)
+/* A node (@conn; NULL: this one) gives back MAPs. @patience: for the end of an anonymous LMR. */
+static void lite_home_unmap_wait(struct lite_memory *mem, struct lite_conn *conn,
+				 const struct lite_wire_unmap *u, long patience)
 {
-	struct lite_lmr *lmr = lite_lmr_get(mem, id);
+	struct lite_lmr *lmr = lite_lmr_get(mem, le64_to_cpu(u->id));
 
 	/* NULL: freed, so nothing is mapped. */
 	if (!lmr)
 		return;
-	if (lite_home_unmap(lmr, NULL, count, flags))
-		lite_home_free(lmr);
+	if (lite_home_unmap(lmr, conn, le32_to_cpu(u->count), le32_to_cpu(u->flags))) {
+		lite_home_reap(lmr);
+		lite_home_gone_timeout(lmr, patience);
+	}
 	if (lmr->of)
-		lmr->mem->home_ops->chunk_unused(lmr);
+		mem->home_ops->chunk_unused(lmr);
 	lite_lmr_put(lmr);
 }
 
-/* As lite_home_unmap_own(), for another node. */
+/*
+ * This node gives back MAPs of an LMR homed here. May sleep; killable. A process waits until its
+ * LMR is freed; a work item, which others may wait for, does not.
+ */
+void lite_home_unmap_own(struct lite_memory *mem, const struct lite_wire_unmap *u)
+{
+	lite_home_unmap_wait(mem, NULL, u,
+			     current->flags & PF_KTHREAD ? 0 : MAX_SCHEDULE_TIMEOUT);
+}
+
 static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req, u32 len,
 			    void *reply, u32 *reply_len)
 {
-	const struct lite_wire_unmap *u = req;
-	struct lite_lmr *lmr;
-
 	if (!conn)
 		return -EBADMSG;
-	lmr = lite_lmr_get(priv, le64_to_cpu(u->id));
-	if (!lmr)
-		return 0;
-	if (lite_home_unmap(lmr, conn, le32_to_cpu(u->count), le32_to_cpu(u->flags))) {
-		lite_home_reap(lmr);
-		wait_for_completion_timeout(&lmr->freed, LITE_UNMAP_PATIENCE);
-	}
-	if (lmr->of)
-		lmr->mem->home_ops->chunk_unused(lmr);
-	lite_lmr_put(lmr);
+	lite_home_unmap_wait(priv, conn, req, LITE_UNMAP_PATIENCE);
 	return 0;
 }
 
-/* As lite_serve_unmap(), for chunks of unpinned LMRs; does not wait. */
+/* Of chunks of unpinned LMRs, which are not waited for. */
 static int lite_serve_unmaps(void *priv, struct lite_conn *conn, const void *req, u32 len,
 			     void *reply, u32 *reply_len)
 {
 	const struct lite_wire_unmaps *r = req;
-	const struct lite_wire_unmap *u;
-	struct lite_lmr *lmr;
 	u32 i;
 
 	if (!conn)
 		return -EBADMSG;
 	for (i = 0; i < le32_to_cpu(r->count); i++) {
-		u = &r->unmap[i];
-		lmr = lite_lmr_get(priv, le64_to_cpu(u->id));
-		if (lmr && lmr->of) {
-			lite_home_unmap(lmr, conn, le32_to_cpu(u->count), le32_to_cpu(u->flags));
-			lmr->mem->home_ops->chunk_unused(lmr);
-		}
-		if (lmr)
-			lite_lmr_put(lmr);
+		lite_home_unmap_wait(priv, conn, &r->unmap[i], 0);
 		cond_resched();
 	}
 	return 0;

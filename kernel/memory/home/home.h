@@ -8,6 +8,8 @@
 
 #include "core/extent.h"
 #include "core/rights.h"
+#include "crew.h"
+#include "wait.h"
 #include "wire/wire.h"
 
 #include <lite/kapi.h>
@@ -89,7 +91,7 @@ struct lite_lmr {
 	u64 maker_incarnation;
 	u64 creator;                   /* session in which it was made */
 	bool confirmed;                /* the maker knows it: it outlives @creator; under @lock */
-	struct mutex lock;             /* protects what follows */
+	spinlock_t lock;               /* protects what follows; process context only */
 	struct lite_acl acl;           /* owner, mode, grants */
 	u32 charged_to;                /* its first owner: metadata, grants and name */
 	u32 grants_room;               /* size of @acl.grants */
@@ -103,12 +105,12 @@ struct lite_lmr {
 	u64 of;                        /* it is a chunk of this LMR; 0: it is none */
 	u64 base;                      /* its first byte there */
 	u64 generation;                /* number of times it was closed for a change */
-	wait_queue_head_t changed;     /* woken when one of these flags changes */
-	struct completion freed;
+	bool freed;                    /* its memory is, too; read without @lock */
+	struct lite_crowd changed;     /* woken when one of these flags changes */
 	struct list_head mappers;      /* struct lite_mapper */
 	struct lite_place *place;      /* replaced while closed */
 	u64 length;                    /* its bytes; also read without @lock */
-	struct work_struct reap_work;  /* frees it in the background */
+	struct lite_crew_job reap;     /* frees it in the background */
 };
 
 /* What an LMR is made of if not of new memory: one of the three. */
@@ -197,11 +199,11 @@ void lite_home_session_gone(struct lite_memory *mem, u64 session);
 int lite_home_free(struct lite_lmr *lmr);
 void lite_home_reap(struct lite_lmr *lmr);
 void lite_home_finish(struct lite_lmr *lmr);
-void lite_reap_work(struct work_struct *work);
+void lite_reap_job(struct work_struct *work);
 void lite_orphans_work(struct work_struct *work);
 void lite_home_free_all(struct lite_memory *mem);
 void lite_free_handlers(struct lite_memory *mem);
-void lite_home_unmap_own(struct lite_memory *mem, u64 id, u32 count, u32 flags);
+void lite_home_unmap_own(struct lite_memory *mem, const struct lite_wire_unmap *u);
 
 /* change.c, move.c */
 int lite_change_close(struct lite_lmr *lmr);

@@ -31,6 +31,8 @@ static void lite_lmr_release(struct kref *ref)
 			LITE_LMR_COST + lmr->grants_room * sizeof(*lmr->acl.grants));
 	lite_lmr_name_free(lmr, lmr->name);
 	lite_place_free(lmr, lmr->place);
+	if (lmr->reap.part)
+		lite_crew_job_exit(&lmr->mem->reaps, &lmr->reap);
 	kfree_rcu(lmr, rcu);
 }
 
@@ -102,7 +104,7 @@ void lite_lmr_name_free(struct lite_lmr *lmr, const char *name)
 		lite_limit_free(&lmr->mem->limit, lmr->charged_to, name, strlen(name) + 1);
 }
 
-/* Make room for one more grant. The LMR is locked. Return: 0; -ENOMEM, -EDQUOT, -ENOSPC. */
+/* Make room for one more grant, with a change begun. May sleep. 0; -ENOMEM, -EDQUOT, -ENOSPC. */
 int lite_lmr_grow_grants(struct lite_lmr *lmr)
 {
 	struct lite_acl *acl = &lmr->acl;
@@ -111,9 +113,6 @@ int lite_lmr_grow_grants(struct lite_lmr *lmr)
 	size_t old = acl->n_grants * sizeof(*acl->grants);
 	struct lite_grant *grants;
 
-	lockdep_assert_held(&lmr->lock);
-	/* Nothing is allocated under the lock of one. */
-	WARN_ON_ONCE(lmr->of);
 	if (acl->n_grants < lmr->grants_room)
 		return 0;
 	grants = lite_limit_alloc(limit, lmr->charged_to, room * sizeof(*grants),
@@ -121,9 +120,11 @@ int lite_lmr_grow_grants(struct lite_lmr *lmr)
 	if (IS_ERR(grants))
 		return PTR_ERR(grants);
 	memcpy(grants, acl->grants, old);
-	kvfree(acl->grants);
-	acl->grants = grants;
+	spin_lock(&lmr->lock);
+	swap(acl->grants, grants);
 	lmr->grants_room = room;
+	spin_unlock(&lmr->lock);
+	kvfree(grants);
 	return 0;
 }
 
@@ -177,8 +178,6 @@ static int lite_lmr_part(struct lite_replace *r, const struct lite_alloc *alloc)
 static struct lite_lmr *lite_lmr_new(struct lite_memory *mem, const struct lite_wire_create *c,
 				     struct lite_conn *conn, const struct lite_origin *from)
 {
-	/* A chunk is locked while memory is reclaimed: nothing is allocated under its lock. */
-	static struct lock_class_key chunk_key;
 	u32 uid = le32_to_cpu(c->cred.uid);
 	u32 gid = le32_to_cpu(c->cred.gid);
 	struct lite_lmr *lmr;
@@ -194,21 +193,16 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem, const struct lite_
 		return lmr;
 	lmr->mem = mem;
 	kref_init(&lmr->ref);
-	mutex_init(&lmr->lock);
+	spin_lock_init(&lmr->lock);
 	if (from) {
 		lmr->registered = true;
 		lmr->of = from->of;
 		lmr->base = from->base;
 	}
-	if (lmr->of) {
-		lockdep_set_class(&lmr->lock, &chunk_key);
-		/* Until its pages are known to be the process's: lite_chunk_add(). */
-		lmr->closed = true;
-	}
+	/* Until its pages are known to be the process's: lite_chunk_add(). */
+	lmr->closed = lmr->of;
 	INIT_LIST_HEAD(&lmr->mappers);
-	init_completion(&lmr->freed);
-	init_waitqueue_head(&lmr->changed);
-	INIT_WORK(&lmr->reap_work, lite_reap_work);
+	lite_crowd_init(&lmr->changed);
 	lmr->id = atomic64_inc_return(&mem->ids);
 	lmr->acl.uid = uid;
 	lmr->acl.gid = gid;
@@ -220,7 +214,9 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem, const struct lite_
 		lmr->creator = conn->session;
 	}
 	lmr->name = "";
-	name = lite_lmr_name_new(lmr, c->name);
+	name = lite_crew_job_init(&mem->reaps, &lmr->reap, uid, lite_reap_job) ?
+		       ERR_PTR(-ENOMEM) :
+		       lite_lmr_name_new(lmr, c->name);
 	if (IS_ERR(name)) {
 		lite_lmr_put(lmr);
 		return ERR_CAST(name);
@@ -384,7 +380,7 @@ static int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn, u32 rig
 	u32 told = 0;
 	u32 i;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	place = lmr->place;
 	r->id = cpu_to_le64(lmr->id);
 	r->length = cpu_to_le64(place->length);
@@ -407,7 +403,7 @@ static int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn, u32 rig
 			  told);
 	*reply_len = struct_size(r, share, place->n_shares) +
 		     told * sizeof(struct lite_wire_extent);
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	return lite_mapper_recheck(lmr, conn);
 }
 
@@ -477,7 +473,7 @@ static int lite_serve_extents(struct lite_lmr *lmr, struct lite_conn *conn,
 	const struct lite_place *place;
 	int err = -ENOENT;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	place = lmr->place;
 	/* Also tells the mapper that the home still counts it as one. */
 	if (first < place->n_extents && lite_mapper_known(lmr, conn)) {
@@ -485,7 +481,7 @@ static int lite_serve_extents(struct lite_lmr *lmr, struct lite_conn *conn,
 		lmr->confirmed |= conn && conn->session == lmr->creator;
 		err = 0;
 	}
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	return err;
 }
 
@@ -497,7 +493,7 @@ static void lite_lmr_fill(struct lite_lmr *lmr, struct lite_wire_lmr *l, __le32 
 	u32 n = 0;
 	u32 i;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	place = lmr->place;
 	list_for_each_entry(m, &lmr->mappers, list)
 		n += !m->lost;
@@ -512,7 +508,7 @@ static void lite_lmr_fill(struct lite_lmr *lmr, struct lite_wire_lmr *l, __le32 
 	strscpy_pad(l->name, lmr->name, sizeof(l->name));
 	for (i = !place->home_stores; nodes && i < place->n_shares; i++)
 		*nodes++ = cpu_to_le32(place->share[i].node);
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 }
 
 static int lite_serve_stat(struct lite_lmr *lmr, struct lite_conn *conn,

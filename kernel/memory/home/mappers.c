@@ -84,10 +84,9 @@ int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
 	struct lite_mapper *m, *new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
 	int err = 0;
 
-	/* Now, as nothing is allocated under the lock of a chunk. */
 	if (new && lmr->of)
 		new->end = kzalloc(sizeof(*new->end), GFP_KERNEL_ACCOUNT);
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	*granted = lite_lmr_rights(lmr, conn, &map->cred);
 	if (lmr->dying)
 		err = -ENOENT;
@@ -115,7 +114,7 @@ int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
 	}
 	m->count++;
 out:
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	if (new)
 		kfree(new->end);
 	kfree(new);
@@ -141,12 +140,12 @@ void lite_mappers_drop(struct lite_lmr *lmr, bool lost)
 {
 	struct lite_mapper *m, *tmp;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	list_for_each_entry_safe(m, tmp, &lmr->mappers, list) {
 		if (m->lost || !lost)
 			lite_mapper_drop(m);
 	}
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 }
 
 /*
@@ -173,14 +172,15 @@ static void lite_mapper_lose(struct lite_lmr *lmr, struct lite_mapper *m)
 
 /*
  * A node (@conn; NULL: ours) gives back @count MAPs. @flags: enum lite_wire_unmap_flags. May sleep.
- * Return: true if the LMR is anonymous and its maker has no handle on it any more: free it.
+ * Return: true if the LMR is anonymous and its maker has no handle on it any more: it is dying, and
+ * the caller frees it.
  */
 bool lite_home_unmap(struct lite_lmr *lmr, const struct lite_conn *conn, u32 count, u32 flags)
 {
 	struct lite_mapper *m;
 	bool over = false;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	m = lite_mapper_find(lmr, conn ? conn->session : 0);
 	if (m) {
 		m->count -= min(count, m->count);
@@ -200,7 +200,9 @@ bool lite_home_unmap(struct lite_lmr *lmr, const struct lite_conn *conn, u32 cou
 	else
 		over &= !lmr->maker;
 	over &= !lmr->name[0];
-	mutex_unlock(&lmr->lock);
+	/* Now, as it may get a name. */
+	lmr->dying |= over;
+	spin_unlock(&lmr->lock);
 	return over;
 }
 
@@ -219,12 +221,13 @@ void lite_home_session_gone(struct lite_memory *mem, u64 session)
 		lmr = lite_lmr_get(mem, id);
 		if (!lmr)
 			continue;
-		mutex_lock(&lmr->lock);
+		spin_lock(&lmr->lock);
 		m = lite_mapper_find(lmr, session);
 		if (m)
 			lite_mapper_lose(lmr, m);
 		orphan = !lmr->name[0] && !lmr->confirmed && lmr->creator == session;
-		mutex_unlock(&lmr->lock);
+		lmr->dying |= orphan;
+		spin_unlock(&lmr->lock);
 		if (orphan)
 			lite_home_reap(lmr);
 		else if (lmr->of)
@@ -323,12 +326,12 @@ static void lite_revoke_work(struct work_struct *work)
 			      -ETIMEDOUT);
 		unfenced = lite_conn_fence(r->conn, -ETIMEDOUT);
 	}
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	lite_mapper_answered(lmr, r);
 	t->err = unfenced ?: t->err;
 	if (!--t->left)
 		complete(&t->done);
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	if (r->conn)
 		lite_conn_put(r->conn);
 	kref_put(&t->ref, lite_tell_release);
@@ -341,33 +344,25 @@ static struct lite_tell *lite_tell_new(struct lite_lmr *lmr, u16 call)
 	struct lite_tell *t;
 	u32 n = 0;
 
-	lockdep_assert_held(&lmr->lock);
+	spin_lock(&lmr->lock);
 	list_for_each_entry(m, &lmr->mappers, list)
 		n += !m->lost;
+	spin_unlock(&lmr->lock);
 	if (!n)
 		return NULL;
-	/* Memory may be reclaimed only after this lock was dropped, if it is a chunk's. */
-	WARN_ON_ONCE(lmr->of);
 	t = kvzalloc(struct_size(t, revoke, n), GFP_KERNEL | __GFP_NOFAIL);
 	t->lmr = lmr;
 	kref_get(&lmr->ref);
 	kref_init(&t->ref);
 	t->call = call;
 	init_completion(&t->done);
-	/* Copied, as mappers may unmap and be freed. */
+	/* Copied, as mappers may unmap and be freed. There are no more of them than there were. */
+	spin_lock(&lmr->lock);
 	list_for_each_entry(m, &lmr->mappers, list) {
-		struct lite_revoke *r = &t->revoke[t->left];
-
-		if (m->lost)
-			continue;
-		r->tell = t;
-		r->session = m->session;
-		if (m->session)
-			r->conn = lite_session_find(lmr->mem->fab, m->session);
-		INIT_WORK(&r->work, lite_revoke_work);
-		kref_get(&t->ref);
-		t->left++;
+		if (!m->lost && !WARN_ON_ONCE(t->left == n))
+			t->revoke[t->left++].session = m->session;
 	}
+	spin_unlock(&lmr->lock);
 	return t;
 }
 
@@ -389,15 +384,23 @@ int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 	int err;
 	u32 i, n;
 
-	mutex_lock(&lmr->lock);
 	t = lite_tell_new(lmr, call);
-	mutex_unlock(&lmr->lock);
 	if (!t)
 		return 0;
 	/* @left goes down meanwhile. */
 	n = t->left;
-	for (i = 0; i < n; i++)
-		queue_work(lmr->mem->revoke_wq, &t->revoke[i].work);
+	if (!n)
+		complete(&t->done);
+	for (i = 0; i < n; i++) {
+		struct lite_revoke *r = &t->revoke[i];
+
+		r->tell = t;
+		if (r->session)
+			r->conn = lite_session_find(lmr->mem->fab, r->session);
+		INIT_WORK(&r->work, lite_revoke_work);
+		kref_get(&t->ref);
+		queue_work(lmr->mem->revoke_wq, &r->work);
+	}
 	err = wait_for_completion_killable(&t->done) ? -EINTR : t->err;
 	kref_put(&t->ref, lite_tell_release);
 	return err;
@@ -446,12 +449,12 @@ static void lite_end_note(const struct lite_end *e)
 {
 	struct lite_mapper *m;
 
-	mutex_lock(&e->lmr->lock);
+	spin_lock(&e->lmr->lock);
 	m = lite_mapper_find(e->lmr, e->session);
 	/* The home alone stores it, so that none is kept as lost. */
 	if (m)
 		lite_mapper_drop(m);
-	mutex_unlock(&e->lmr->lock);
+	spin_unlock(&e->lmr->lock);
 }
 
 static void lite_ends_work(struct work_struct *work)
@@ -491,8 +494,6 @@ static void lite_end_add(struct lite_end *e, struct list_head *ends)
 	INIT_LIST_HEAD(&e->more);
 	INIT_WORK(&e->work, lite_ends_work);
 	init_completion(&e->done);
-	if (e->session)
-		e->conn = lite_session_find(e->lmr->mem->fab, e->session);
 	list_add_tail(&e->list, ends);
 }
 
@@ -506,7 +507,7 @@ void lite_chunk_close(struct lite_lmr *lmr, struct list_head *ends)
 	struct lite_mapper *m;
 	struct lite_end *e;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	lmr->dying = true;
 	list_for_each_entry(m, &lmr->mappers, list) {
 		e = m->end;
@@ -515,7 +516,7 @@ void lite_chunk_close(struct lite_lmr *lmr, struct list_head *ends)
 		e->session = m->session;
 		lite_end_add(e, ends);
 	}
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 }
 
 /* The same, if it has no mapper. May sleep; allocates nothing. */
@@ -523,10 +524,10 @@ bool lite_chunk_close_unused(struct lite_lmr *lmr)
 {
 	bool unused;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	unused = list_empty(&lmr->mappers);
 	lmr->dying |= unused;
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	return unused;
 }
 
@@ -549,8 +550,11 @@ void lite_ends_tell(struct lite_memory *mem, struct list_head *ends)
 {
 	struct lite_end *e, *tmp;
 
-	list_for_each_entry(e, ends, list)
+	list_for_each_entry(e, ends, list) {
+		if (e->session)
+			e->conn = lite_session_find(mem->fab, e->session);
 		queue_work(mem->ends_wq, &e->work);
+	}
 	list_for_each_entry_safe(e, tmp, ends, list) {
 		wait_for_completion(&e->done);
 		list_del(&e->list);
@@ -571,7 +575,7 @@ u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence, u32 m
 	struct lite_mapper *m;
 	u32 n = 0;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	list_for_each_entry(m, &lmr->mappers, list) {
 		if (!m->lost && !(unclean && m->unclean))
 			continue;
@@ -582,7 +586,7 @@ u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence, u32 m
 			};
 		n++;
 	}
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	return n;
 }
 
@@ -631,10 +635,10 @@ static int lite_recall_fence(struct lite_lmr *lmr)
 	 * What was reported since concerns operations that these fences have ended, too: all
 	 * mappers had answered, and so had reported theirs, and a closed LMR cannot be mapped.
 	 */
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	list_for_each_entry(m, &lmr->mappers, list)
 		m->unclean = false;
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	lite_mappers_drop(lmr, true);
 	return 0;
 }

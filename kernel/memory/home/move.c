@@ -158,10 +158,10 @@ static void lite_replace_switch(struct lite_replace *r, struct lite_place *place
 	struct lite_lmr *lmr = r->lmr;
 	struct lite_place *old = lmr->place;
 
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	lmr->place = place;
 	WRITE_ONCE(lmr->length, place->length);
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	/* Before a grow can bring these bytes back, zeroed. */
 	if (place->length < old->length)
 		lmr->mem->ops->lmr_cut(lmr->mem->priv, lmr->id, place->length);

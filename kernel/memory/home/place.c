@@ -300,8 +300,10 @@ struct lite_place *lite_place_new(const struct lite_replace *r, u64 length)
 	place->share[0].node = lite_cluster_id(mem->cl);
 	place->share[0].incarnation = mem->fab->self.incarnation;
 	place->n_shares = 1;
-	for (i = 0; i < n && !err; i++)
+	for (i = 0; i < n && !err; i++) {
 		err = lite_place_append(place, part[i], length);
+		cond_resched();
+	}
 	if (!err)
 		return place;
 	lite_place_free(r->lmr, place);

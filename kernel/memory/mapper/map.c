@@ -273,7 +273,8 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 	kref_init(&m->ref);
 	init_completion(&m->drained);
 	RB_CLEAR_NODE(&m->left);
-	mutex_init(&m->zap);
+	atomic_set(&m->watchers, 1);
+	INIT_WORK(&m->zap_work, lite_mapping_zap_work);
 	INIT_LIST_HEAD(&m->views);
 	m->home = home;
 	m->home_incarnation = le64_to_cpu(r->share[0].incarnation);
@@ -516,7 +517,6 @@ int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
 		.killable = true,
 	};
 
-	/* If this node is the home, the call does not check for signals. */
 	if (lite_cluster_call(mem->cl, home, &d) == -EINTR || fatal_signal_pending(current))
 		return -EINTR;
 	return lite_cluster_ready(mem->cl);

@@ -38,6 +38,25 @@ static void lite_mapping_free_rcu(struct work_struct *work)
 }
 
 /*
+ * One watcher less. The last one frees the mapping: it was released, nothing of it is in flight,
+ * and the home knows, or will soon.
+ */
+static void lite_mapping_unwatch(struct lite_mapping *m)
+{
+	struct lite_memory *mem = m->mem;
+
+	if (!atomic_dec_and_test(&m->watchers))
+		return;
+	spin_lock(&mem->map_lock);
+	if (!RB_EMPTY_NODE(&m->left))
+		rb_erase(&m->left, &mem->unclean);
+	spin_unlock(&mem->map_lock);
+	trace_lite_unmap(m->home, m->id, m->length);
+	INIT_RCU_WORK(&m->rcu, lite_mapping_free_rcu);
+	queue_rcu_work(mem->wq, &m->rcu);
+}
+
+/*
  * Leave ACTIVE, if that was not done before. The caller, which needs no reference, calls
  * lite_mapping_watch() next, without the lock.
  */
@@ -93,8 +112,7 @@ bool lite_mapping_watch(struct lite_mapping *m)
 	if (unclean && RB_EMPTY_NODE(&m->left))
 		rb_add(&m->left, &mem->unclean, lite_mapping_left_less);
 	spin_unlock(&mem->map_lock);
-	if (atomic_dec_and_test(&m->watchers))
-		wake_up_var(&m->watchers);
+	lite_mapping_unwatch(m);
 	return unclean;
 }
 
@@ -313,24 +331,10 @@ bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64
 
 	/* A call to this node itself cannot fail. */
 	if (!conn) {
-		lite_home_unmap_own(mem, id, count, flags);
+		lite_home_unmap_own(mem, &req);
 		return true;
 	}
 	return lite_mapping_unmap(conn, &d);
-}
-
-/* Nothing of a mapping that was retired is in flight, and the home knows, or will soon. */
-static void lite_mapping_free(struct lite_mapping *m)
-{
-	struct lite_memory *mem = m->mem;
-
-	spin_lock(&mem->map_lock);
-	if (!RB_EMPTY_NODE(&m->left))
-		rb_erase(&m->left, &mem->unclean);
-	spin_unlock(&mem->map_lock);
-	trace_lite_unmap(m->home, m->id, m->length);
-	INIT_RCU_WORK(&m->rcu, lite_mapping_free_rcu);
-	queue_rcu_work(mem->wq, &m->rcu);
 }
 
 static void lite_mapping_release(struct kref *ref)
@@ -345,7 +349,6 @@ static void lite_mapping_release(struct kref *ref)
 	spin_lock(&mem->map_lock);
 	made = lite_made_detach(m);
 	spin_unlock(&mem->map_lock);
-	wait_var_event(&m->watchers, !atomic_read(&m->watchers));
 	lite_chunks_put(m);
 	flags = (m->unclean ? LITE_UNMAP_UNCLEAN : 0) | (made ? LITE_UNMAP_LAST : 0);
 	/* A revoked LMR is gone; there is nothing to give back. */
@@ -353,7 +356,7 @@ static void lite_mapping_release(struct kref *ref)
 		told = lite_mapping_give_back(mem, m->conn, m->id, m->grants, flags);
 	if (made)
 		lite_made_over(mem, made, told);
-	lite_mapping_free(m);
+	lite_mapping_unwatch(m);
 }
 
 /* Drop a reference. May sleep; the last one drains it and calls the home. */
@@ -403,14 +406,13 @@ void lite_chunks_put(struct lite_mapping *m)
 		if (!kref_put(&c->ref, lite_mapping_last))
 			continue;
 		lite_mapping_retire(c);
-		wait_var_event(&c->watchers, !atomic_read(&c->watchers));
 		if (c->state != LITE_MAPPING_REVOKED)
 			req->unmap[n++] = (struct lite_wire_unmap){
 				.id = cpu_to_le64(c->id),
 				.count = cpu_to_le32(c->grants),
 				.flags = cpu_to_le32(c->unclean ? LITE_UNMAP_UNCLEAN : 0),
 			};
-		lite_mapping_free(c);
+		lite_mapping_unwatch(c);
 		if (n == LITE_UNMAPS_PER_CALL) {
 			lite_chunks_give_back(m, req, n);
 			n = 0;

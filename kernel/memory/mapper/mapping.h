@@ -37,8 +37,8 @@ struct lite_mapping {
 	struct rcu_work rcu;       /* operations look it up under RCU */
 	atomic_t ops;              /* operations in flight; negative when it has left ACTIVE */
 	struct completion drained; /* it has left ACTIVE, and none is in flight */
-	atomic_t watchers;         /* threads that wait for @drained without a reference */
-	struct mutex zap;          /* held while its pages are removed from page tables */
+	atomic_t watchers;         /* threads that wait for @drained, and 1 until it is released */
+	struct work_struct zap_work; /* removes its pages from page tables */
 	struct list_head views;    /* user mappings with pages of it; under views_lock */
 	bool tail;                 /* the last page may have been written to beyond the end */
 	enum lite_mapping_state state; /* leaves ACTIVE once, under map_lock */
@@ -240,6 +240,7 @@ struct lite_view {
 void lite_view_exit(struct lite_view *v);
 int lite_view_attach(struct lite_view *v, struct lite_mapping *m, bool write);
 struct page *lite_view_page(const struct lite_mapping *m, u64 offset, size_t *n);
+void lite_mapping_zap_work(struct work_struct *work);
 void lite_mapping_drain(struct lite_mapping *m);
 
 /* ---- mappings for others: peer_mapping.c --------------------------------- */

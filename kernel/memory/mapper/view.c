@@ -95,7 +95,6 @@ static void lite_mapping_wipe(struct lite_mapping *m)
 	size_t in = offset_in_page(m->length), n = 1;
 	struct page *page;
 
-	lockdep_assert_held(&m->zap);
 	if (!m->tail)
 		return;
 	m->tail = false;
@@ -143,25 +142,16 @@ static void lite_mapping_await_ops(struct lite_mapping *m)
 	lite_fabric_attend_end(m->mem->fab);
 }
 
-/**
- * lite_mapping_drain - wait until a mapping is unused, and unmap its pages
- * @m: mapping that has left ACTIVE; the caller keeps its memory
- *
- * Context: may sleep. On return no operation is in flight on it, and none of its pages is in a page
- * table.
+/*
+ * Remove the pages of all views from page tables. A work item, as it takes long, and others wait
+ * for it: the thread of a user may be without a processor.
  */
-void lite_mapping_drain(struct lite_mapping *m)
+void lite_mapping_zap_work(struct work_struct *work)
 {
+	struct lite_mapping *m = container_of(work, struct lite_mapping, zap_work);
 	struct lite_memory *mem = m->mem;
 	struct lite_view *v;
 
-	lite_mapping_await_ops(m);
-	/*
-	 * An operation enters a chunk before it leaves the LMR, so no later one is in them, either.
-	 */
-	lite_chunks_retire(m);
-	/* A second caller must wait until the first has unmapped all views. */
-	mutex_lock(&m->zap);
 	for (;;) {
 		spin_lock(&mem->views_lock);
 		v = list_first_entry_or_null(&m->views, struct lite_view, list);
@@ -178,5 +168,27 @@ void lite_mapping_drain(struct lite_mapping *m)
 			wake_up_var(&v->zapping);
 	}
 	lite_mapping_wipe(m);
-	mutex_unlock(&m->zap);
+}
+
+/**
+ * lite_mapping_drain - wait until a mapping is unused, and unmap its pages
+ * @m: mapping that has left ACTIVE; the caller keeps its memory
+ *
+ * Context: may sleep. On return no operation is in flight on it, and none of its pages is in a page
+ * table.
+ */
+void lite_mapping_drain(struct lite_mapping *m)
+{
+	lite_mapping_await_ops(m);
+	/*
+	 * An operation enters a chunk before it leaves the LMR, so no later one is in them, either.
+	 */
+	lite_chunks_retire(m);
+	/*
+	 * Otherwise there is nothing to do, or an item that another caller has queued does it:
+	 * flush_work() looks for that after these.
+	 */
+	if (!list_empty_careful(&m->views) || smp_load_acquire(&m->tail))
+		queue_work(m->mem->views_wq, &m->zap_work);
+	flush_work(&m->zap_work);
 }

@@ -117,16 +117,20 @@ static int lite_copy_away(struct lite_memory *mem, const struct lite_alloc *allo
 	return err ?: io.io.status;
 }
 
-/* Extents come from the home: check that they are in this allocation. */
-static bool lite_alloc_has(const struct lite_alloc *alloc, u64 addr, u64 n)
+/*
+ * Extents come from the home: check that they are in this allocation. @at: where the last one was;
+ * mostly the next one is there, or follows.
+ */
+static bool lite_alloc_has(const struct lite_alloc *alloc, u32 *at, u64 addr, u64 n)
 {
 	u32 i;
 
 	for (i = 0; i < alloc->n_extents; i++) {
-		const struct lite_extent *e = &alloc->extents[i];
+		const struct lite_extent *e = &alloc->extents[*at];
 
 		if (addr >= e->addr && n <= e->length && addr - e->addr <= e->length - n)
 			return true;
+		*at = (*at + 1) % alloc->n_extents;
 	}
 	return false;
 }
@@ -136,13 +140,13 @@ static int lite_copy_within(struct lite_memory *mem, u32 home, const struct lite
 {
 	struct lite_alloc *to = lite_store_get(mem, le64_to_cpu(c->to), home);
 	struct lite_copy_io io = {};
+	u32 at = 0, i;
 	int err = 0;
-	u32 i;
 
 	if (!to)
 		return -ENOENT;
-	for (i = 0; i < le32_to_cpu(c->count); i++) {
-		if (!lite_alloc_has(to, le64_to_cpu(c->extent[i].addr),
+	for (i = 0; i < le32_to_cpu(c->count) && !err; i++) {
+		if (!lite_alloc_has(to, &at, le64_to_cpu(c->extent[i].addr),
 				    le64_to_cpu(c->extent[i].length_share) >> 8))
 			err = -EPROTO;
 	}

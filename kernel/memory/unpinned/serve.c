@@ -207,12 +207,12 @@ static int lite_serve_chunk(void *priv, struct lite_conn *conn, const void *req,
 	 * The mapper checked its users' rights when it mapped the LMR, and checks again when they
 	 * change.
 	 */
-	mutex_lock(&lmr->lock);
+	spin_lock(&lmr->lock);
 	if (!lite_mapper_known(lmr, conn) || lmr->closed)
 		err = -ENOENT;
 	else if (!lmr->unpinned || page >= lmr->unpinned->n_pages)
 		err = -EINVAL;
-	mutex_unlock(&lmr->lock);
+	spin_unlock(&lmr->lock);
 	if (!err)
 		err = lite_chunk_serve(lmr->unpinned, conn, page, le32_to_cpu(c->write),
 				       reply, reply_len);

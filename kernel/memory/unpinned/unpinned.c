@@ -232,9 +232,9 @@ int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b)
 		err = -EAGAIN;
 	if (!err) {
 		c->alloc->pinned->lent = true;
-		mutex_lock(&c->lmr->lock);
+		spin_lock(&c->lmr->lock);
 		c->lmr->closed = false;
-		mutex_unlock(&c->lmr->lock);
+		spin_unlock(&c->lmr->lock);
 	} else if (!xa_load(&u->chunks, c->first)) {
 		/* Under the lock, or it would be another one's that is being added. */
 		xa_release(&u->chunks, c->first);

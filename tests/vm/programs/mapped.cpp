@@ -6,6 +6,11 @@
 //   mapped again NAME INDEX COUNT  so many processes map and unmap the LMR again and again, until
 //                                  it is gone; prints their numbers and "ready", and ends, with
 //                                  them, at the end of its input
+//   mapped hold NAME INDEX OFFSET COUNT
+//                                  so many processes map the LMR from an offset on, and have all
+//                                  its pages; says "ready", and ends, with them, at the end of its
+//                                  input
+//   mapped read NAME INDEX COUNT   as again, with reads of the first bytes
 //   mapped register NAME INDEX     registers 4 MB, says "ready", and waits for the end of its
 //                                  input; then says how much it has pinned
 #include <lite/lite.hpp>
@@ -49,6 +54,18 @@ int use(lite::context& node, const std::string& name, std::uint64_t offset) {
     }
 }
 
+void until_end_of_input() {
+    char byte;
+    while (::read(STDIN_FILENO, &byte, 1) > 0)
+        ;
+}
+
+void ready_until_end_of_input() {
+    std::puts("ready");
+    std::fflush(stdout);
+    until_end_of_input();
+}
+
 [[noreturn]] void map_until_gone(int index, const std::string& name, lite_test::Signal& mapped) {
     lite::context node(index);
     const auto lmr = node.map(name);
@@ -62,23 +79,56 @@ int use(lite::context& node, const std::string& name, std::uint64_t offset) {
     }
 }
 
-int map_again(int index, const std::string& name, int count) {
-    lite_test::Shared<lite_test::Signal> mapped;
+// Until the end of the input: so many processes that do something with the LMR until it is gone.
+int until_gone(void (*what)(int, const std::string&, lite_test::Signal&), int index,
+               const std::string& name, int count) {
+    lite_test::Shared<lite_test::Signal> begun;
     std::vector<lite_test::Child> children;
     for (int i = 0; i < count; i++) {
-        children.emplace_back([&] { map_until_gone(index, name, *mapped); });
+        children.emplace_back([&] { what(index, name, *begun); });
         std::printf("%d\n", children.back().pid());
     }
     for (int i = 0; i < count; i++)
-        mapped->wait("all have mapped it");
-    std::puts("ready");
-    std::fflush(stdout);
-    char byte;
-    while (::read(STDIN_FILENO, &byte, 1) > 0)
-        ;
+        begun->wait("all have begun");
+    ready_until_end_of_input();
     for (auto& child : children)
         child.join();
     return 0;
+}
+
+int hold(int index, const std::string& name, std::uint64_t offset, int count) {
+    lite_test::Shared<lite_test::Signal> mapped;
+    std::vector<lite_test::Child> children;
+    for (int i = 0; i < count; i++)
+        children.emplace_back([&] {
+            lite::context node(index);
+            const auto lmr = node.map(name);
+            const auto map = lmr.mmap(offset, lmr.length() - offset);
+            const auto bytes = map.as<char>();
+            for (std::size_t at = 0; at < bytes.size(); at += 4096)
+                bytes[at] = 1;
+            mapped->post();
+            until_end_of_input();
+        });
+    for (int i = 0; i < count; i++)
+        mapped->wait("all have its pages");
+    ready_until_end_of_input();
+    for (auto& child : children)
+        child.join();
+    return 0;
+}
+
+[[noreturn]] void read_until_gone(int index, const std::string& name, lite_test::Signal& begun) {
+    lite::context node(index);
+    const auto lmr = node.map(name);
+    (void)lmr.load<std::uint64_t>(0);
+    begun.post();
+    try {
+        for (;;)
+            (void)lmr.load<std::uint64_t>(0);
+    } catch (const std::system_error& e) {
+        ::_exit(e.code().value() == EIDRM ? 0 : 1);
+    }
 }
 
 int keep(lite::context& node, const std::string& name) {
@@ -89,11 +139,7 @@ int keep(lite::context& node, const std::string& name) {
         return 1;
     const auto registered =
         node.register_memory({static_cast<std::byte*>(memory), size}, name, 0666);
-    std::puts("ready");
-    std::fflush(stdout);
-    char byte;
-    while (::read(STDIN_FILENO, &byte, 1) > 0)
-        ;
+    ready_until_end_of_input();
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);) {
         if (line.starts_with("VmPin:"))
@@ -110,7 +156,14 @@ int main(int argc, char** argv) {
         if (words.size() < 3)
             return 2;
         if (words[0] == "again")
-            return map_again(std::stoi(words[2]), words[1], std::stoi(words.at(3)));
+            return until_gone(map_until_gone, std::stoi(words[2]), words[1],
+                              std::stoi(words.at(3)));
+        if (words[0] == "read")
+            return until_gone(read_until_gone, std::stoi(words[2]), words[1],
+                              std::stoi(words.at(3)));
+        if (words[0] == "hold")
+            return hold(std::stoi(words[2]), words[1], std::stoull(words.at(3)),
+                        std::stoi(words.at(4)));
         lite::context node(std::stoi(words[2]));
         if (words[0] == "register")
             return keep(node, words[1]);

@@ -4,6 +4,10 @@
 //   users files INDEX NODE,NODE COUNT
 //       opens the node COUNT times, and each time makes anonymous LMRs at the nodes; says "ready",
 //       and waits to be killed
+//   users frees INDEX NODE,NODE COUNT
+//       makes COUNT LMRs at the nodes, says "ready", and frees each in a thread of its own when a
+//       line comes from stdin; says "freeing" when all of these run, and "freed" when the first is
+//       done
 //   users owner INDEX LMR
 //       takes the first word of an LMR as a lock, and serves a function; says "ready" and the
 //       function's number, and waits to be killed
@@ -114,6 +118,27 @@ void files(const Words& words) {
     }
     say("ready");
     wait_for_the_end();
+}
+
+void frees(const Words& words) {
+    lite::context context(std::stoi(words[0]));
+    std::vector<lite::region> lmrs;
+    for (int i = 0; i < std::stoi(words[2]); i++)
+        lmrs.push_back(context.alloc({.length = 2 * kPage, .nodes = numbers(words[1])}));
+    say("ready");
+    std::string line;
+    std::getline(std::cin, line);
+    std::atomic<std::size_t> running = 0;
+    std::atomic<bool> freed = false;
+    std::vector<std::jthread> threads;
+    for (auto& lmr : lmrs)
+        threads.emplace_back([&] {
+            if (++running == lmrs.size())
+                say("freeing");
+            lmr.free();
+            if (!freed.exchange(true))
+                say("freed");
+        });
 }
 
 // ---- locks and functions ------------------------------------------------------------------------
@@ -262,6 +287,8 @@ int main(int argc, char** argv) {
     try {
         if (mode == "files" && words.size() == 3)
             files(words);
+        else if (mode == "frees" && words.size() == 3)
+            frees(words);
         else if (mode == "owner" && words.size() == 2)
             own(words);
         else if (mode == "heir" && words.size() == 4)

@@ -53,6 +53,15 @@ def _box(vm, cpu_max=None):
         vm.run(f"rmdir {box}; umount /tmp/cgroup", check=False)
 
 
+# For programs of which threads have next to no processor: they wait for each other for a quarter of that.
+_PATIENT = {"LITE_TEST_TIMEOUT": "400"}
+
+
+def _throng(vm, words):
+    """Starts a throng that works alone."""
+    return vm.spawn([program_path("throng"), *words], env=_PATIENT)
+
+
 def _end_throng(throng):
     """Has a throng that works alone end, without an error so far."""
     assert throng.running, throng.out + throng.err
@@ -122,7 +131,7 @@ def test_sessions_end_beside_throttled_threads(lab):
 
     here.lite("alloc", "one", "4K", "--node", there.id)
     with _box(lab.n1, f"{10 * _QUOTA} {_PERIOD}") as box:
-        throng = lab.n1.spawn([program_path("throng"), "restless", str(here.index), str(there.id), box, "64", "0"])
+        throng = _throng(lab.n1, ["restless", str(here.index), str(there.id), box, "64", "0"])
         throng.wait_output("ready", timeout=100)
         _fences_of_cuts(lab, here, lab.scale(8, 4))
         assert throng.running, throng.out + throng.err
@@ -141,7 +150,7 @@ def test_an_lmr_is_freed_beside_throttled_threads(lab):
     here, there = lites = in_one_machine(lab.n1, 2, op_timeout=2000 * scale)
     there.lite("alloc", "held", "256K", "--mode", "0666")
     with _box(lab.n1, f"{_QUOTA} {_PERIOD}") as box:
-        throng = lab.n1.spawn([program_path("throng"), "held", str(here.index), str(there.id), box, "110", "held"])
+        throng = _throng(lab.n1, ["held", str(here.index), str(there.id), box, "110", "held"])
         throng.wait_output("ready", timeout=100)
         before = [lite.broken() for lite in lites]
         began = time.monotonic()
@@ -258,6 +267,38 @@ def test_an_lmr_is_freed_beside_throttled_processes_that_map_it(lab):
     stop_all(lites)
 
 
+@vmtest(nodes=1, cpus=2, mem_mb=1024, fresh=True, timeout=400, kernels=("6.1", "6.12"))
+def test_throttled_threads_unmap_nothing_for_others(lab):
+    """They read an LMR that others map, so that one of them is the first to see that it is gone. To take all pages from page
+    tables would take that one far longer than the home waits."""
+    here, there = lites = in_one_machine(lab.n1, 2, op_timeout=2000 * lab.n1.time_scale)
+    half = 128 << 20
+    there.lite("alloc", "held", 2 * half, "--mode", "0666", "--node", f"{there.id},{here.id}", timeout=60)
+    mappers = lab.n1.spawn([program_path("mapped"), "hold", "held", str(here.index), str(half), "8"], user="alice", env=_PATIENT)
+    mappers.wait_output("ready", timeout=100)
+    readers = lab.n1.spawn([program_path("mapped"), "read", "held", str(here.index), "40"], user="bob", env=_PATIENT)
+    readers.wait_output("ready", timeout=60)
+    pids = " ".join(re.findall(r"^\d+$", readers.out, re.M))
+    with _box(lab.n1) as box:
+        # Each has its own part, so that at any time one of them has a processor.
+        lab.n1.run(f"echo +cpu >{box}/cgroup.subtree_control; for pid in {pids}; do "
+                   f"mkdir {box}/$pid; echo {20 * _QUOTA} {_PERIOD} >{box}/$pid/cpu.max; echo $pid >{box}/$pid/cgroup.procs; done")
+        before = [lite.broken() for lite in lites]
+        began = time.monotonic()
+        there.lite("free", "held", timeout=100)
+        print(f"      freed in {time.monotonic() - began:.2f} s")
+        assert [lite.broken() for lite in lites] == before
+        lab.n1.run(f"for part in {box}/*/; do echo max >$part/cpu.max; done")
+        readers.close_stdin()
+        readers.wait(60, check=True)
+        lab.n1.run(f"rmdir {box}/*/")
+    mappers.close_stdin()
+    mappers.wait(60, check=True)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
 @vmtest(nodes=2, fresh=True, timeout=400, kernels=("6.1", "6.12"))
 def test_a_fence_beside_throttled_threads(lab):
     """They are in the middle of operations of all kinds when the session ends, and each needs seconds to take note of that.
@@ -267,7 +308,7 @@ def test_a_fence_beside_throttled_threads(lab):
     there.lite("alloc", "held", "256K", "--mode", "0666")
     here.lite("alloc", "one", "4K", "--node", there.id)
     with _box(lab.n1, f"{_QUOTA} {_PERIOD}") as box:
-        throng = lab.n1.spawn([program_path("throng"), "held", str(here.index), str(there.id), box, "110", "held"])
+        throng = _throng(lab.n1, ["held", str(here.index), str(there.id), box, "110", "held"])
         throng.wait_output("ready", timeout=100)
         took = max(_fences_of_cuts(lab, here, 1))
         throng.kill(9)
@@ -349,4 +390,26 @@ def test_calls_of_kernels_pass_bulk(lab):
         said = run_program(lab, (here, there), "starved", "call", 0, "target", 131072, 96, there.id, timeout=200)
         assert int(said.out.split()[-1]) <= 4 << 20, said.out
     finally:
+        _end(lab, here, there)
+
+
+@vmtest(nodes=2, timeout=300, netem=True, kernels=("6.1", "6.12"))
+def test_an_lmr_is_freed_while_a_crowd_is_in_line(lab):
+    """Large operations of many threads wait for slots. Those of the LMR leave the line: what is in it would take longer than
+    the home waits."""
+    here, there = lites = _slow_link(lab, op_timeout=2000 * lab.n1.time_scale)
+    piece, threads = 256 << 10, 240
+    there.lite("alloc", "crowded", piece * threads, "--mode", "0666", timeout=60)
+    crowd = here.vm.spawn([program_path("queues"), "writes", "crowded", "0", str(piece), str(threads), "0"],
+                          env={"LITE_INDEX": str(here.index)})
+    try:
+        crowd.wait_output("ready", timeout=200)
+        broken = [lite.broken() for lite in lites]
+        began = time.monotonic()
+        there.lite("free", "crowded", timeout=60)
+        print(f"      freed in {time.monotonic() - began:.2f} s")
+        assert [lite.broken() for lite in lites] == broken
+    finally:
+        crowd.kill(9)
+        crowd.wait(60)
         _end(lab, here, there)

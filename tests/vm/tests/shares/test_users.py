@@ -42,6 +42,32 @@ def test_closing_many_files(lab):
     stop_all(lites)
 
 
+@vmtest(nodes=2, timeout=300)
+def test_freeing_many_lmrs(lab):
+    """A user frees hundreds of LMRs at once, which takes long: their store is silent. Another user's is freed meanwhile."""
+    here, silent = lites = on_machines(lab, heartbeat=200_000, dead=600_000, op_timeout=200_000)
+    words = [program_path("users"), "frees", str(here.index)]
+    many = here.vm.spawn([*words, f"{here.id},{silent.id}", "400"], user="alice")
+    one = here.vm.spawn([*words, str(here.id), "1"], user="bob")
+    for process in (many, one):
+        process.wait_output("ready", timeout=100)
+    silent.vm.pause()
+    try:
+        many.write("\n")
+        many.wait_output("freeing", timeout=60)
+        one.write("\n")
+        one.wait_output("freed", timeout=60)
+        assert "freed" not in many.out, "the first user's are freed already"
+    finally:
+        silent.vm.resume()
+    for process in (many, one):
+        process.wait(100, check=True)
+    wait_complete(lites)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
 @vmtest(nodes=1, cpus=2, timeout=300)
 def test_a_ring_that_another_user_makes(lab):
     """A user's first call to a function is in line behind those of many threads of that user. Another user's call of the
