@@ -268,7 +268,7 @@ def _parse(arguments):
     parser.add_argument("-k", metavar="PATTERN", action="append", default=[],
                         help="only tests with this in their name (file.test), or with a name that matches it if it has a * in it")
     parser.add_argument("-j", "--jobs", type=int, metavar="N",
-                        help="so many clusters at a time (default: three for two processors; two with debug kernels)")
+                        help="so many clusters at a time (default: a processor each; 1 with kernels that are slow)")
     parser.add_argument("--slow", action="store_true", help="also those that are marked as slow")
     parser.add_argument("--thorough", action="store_true", help="three times as many repetitions")
     parser.add_argument("--list", action="store_true", help="only print the names")
@@ -283,9 +283,7 @@ def _parse(arguments):
         if name not in kernels.KNOWN:
             parser.error(f"no kernel {name!r} (there are: {', '.join(kernels.KNOWN)})")
     slow = any(kernels.time_scale(name) > 1 for name in options.kernels)
-    # On stock kernels tests wait, for heartbeats and the like, for a third of their time.
-    processors = len(os.sched_getaffinity(0))
-    options.jobs = options.jobs or min(processors if slow else processors * 3 // 2, MAX_JOBS)
+    options.jobs = options.jobs or (1 if slow else min(len(os.sched_getaffinity(0)), MAX_JOBS))
     options.seed = options.seed or secrets.token_hex(4)
     if not options.logs:
         stamp = time.strftime("%Y%m%d-%H%M%S")

@@ -216,7 +216,7 @@ def _qos_run(lite, other, *options):
 
 
 # On 6.12 the queueing discipline of the arm tcp-fq may end LITE's session: Documentation/limits.rst.
-@vmtest(alone=True, kernels=("6.1",), timeout=300, mem_mb=768)
+@vmtest(kernels=("6.1",), timeout=400, mem_mb=768)
 def test_urgent_operations_beside_a_stream(lab):
     """All arms report latencies of reads, writes and calls with and without a stream of one process and of eight, and what the
     stream does; and what share large writes of a high class get. The scheduling mode and the queueing discipline are as before.
@@ -228,7 +228,7 @@ def test_urgent_operations_beside_a_stream(lab):
     try:
         out = first.vm.run(_qos_run(first, second, "--workload", "qos-read,qos-write,qos-rpc,qos-share", "--arms",
                                     "lite,verbs,tcp,write-imm", "--sizes", "64", "--rounds", "2", "--seconds", "0.2", "--json",
-                                    "-"), timeout=280).out
+                                    "-"), timeout=380).out
         assert _qos_mode(first.vm) == "hw-sep"
         assert _queue(first.vm) == queue
     finally:
