@@ -48,9 +48,9 @@ bool lite_poller_hand(wait_queue_head_t *wait, const atomic_t *sleepers)
 	int looks = 0;
 
 	spin_lock_irqsave(&wait->lock, flags);
-	/* Waiters come and go under this lock. */
 	if (sleepers && atomic_read(sleepers) != 1)
 		looks = LITE_HAND_LOOKS;
+	/* Waiters come and go under this lock. */
 	for (; looks < LITE_HAND_LOOKS && !handed && waitqueue_active(wait); looks++) {
 		first = list_first_entry(&wait->head, struct wait_queue_entry, entry);
 		handed = first->func(first, TASK_NORMAL, 0, NULL);

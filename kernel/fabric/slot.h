@@ -21,7 +21,7 @@ struct lite_post {
 	struct list_head list;     /* in lite_qp.line until a slot is granted */
 	struct lite_sched_item item; /* while it waits for its turn; .flight until it is posted */
 	struct list_head line;       /* in lite_turns.line while it waits for its turn */
-	bool (*stale)(const struct lite_io *io); /* of @io, while it waits for its turn */
+	bool (*stale)(const struct lite_io *io); /* of @io, while it waits for a turn or slot */
 	u32 turn_wrs;                /* work requests that its turn is for */
 	struct lite_io turn;       /* ends when another thread has posted some, or set @err */
 };

@@ -307,6 +307,9 @@ static int lite_rcall_try(struct lite_rcall *call)
 	err = call->ring ? lite_ring_wait_look(call, 0) : lite_rcall_place(call);
 	if (err == -EINPROGRESS)
 		return err;
+	/* The one that bound the ring for us has no right to call. */
+	if (err == -EACCES && call->ring && lite_client_ring_lets(call->ring, call))
+		err = -ESTALE;
 	if (!err) {
 		err = lite_rcall_write(call);
 		if (!err)

@@ -175,6 +175,7 @@ void lite_client_ring_close_locked(struct lite_client_ring *ring);
 void lite_client_ring_close(struct lite_client_ring *ring);
 void lite_client_ring_close_index(struct lite_rpc_peer *rp, u32 index);
 void lite_client_ring_check_empty(struct lite_client_ring *ring);
+bool lite_client_ring_lets(const struct lite_client_ring *ring, const struct lite_rcall *call);
 int lite_client_ring_may_call(const struct lite_client_ring *ring, struct lite_rcall *call);
 int lite_client_ring_ask(struct lite_rcall *call);
 void lite_client_rings_idle(struct lite_rpc_peer *rp);

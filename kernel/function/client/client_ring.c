@@ -369,10 +369,10 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 {
 	struct lite_rpc_peer *rp = ring->rp;
 	int err = lite_client_ring_bind(ring, call);
-	bool bound = !err, again;
+	bool bound = !err;
 
 	/* The ring takes memory of the function's owner: none for a user that may not call it. */
-	if (bound && lite_client_ring_may_call(ring, call) == -EACCES)
+	if (bound && !lite_client_ring_lets(ring, call))
 		err = -EACCES;
 	else if (bound)
 		err = xa_reserve(&rp->by_index, ring->index, GFP_KERNEL);
@@ -398,9 +398,9 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 		ring->state = LITE_CLIENT_RING_DEAD;
 	}
 	spin_unlock(&rp->lock);
-	/* They look again; the maker's signal, time-out and rights are not those of others. */
-	again = !err || err == -EINTR || err == -ETIMEDOUT || err == -EACCES;
-	lite_ring_wait_end(ring, &ring->binding, again ? -ESTALE : err);
+	/* They look again; the maker's signal or time-out is not that of other callers. */
+	lite_ring_wait_end(ring, &ring->binding,
+			   !err || err == -EINTR || err == -ETIMEDOUT ? -ESTALE : err);
 	if (!err) {
 		queue_delayed_work(rp->svc->wq[LITE_WQ_CALLS], &rp->svc->idle_work,
 				   LITE_CLIENT_RING_IDLE);
@@ -505,6 +505,14 @@ int lite_client_ring_get(struct lite_rcall *call)
 	return err;
 }
 
+/* May a call's user call the function of a ring that has been bound? Any context. */
+bool lite_client_ring_lets(const struct lite_client_ring *ring, const struct lite_rcall *call)
+{
+	/* Most functions are open to all: then skip the groups. */
+	return (ring->acl.mode & 0222) == 0222 ||
+	       lite_rights_of(call->cred, 0, &ring->acl, ring->squash) & LITE_RIGHT_WRITE;
+}
+
 /*
  * Check permission, length and registration of a call. Return: 0, -EACCES, -E2BIG; -ECONNREFUSED:
  * the function is not the registration that the caller has found.
@@ -514,9 +522,7 @@ int lite_client_ring_may_call(const struct lite_client_ring *ring, struct lite_r
 	if (call->registration != LITE_ANY_REGISTRATION &&
 	    call->registration != (ring->cookie & LITE_FOUND_COOKIE))
 		return -ECONNREFUSED;
-	/* Most functions are open to all: then skip the groups. */
-	if ((ring->acl.mode & 0222) != 0222 &&
-	    !(lite_rights_of(call->cred, 0, &ring->acl, ring->squash) & LITE_RIGHT_WRITE))
+	if (!lite_client_ring_lets(ring, call))
 		return -EACCES;
 	return call->length <= ring->max_request ? 0 : -E2BIG;
 }

@@ -17,7 +17,7 @@ struct lite_wave_op;
  */
 #define LITE_PACK_MIN 8
 
-/* Jiffies that a caller may wait for its messages, in total. */
+/* Jiffies in which a caller sends its messages. The answer to one may take a quarter longer. */
 static inline unsigned long lite_pack_time(const struct lite_fabric *fab)
 {
 	return max(fab->op_timeout / 2, 1UL);

@@ -492,8 +492,8 @@ static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bou
 		d.operand = r->value;
 	}
 	lite_access_exit(p.m);
-	/* PREPARE connects. */
-	return ret == -EUNATCH ? -ENOLINK : ret;
+	/* PREPARE connects. -EAGAIN: the LMR is about to be changed. */
+	return ret == -EUNATCH || ret == -EAGAIN ? -ENOLINK : ret;
 }
 
 static ssize_t lite_word_attempt(struct lite_memop_exec *r, struct lite_bounce *bounce)
