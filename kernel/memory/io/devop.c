@@ -80,7 +80,9 @@ struct lite_entered_io {
 
 static bool lite_entered_io_stale(const struct lite_io *io)
 {
-	return lite_ops_closed(container_of(io, struct lite_entered_io, io)->d->m);
+	const struct lite_devop *d = container_of(io, struct lite_entered_io, io)->d;
+
+	return lite_ops_closed(d->m) || (d->also && lite_ops_closed(d->also));
 }
 
 /* Leave the LMR: its revocation must not wait until the waiter gets a processor. */

@@ -267,12 +267,13 @@ static void *lite_memop_cursor_local(struct lite_memop_exec *r, struct lite_memo
 	return mem;
 }
 
-/* Transfer between a remote part and memory at @dma. Returns bytes. */
-static ssize_t lite_memop_cursor_run(struct lite_memop_cursor *p, u32 opcode, u64 dma, u64 n,
-				     u64 packet)
+/* Transfer between a remote part and memory at @dma; @other is entered, too. Returns bytes. */
+static ssize_t lite_memop_cursor_run(struct lite_memop_cursor *p, struct lite_memop_cursor *other,
+				     u32 opcode, u64 dma, u64 n, u64 packet)
 {
 	struct lite_devop d = {
 		.m = p->m,
+		.also = other->m,
 		.e = p->e,
 		.opcode = opcode,
 		/* Calls between kernels wait for nothing but devices. */
@@ -284,7 +285,7 @@ static ssize_t lite_memop_cursor_run(struct lite_memop_cursor *p, u32 opcode, u6
 	};
 	int err = lite_devop_run(&d, packet);
 
-	/* There is a newer session: map again. */
+	/* There is a newer session, or an LMR is about to be changed: map again. */
 	if (err == -EAGAIN)
 		return -ENOLINK;
 	return err ?: (ssize_t)n;
@@ -355,7 +356,7 @@ static ssize_t lite_memop_copy_send(struct lite_memop_exec *r, struct lite_memop
 	n = min_t(u64, n, lite_memop_exec_packet(r, LITE_MEMOP_EXEC_SEND));
 	lite_memop_cursor_place(r, to, n);
 	lite_memop_cursor_place(r, from, n);
-	return lite_memop_cursor_run(to, LITE_OP_WRITE,
+	return lite_memop_cursor_run(to, from, LITE_OP_WRITE,
 				     from->e->addr + (from->offset - from->e->start), n,
 				     lite_memop_exec_packet(r, LITE_WR_BYTES_MAX));
 }
@@ -428,7 +429,7 @@ static ssize_t lite_memop_compare_parts(struct lite_memop_exec *r, struct lite_m
 		return -EIO;
 	if (fetch) {
 		n = min_t(u64, n, lite_memop_exec_packet(r, PAGE_SIZE << r->order));
-		ret = lite_memop_cursor_run(b, LITE_OP_READ, r->dma, n, n);
+		ret = lite_memop_cursor_run(b, a, LITE_OP_READ, r->dma, n, n);
 		if (ret < 0)
 			return ret;
 	}
