@@ -304,7 +304,8 @@ def test_a_fence_beside_throttled_threads(lab):
     """They are in the middle of operations of all kinds when the session ends, and each needs seconds to take note of that.
     The fence does not wait for them."""
     scale = lab.n1.time_scale
-    here, there = on_machines(lab, dead=60000 * scale, op_timeout=2000 * scale)
+    # A host that stands still for moments ends no session of the throng before the cut does.
+    here, there = on_machines(lab, dead=60000 * scale, op_timeout=8000 * scale)
     there.lite("alloc", "held", "256K", "--mode", "0666")
     here.lite("alloc", "one", "4K", "--node", there.id)
     with _box(lab.n1, f"{_QUOTA} {_PERIOD}") as box:
