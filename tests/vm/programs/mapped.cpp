@@ -8,8 +8,7 @@
 //                                  them, at the end of its input
 //   mapped hold NAME INDEX OFFSET COUNT
 //                                  so many processes map the LMR from an offset on, and have all
-//                                  its pages; says "ready", and ends, with them, at the end of its
-//                                  input
+//                                  its pages; as again otherwise
 //   mapped read NAME INDEX COUNT   as again, with reads of the first bytes
 //   mapped register NAME INDEX     registers 4 MB, says "ready", and waits for the end of its
 //                                  input; then says how much it has pinned
@@ -21,6 +20,7 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -79,45 +79,6 @@ void ready_until_end_of_input() {
     }
 }
 
-// Until the end of the input: so many processes that do something with the LMR until it is gone.
-int until_gone(void (*what)(int, const std::string&, lite_test::Signal&), int index,
-               const std::string& name, int count) {
-    lite_test::Shared<lite_test::Signal> begun;
-    std::vector<lite_test::Child> children;
-    for (int i = 0; i < count; i++) {
-        children.emplace_back([&] { what(index, name, *begun); });
-        std::printf("%d\n", children.back().pid());
-    }
-    for (int i = 0; i < count; i++)
-        begun->wait("all have begun");
-    ready_until_end_of_input();
-    for (auto& child : children)
-        child.join();
-    return 0;
-}
-
-int hold(int index, const std::string& name, std::uint64_t offset, int count) {
-    lite_test::Shared<lite_test::Signal> mapped;
-    std::vector<lite_test::Child> children;
-    for (int i = 0; i < count; i++)
-        children.emplace_back([&] {
-            lite::context node(index);
-            const auto lmr = node.map(name);
-            const auto map = lmr.mmap(offset, lmr.length() - offset);
-            const auto bytes = map.as<char>();
-            for (std::size_t at = 0; at < bytes.size(); at += 4096)
-                bytes[at] = 1;
-            mapped->post();
-            until_end_of_input();
-        });
-    for (int i = 0; i < count; i++)
-        mapped->wait("all have its pages");
-    ready_until_end_of_input();
-    for (auto& child : children)
-        child.join();
-    return 0;
-}
-
 [[noreturn]] void read_until_gone(int index, const std::string& name, lite_test::Signal& begun) {
     lite::context node(index);
     const auto lmr = node.map(name);
@@ -129,6 +90,33 @@ int hold(int index, const std::string& name, std::uint64_t offset, int count) {
     } catch (const std::system_error& e) {
         ::_exit(e.code().value() == EIDRM ? 0 : 1);
     }
+}
+
+void hold(int index, const std::string& name, std::uint64_t offset, lite_test::Signal& mapped) {
+    lite::context node(index);
+    const auto lmr = node.map(name);
+    const auto map = lmr.mmap(offset, lmr.length() - offset);
+    const auto bytes = map.as<char>();
+    for (std::size_t at = 0; at < bytes.size(); at += 4096)
+        bytes[at] = 1;
+    mapped.post();
+    until_end_of_input();
+}
+
+// So many processes, until the end of the input.
+int crowd(int count, const std::function<void(lite_test::Signal& begun)>& body) {
+    lite_test::Shared<lite_test::Signal> begun;
+    std::vector<lite_test::Child> children;
+    for (int i = 0; i < count; i++) {
+        children.emplace_back([&] { body(*begun); });
+        std::printf("%d\n", children.back().pid());
+    }
+    for (int i = 0; i < count; i++)
+        begun->wait("all have begun");
+    ready_until_end_of_input();
+    for (auto& child : children)
+        child.join();
+    return 0;
 }
 
 int keep(lite::context& node, const std::string& name) {
@@ -155,19 +143,21 @@ int main(int argc, char** argv) {
         const std::vector<std::string> words(argv + 1, argv + argc);
         if (words.size() < 3)
             return 2;
+        const auto& name = words[1];
+        const int index = std::stoi(words[2]);
         if (words[0] == "again")
-            return until_gone(map_until_gone, std::stoi(words[2]), words[1],
-                              std::stoi(words.at(3)));
+            return crowd(std::stoi(words.at(3)),
+                         [&](auto& begun) { map_until_gone(index, name, begun); });
         if (words[0] == "read")
-            return until_gone(read_until_gone, std::stoi(words[2]), words[1],
-                              std::stoi(words.at(3)));
+            return crowd(std::stoi(words.at(3)),
+                         [&](auto& begun) { read_until_gone(index, name, begun); });
         if (words[0] == "hold")
-            return hold(std::stoi(words[2]), words[1], std::stoull(words.at(3)),
-                        std::stoi(words.at(4)));
-        lite::context node(std::stoi(words[2]));
+            return crowd(std::stoi(words.at(4)),
+                         [&](auto& begun) { hold(index, name, std::stoull(words.at(3)), begun); });
+        lite::context node(index);
         if (words[0] == "register")
-            return keep(node, words[1]);
-        return use(node, words[1], words.size() > 3 ? std::stoull(words[3]) : 0);
+            return keep(node, name);
+        return use(node, name, words.size() > 3 ? std::stoull(words[3]) : 0);
     } catch (const std::exception& e) {
         std::printf("%s\n", e.what());
         return 1;

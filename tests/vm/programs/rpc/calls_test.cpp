@@ -322,55 +322,6 @@ TEST_CASE_METHOD(RpcFixture, "calls: no two requests have the same token", "[rpc
     }
 }
 
-TEST_CASE_METHOD(RpcFixture, "calls: users that may call", "[rpc]") {
-    INFO(where.label);
-    auto params = params_of();
-    const Identity alice{1000, 1000};
-    const Identity bob{1001, 1001};
-    const Identity member{1002, 1002, {1000}};
-    for (const auto& [mode, owner, group, others] :
-         {std::tuple{0600U, true, false, false}, std::tuple{0060U, false, true, false},
-          std::tuple{0006U, false, false, true}, std::tuple{0666U, true, true, true},
-          std::tuple{0444U, false, false, false}}) {
-        CAPTURE(mode);
-        Shared<std::uint32_t> function;
-        Shared<Signal> ready;
-        Shared<Signal> done;
-        params.mode = mode;
-        Child served([&] {
-            become(alice);
-            Context mine(where.server);
-            *function = enroll(mine, params);
-            ready->post();
-            std::thread end([&] {
-                done->wait("the end");
-                ::_exit(0);
-            });
-            serve(mine, 4096);
-            end.join();
-        });
-        ready->wait("a server");
-        const auto may = [&](const Identity& who, bool allowed) {
-            // Several that ask for the same ring: only one of them binds it.
-            as_user(who, [&] {
-                std::vector<std::jthread> threads;
-                for (int i = 0; i < 8; i++)
-                    threads.emplace_back([&] {
-                        expect_equal(call(*function, request_of(Wish::echo, 9), nullptr).value,
-                                     allowed ? 0 : -EACCES, "call");
-                    });
-            });
-        };
-        may(alice, owner);
-        may(bob, others);
-        may(member, group);
-        // Root may always call.
-        CHECK(call(*function, request_of(Wish::echo, 9), nullptr) == success);
-        done->post();
-        served.join();
-    }
-}
-
 TEST_CASE_METHOD(RpcFixture, "calls: a time-out, and the late reply", "[rpc]") {
     INFO(where.label);
     const auto function = enroll(server, params_of());

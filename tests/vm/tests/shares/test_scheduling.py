@@ -57,6 +57,16 @@ def _box(vm, cpu_max=None):
 _PATIENT = {"LITE_TEST_TIMEOUT": "400"}
 
 
+@contextlib.contextmanager
+def _sessions_last(lites):
+    """What is done in this context ends no session."""
+    before = [lite.broken() for lite in lites]
+    began = time.monotonic()
+    yield
+    print(f"      freed in {time.monotonic() - began:.2f} s")
+    assert [lite.broken() for lite in lites] == before
+
+
 def _throng(vm, words):
     """Starts a throng that works alone."""
     return vm.spawn([program_path("throng"), *words], env=_PATIENT)
@@ -152,11 +162,8 @@ def test_an_lmr_is_freed_beside_throttled_threads(lab):
     with _box(lab.n1, f"{_QUOTA} {_PERIOD}") as box:
         throng = _throng(lab.n1, ["held", str(here.index), str(there.id), box, "110", "held"])
         throng.wait_output("ready", timeout=100)
-        before = [lite.broken() for lite in lites]
-        began = time.monotonic()
-        there.lite("free", "held", timeout=60)
-        print(f"      freed in {time.monotonic() - began:.2f} s")
-        assert [lite.broken() for lite in lites] == before
+        with _sessions_last(lites):
+            there.lite("free", "held", timeout=60)
         _end_throng(throng)
     for lite in lites:
         lite.check_idle()
@@ -254,11 +261,8 @@ def test_an_lmr_is_freed_beside_throttled_processes_that_map_it(lab):
         lab.n1.run(f"for pid in {pids}; do echo $pid >{box}/cgroup.procs; done; echo {_QUOTA} {_PERIOD} >{box}/cpu.max")
         wait_until("all have been throttled", lambda: int(re.search(r"nr_throttled (\d+)", lab.n1.read(f"{box}/cpu.stat"))[1]) > 5, 60,
                    lab.n1.time_scale)
-        before = [lite.broken() for lite in lites]
-        began = time.monotonic()
-        there.lite("free", "held", timeout=60)
-        print(f"      freed in {time.monotonic() - began:.2f} s")
-        assert [lite.broken() for lite in lites] == before
+        with _sessions_last(lites):
+            there.lite("free", "held", timeout=60)
         lab.n1.run(f"echo max >{box}/cpu.max")
         mappers.close_stdin()
         mappers.wait(60, check=True)
@@ -283,11 +287,8 @@ def test_throttled_threads_unmap_nothing_for_others(lab):
         # Each has its own part, so that at any time one of them has a processor.
         lab.n1.run(f"echo +cpu >{box}/cgroup.subtree_control; for pid in {pids}; do "
                    f"mkdir {box}/$pid; echo {20 * _QUOTA} {_PERIOD} >{box}/$pid/cpu.max; echo $pid >{box}/$pid/cgroup.procs; done")
-        before = [lite.broken() for lite in lites]
-        began = time.monotonic()
-        there.lite("free", "held", timeout=100)
-        print(f"      freed in {time.monotonic() - began:.2f} s")
-        assert [lite.broken() for lite in lites] == before
+        with _sessions_last(lites):
+            there.lite("free", "held", timeout=100)
         lab.n1.run(f"for part in {box}/*/; do echo max >$part/cpu.max; done")
         readers.close_stdin()
         readers.wait(60, check=True)
@@ -405,11 +406,8 @@ def test_an_lmr_is_freed_while_a_crowd_is_in_line(lab):
                           env={"LITE_INDEX": str(here.index)})
     try:
         crowd.wait_output("ready", timeout=200)
-        broken = [lite.broken() for lite in lites]
-        began = time.monotonic()
-        there.lite("free", "crowded", timeout=60)
-        print(f"      freed in {time.monotonic() - began:.2f} s")
-        assert [lite.broken() for lite in lites] == broken
+        with _sessions_last(lites):
+            there.lite("free", "crowded", timeout=60)
     finally:
         crowd.kill(9)
         crowd.wait(60)
