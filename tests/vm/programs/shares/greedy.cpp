@@ -6,15 +6,17 @@
 //       takes LMRs of one byte, functions, rings, places for messages and locks until it is
 //       refused (locks: for SECONDS at most), says "full" and how much of each, and goes on asking
 //       until it is killed
-//   greedy work CLIENT SERVER NODE COUNT
-//       times COUNT operations of each kind, and prints their names and median microseconds. Any
-//       error ends it
+//   greedy work CLIENT SERVER NODE MILLISECONDS
+//       times operations of each kind, for so long each, and prints their names and how many
+//       microseconds one takes. Any error ends it
 //
 // CLIENT and SERVER are indexes: /dev/lite<CLIENT> calls functions that are served through
 // /dev/lite<SERVER>; NODE is the id of the server's node.
 #include <lite/lite.h>
 #include <lite/rpc.h>
 #include <lite/sync.h>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -190,23 +192,23 @@ class Worker {
         std::thread([this] { serve(); }).detach();
     }
 
-    void round(int count) {
+    void round(std::chrono::milliseconds each) {
         std::array<std::byte, 64> bytes{};
-        time("read", count,
+        time("read", each,
              [&] { return lite_read(asker_, page_, 0, bytes.data(), bytes.size()); });
-        time("write", count,
+        time("write", each,
              [&] { return lite_write(asker_, page_, 0, bytes.data(), bytes.size()); });
-        time("call", count, [&] {
+        time("call", each, [&] {
             return lite_rpc_call(asker_, node, echo_, bytes.data(), bytes.size(), bytes.data(),
                                  bytes.size(), nullptr, LITE_TIMEOUT_DEFAULT, nullptr);
         });
-        time("lock", count, [&] {
+        time("lock", each, [&] {
             const int err = lite_lock(asker_, page_, 64, 1, 0, LITE_FOREVER);
             return err ? err : lite_unlock(asker_, page_, 64, 1);
         });
-        time("lmr", count, [&] {
-            const int err = alloc_at(asker_, "worker", 4096, nullptr);
-            return err ? err : lite_free_name(asker_, "worker");
+        time("lmr", each, [&] {
+            const int err = alloc_at(asker_, name_.c_str(), 4096, nullptr);
+            return err ? err : lite_free_name(asker_, name_.c_str());
         });
         std::printf("\n");
         std::fflush(stdout);
@@ -214,24 +216,28 @@ class Worker {
 
   private:
     template <typename Operation>
-    static void time(const char* what, int count, Operation operation) {
-        std::vector<double> took;
-        for (int i = 0; i < count; i++) {
-            const auto begun = Clock::now();
+    static void time(const char* what, std::chrono::milliseconds each, Operation operation) {
+        const auto begun = Clock::now();
+        std::chrono::duration<double, std::micro> took{};
+        int count = 0;
+        while (took < each) {
             succeed(operation(), what);
-            took.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begun).count());
+            took = Clock::now() - begun;
+            count++;
         }
-        std::nth_element(took.begin(), took.begin() + count / 2, took.end());
-        std::printf("%s %.1f ", what, took[static_cast<std::size_t>(count / 2)]);
+        std::printf("%s %.1f ", what, took.count() / count);
     }
 
     void serve() {
         std::array<std::byte, 64> bytes{};
         lite_rpc_request request{};
         for (;;) {
-            succeed(
-                lite_rpc_recv(server_, echo_, bytes.data(), bytes.size(), LITE_FOREVER, &request),
-                "receive");
+            const int err =
+                lite_rpc_recv(server_, echo_, bytes.data(), bytes.size(), LITE_FOREVER, &request);
+            // The process was stopped for a while.
+            if (err == -EINTR)
+                continue;
+            succeed(err, "receive");
             succeed(lite_rpc_reply(server_, request.token, 0, bytes.data(), request.length),
                     "reply");
         }
@@ -241,6 +247,7 @@ class Worker {
     lite_ctx* server_;
     lite_lh_t page_ = 0;
     std::uint32_t echo_ = 0;
+    const std::string name_ = "worker " + std::to_string(::getuid());
 };
 
 }  // namespace
@@ -255,6 +262,6 @@ int main(int argc, char** argv) {
         Taker(std::atof(argv[5])).go_on();
     if (argv[1] != std::string("work"))
         return 2;
-    Worker().round(std::atoi(argv[5]));
+    Worker().round(std::chrono::milliseconds(std::atoi(argv[5])));
     std::_Exit(0);
 }
