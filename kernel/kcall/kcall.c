@@ -72,7 +72,7 @@ static u32 lite_lane_has(const struct lite_kcall_conn *rc, enum lite_lane lane, 
 }
 
 /* Is a slot of a lane busy with such a call? */
-static bool lite_lane_serves(const struct lite_kcall_conn *rc, enum lite_lane lane, u16 call)
+static bool lite_lane_has_call(const struct lite_kcall_conn *rc, enum lite_lane lane, u16 call)
 {
 	u32 i;
 
@@ -88,7 +88,7 @@ static bool lite_lane_is_open(const struct lite_kcall_conn *rc, u16 call, u32 ui
 {
 	enum lite_lane lane = lite_call_lane(call);
 
-	if (call == LITE_CALL_LMR_CHUNK && lite_lane_serves(rc, lane, call))
+	if (call == LITE_CALL_LMR_CHUNK && lite_lane_has_call(rc, lane, call))
 		return false;
 	return !uid || (lite_lane_has(rc, lane, uid) < lite_lane_share[lane].each &&
 			lite_lane_has(rc, lane, 0) < lite_lane_share[lane].users);
@@ -217,32 +217,58 @@ static void lite_call_post(struct lite_call_slot *s, struct lite_call_desc *d)
 	lite_call_settled(s, -EHOSTDOWN);
 }
 
-/* Free a slot that this thread owns, and send the request of the waiter that has its turn. */
-static void lite_call_slot_free(struct lite_call_slot *s)
+/*
+ * Give a free slot of a lane to the waiter that has its turn, if there are both. Returns the slot,
+ * or NULL. lite_call_post() must follow, with preemption still off.
+ */
+static struct lite_call_slot *lite_lane_grant(struct lite_kcall_conn *rc, enum lite_lane lane,
+					      struct lite_call_desc **d)
 {
-	enum lite_lane lane = lite_slot_lane(s - s->rc->call);
-	struct lite_kcall_conn *rc = s->rc;
-	struct lite_call_desc *d = NULL;
 	struct lite_slot_waiter *w;
+	u32 i = lite_lane_first[lane];
+
+	lockdep_assert_held(&rc->lock);
+	while (i < lite_lane_first[lane + 1] && rc->call[i].state != LITE_SLOT_FREE)
+		i++;
+	/* Waiters for a dead connection leave by themselves: see conn_down. */
+	if (i == lite_lane_first[lane + 1] || rc->dead)
+		return NULL;
+	w = lite_lane_next(rc, lane);
+	if (!w)
+		return NULL;
+	*d = w->desc;
+	lite_call_slot_claim(&rc->call[i], *d, w->place.kind);
+	lite_slot_waiter_end(w, &rc->call[i]);
+	return &rc->call[i];
+}
+
+/*
+ * Free a slot that this thread owns, and send the requests of waiters. Mostly of one; but where a
+ * user or a chunk has kept others from the lane's other slots, they may have these now.
+ */
+static void lite_call_slot_free(struct lite_call_slot *freed)
+{
+	enum lite_lane lane = lite_slot_lane(freed - freed->rc->call);
+	struct lite_kcall_conn *rc = freed->rc;
+	struct lite_call_slot *s;
+	struct lite_call_desc *d;
 
 	lite_stat_dec(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
-	if (s->held)
-		kref_put(s->held, s->release);
-	s->held = NULL;
-	preempt_disable();
-	spin_lock(&rc->lock);
-	s->state = LITE_SLOT_FREE;
-	/* Waiters for a dead connection leave by themselves: see conn_down. */
-	w = rc->dead ? NULL : lite_lane_next(rc, lane);
-	if (w) {
-		d = w->desc;
-		lite_call_slot_claim(s, d, w->place.kind);
-		lite_slot_waiter_end(w, s);
-	}
-	spin_unlock(&rc->lock);
-	if (d)
-		lite_call_post(s, d);
-	preempt_enable();
+	if (freed->held)
+		kref_put(freed->held, freed->release);
+	freed->held = NULL;
+	do {
+		preempt_disable();
+		spin_lock(&rc->lock);
+		if (freed)
+			freed->state = LITE_SLOT_FREE;
+		freed = NULL;
+		s = lite_lane_grant(rc, lane, &d);
+		spin_unlock(&rc->lock);
+		if (s)
+			lite_call_post(s, d);
+		preempt_enable();
+	} while (s);
 }
 
 static void lite_call_late_work(struct work_struct *work)
@@ -480,8 +506,8 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
 	if (rc->dead)
 		d->slot = ERR_PTR(-EHOSTDOWN);
 	/*
-	 * While there are waiters none is free for them; but one that waits for a chunk may get
-	 * the second of two slots later than it could: at the end of the next call.
+	 * While there are waiters none is free for them; but what a user has in line behind a call
+	 * that waits for a chunk waits with it.
 	 */
 	if (!lite_lane_is_open(rc, d->call, uid))
 		i = end;
@@ -502,17 +528,31 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
 	return s;
 }
 
+/*
+ * As wait_for_completion_timeout(). After some time-outs the caller ends the session: these are
+ * waited for in parts, see LITE_TIMEOUT_PARTS.
+ */
+static long lite_call_wait(struct completion *done, unsigned long timeout, bool killable)
+{
+	long ret = 0;
+	int i;
+
+	if (killable)
+		return lite_wait_done_timeout(done, timeout);
+	if (timeout < LITE_TIMEOUT_PARTS)
+		return wait_for_completion_timeout(done, timeout);
+	for (i = 0; i < LITE_TIMEOUT_PARTS && !ret; i++)
+		ret = wait_for_completion_timeout(done, timeout / LITE_TIMEOUT_PARTS + 1);
+	return ret;
+}
+
 static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc,
 						  struct lite_slot_waiter *w, unsigned long timeout,
 						  bool killable)
 {
 	struct lite_call_slot *s;
-	long ret;
+	long ret = lite_call_wait(&w->done, timeout, killable);
 
-	if (killable)
-		ret = lite_wait_done_timeout(&w->done, timeout);
-	else
-		ret = wait_for_completion_timeout(&w->done, timeout);
 	spin_lock(&rc->lock);
 	s = w->desc->slot;
 	if (!s)
@@ -615,10 +655,7 @@ int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *d)
 
 	/* @d->io must not go before. */
 	lite_kcall_settle(d);
-	if (d->killable)
-		ret = lite_wait_done_timeout(&d->done, timeout);
-	else
-		ret = wait_for_completion_timeout(&d->done, timeout);
+	ret = lite_call_wait(&d->done, timeout, d->killable);
 	if (ret <= 0 && lite_call_abandon(d))
 		err = ret < 0 ? -EINTR : -ETIMEDOUT;
 	else

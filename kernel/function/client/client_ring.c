@@ -246,9 +246,13 @@ static struct lite_area *lite_client_ring_area(struct lite_client_ring *ring,
 	struct lite_service *svc = ring->rp->svc;
 	struct lite_area *area = ERR_PTR(-EHOSTDOWN);
 	struct lite_ring *served;
+	u32 uid = ring->acl.uid;
 
+	/* With root squash, functions of another node's root take nothing of root's part. */
+	if (!uid && svc->mem->root_squash)
+		uid = LITE_UID_NOBODY;
 	if (ring->rp->conn)
-		return lite_ring_area_ample(svc, true, ring->acl.uid, le32_to_cpu(r->chunk_bytes),
+		return lite_ring_area_ample(svc, true, uid, le32_to_cpu(r->chunk_bytes),
 					    le32_to_cpu(r->n_chunks));
 	spin_lock(&svc->lock);
 	served = xa_load(&ring->rp->rings, ring->index);
@@ -298,14 +302,14 @@ static int lite_client_ring_bind(struct lite_client_ring *ring, struct lite_rcal
 		.len = sizeof(req),
 		.reply_max = LITE_PAYLOAD_MAX,
 		.uid = call->cred->uid,
-		.timeout = lite_jiffies_left(call->deadline) ?: 1,
+		.deadline = call->deadline ?: 1,
 		.killable = true,
 		.late = lite_client_ring_late,
 	};
 	const struct lite_wire_rpc_bind_reply *r;
 	int err;
 
-	d.reply = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	d.reply = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL_ACCOUNT);
 	if (!d.reply)
 		return -ENOMEM;
 	err = lite_rpc_peer_call(ring->rp, &d);

@@ -160,9 +160,11 @@ void lite_ring_gone_work(struct work_struct *work)
 		.call = LITE_CALL_RPC_GONE,
 		.req = &req,
 		.len = sizeof(req),
+		/* If it fails, the client finds out when it calls: keep no worker for long. */
+		.timeout = HZ,
+		.slot_timeout = 2 * HZ,
 	};
 
-	/* If it fails, the client finds out when it calls. */
 	lite_rpc_peer_call(ring->rp, &d);
 	lite_ring_put(ring);
 }

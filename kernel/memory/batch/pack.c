@@ -182,23 +182,19 @@ static int lite_pack_take(struct lite_pack *p, struct lite_pack_msg *msg)
 	return -EAGAIN;
 }
 
-/* Jiffies until the deadline, at least 1. */
-static unsigned long lite_pack_left(const struct lite_pack *p)
-{
-	return max_t(long, p->deadline - jiffies, 1);
-}
-
 /* Wait for the answer to a message, if it is in flight. */
 static void lite_pack_finish(struct lite_pack *p, struct lite_pack_msg *msg)
 {
 	struct lite_call_desc *d = &msg->call;
+	unsigned long quarter;
 	int err;
 
 	if (!msg->sent)
 		return;
 	msg->sent = false;
-	/* It may have been sent just before the deadline: without an answer the session ends. */
-	d->timeout = max(lite_pack_left(p), lite_pack_time(p->mem->fab) / 4);
+	/* Without an answer the session ends. The caller may be late itself. */
+	quarter = lite_pack_time(p->mem->fab);
+	d->timeout = max_t(long, p->deadline + 3 * quarter - jiffies, quarter);
 	err = lite_kcall_end(p->conn, d);
 	if (!err)
 		err = lite_pack_take(p, msg);
@@ -228,7 +224,6 @@ static void lite_pack_send(struct lite_pack *p)
 		.len = lite_pack_encode(p, msg),
 		.reply = msg->reply,
 		.reply_max = sizeof(msg->reply),
-		.timeout = lite_pack_left(p),
 		.slot_timeout = LITE_PACK_SLOT_TIME,
 		/* Do not wait for a slot while holding one. */
 		.no_wait = other->sent,

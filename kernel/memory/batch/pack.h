@@ -17,10 +17,13 @@ struct lite_wave_op;
  */
 #define LITE_PACK_MIN 8
 
-/* Jiffies in which a caller sends its messages. The answer to one may take a quarter longer. */
+/*
+ * Jiffies in which a caller sends its messages; later, it posts. Answers have three times as long,
+ * so all together have the operation time-out.
+ */
 static inline unsigned long lite_pack_time(const struct lite_fabric *fab)
 {
-	return max(fab->op_timeout / 2, 1UL);
+	return max(fab->op_timeout / 4, 1UL);
 }
 
 /**

@@ -82,7 +82,7 @@ static bool lite_entered_io_stale(const struct lite_io *io)
 {
 	const struct lite_devop *d = container_of(io, struct lite_entered_io, io)->d;
 
-	return lite_ops_closed(d->m) || (d->also && lite_ops_closed(d->also));
+	return lite_ops_closed(d->m) || (d->stays && d->also && lite_ops_closed(d->also));
 }
 
 /* Leave the LMR: its revocation must not wait until the waiter gets a processor. */

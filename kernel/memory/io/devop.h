@@ -87,7 +87,7 @@ struct lite_devop {
 	 * the completion may have left it already, and set this to NULL.
 	 */
 	struct lite_mapping *m;
-	const struct lite_mapping *also; /* entered, too, and left by the caller; or NULL */
+	const struct lite_mapping *also; /* with @stays: entered, too; or NULL */
 	const struct lite_extent *e; /* extent of @m that has all the bytes */
 	u16 opcode;                  /* LITE_OP_READ, _WRITE, _FETCH_ADD or _CMP_SWAP */
 	u8 prio;                     /* of lite_op_prio(); set by the caller of lite_devop_of() */

@@ -47,11 +47,10 @@ static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
 				const struct lite_extent *e)
 {
-	struct lite_devop d LITE_UNINIT; /* all that devop.c looks at is set below */
+	struct lite_devop d LITE_UNINIT; /* but for @posted, what is read is set below */
 	int err;
 
 	d.m = m;
-	d.also = NULL;
 	d.e = e;
 	d.opcode = p->opcode;
 	d.prio = p->prio;

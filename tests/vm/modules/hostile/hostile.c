@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Makes the nodes of this machine do what no peer may do, for tests. As guests,
- * which know the cluster secret, they ask for something else than to join; and
- * they connect under a false name.
+ * which know the cluster secret, they ask for something else than to join;
+ * they connect under a false name; and they carry out what they are asked when
+ * it suits them.
  */
+#include <linux/delay.h>
 #include <linux/kernel.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -46,6 +48,14 @@ MODULE_PARM_DESC(incarnation, "its");
 static bool echo;
 module_param(echo, bool, 0644);
 MODULE_PARM_DESC(echo, "connect with the last nonce with which another node has connected");
+
+static ushort late;
+module_param(late, ushort, 0444);
+MODULE_PARM_DESC(late, "enum lite_call");
+
+static uint late_ms;
+module_param(late_ms, uint, 0644);
+MODULE_PARM_DESC(late_ms, "after so long @late is carried out, the next time");
 
 static u8 nonce[LITE_NONCE_SIZE];
 static struct task_struct *connecting; /* under a false name; only compared */
@@ -100,6 +110,31 @@ static int random_end(struct kretprobe_instance *instance, struct pt_regs *regs)
 	return 0;
 }
 
+static struct kprobe dispatch_probe;
+static uint delay_ms;
+
+/* In place of lite_kcall_dispatch(). */
+static int dispatch_late(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call, const void *req,
+			 u32 len, void *reply, u32 *reply_len)
+{
+	typeof(dispatch_late) *dispatch = (void *)dispatch_probe.addr;
+
+	msleep(delay_ms);
+	return dispatch(rpc, conn, call, req, len, reply, reply_len);
+}
+
+/* int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call, ...) */
+static int dispatch(struct kprobe *probe, struct pt_regs *regs)
+{
+	uint ms = (u16)regs_get_kernel_argument(regs, 2) == late ? xchg(&late_ms, 0) : 0;
+
+	if (!ms)
+		return 0;
+	delay_ms = ms;
+	instruction_pointer_set(regs, (unsigned long)dispatch_late);
+	return 1;
+}
+
 static struct kprobe ask_probe = {
 	.symbol_name = "lite_kcall",
 	.pre_handler = ask,
@@ -115,7 +150,12 @@ static struct kprobe accept_probe = {
 	.pre_handler = accept,
 };
 
-static struct kprobe *probes[] = { &ask_probe, &connect_probe, &accept_probe };
+static struct kprobe dispatch_probe = {
+	.symbol_name = "lite_kcall_dispatch",
+	.pre_handler = dispatch,
+};
+
+static struct kprobe *probes[] = { &ask_probe, &connect_probe, &accept_probe, &dispatch_probe };
 
 static struct kretprobe random_probe = {
 	.kp.symbol_name = "get_random_bytes",

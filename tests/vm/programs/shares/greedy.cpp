@@ -194,8 +194,7 @@ class Worker {
 
     void round(std::chrono::milliseconds each) {
         std::array<std::byte, 64> bytes{};
-        time("read", each,
-             [&] { return lite_read(asker_, page_, 0, bytes.data(), bytes.size()); });
+        time("read", each, [&] { return lite_read(asker_, page_, 0, bytes.data(), bytes.size()); });
         time("write", each,
              [&] { return lite_write(asker_, page_, 0, bytes.data(), bytes.size()); });
         time("call", each, [&] {

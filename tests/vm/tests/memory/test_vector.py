@@ -7,6 +7,7 @@ from vmlab.testing import vmtest
 setup = prepare_all
 
 _LENGTH = 48 << 10
+_OP_PACK = 70  # LITE_CALL_OP_PACK
 
 
 def _spawn(lite, verb, *words):
@@ -214,6 +215,26 @@ def test_messages_are_sent_again(lab):
     user.close_stdin()
     good, bad = user.wait(200, check=True).out.split()[1:]
     assert bad == "0", (good, bad)
+    _done(lites, ["near"])
+
+
+@vmtest(nodes=2, timeout=200)
+def test_messages_to_a_slow_node(lab):
+    """A node takes most of the operation time-out to carry out a message. No session ends."""
+    scale = lab.n1.time_scale
+    lites = on_machines(lab, op_timeout=8000 * scale, dead=60000 * scale)
+    first, second = lites
+    _alloc(first, "near", [second], "64K")
+    user = _spawn(first, "stamp", "near")
+    user.wait_output("running", timeout=60)
+    ended = first.broken()
+    second.vm.insmod(module_path(second.vm, "hostile"), late=_OP_PACK, late_ms=5500 * scale)
+    late = lambda: second.vm.run("cat /sys/module/hostile/parameters/late_ms").out.strip()
+    wait_until("a message is late", lambda: late() == "0", 60, scale)
+    user.close_stdin()
+    good, bad = user.wait(200, check=True).out.split()[1:]
+    second.vm.rmmod("hostile")
+    assert bad == "0" and first.broken() == ended, (good, bad, first.stats())
     _done(lites, ["near"])
 
 
