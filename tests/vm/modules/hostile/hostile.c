@@ -57,6 +57,10 @@ static uint late_ms;
 module_param(late_ms, uint, 0644);
 MODULE_PARM_DESC(late_ms, "after so long @late is carried out, the next time");
 
+static uint were_late;
+module_param(were_late, uint, 0444);
+MODULE_PARM_DESC(were_late, "how many calls were carried out late");
+
 static u8 nonce[LITE_NONCE_SIZE];
 static struct task_struct *connecting; /* under a false name; only compared */
 
@@ -120,6 +124,7 @@ static int dispatch_late(struct lite_kcalls *rpc, struct lite_conn *conn, u16 ca
 	typeof(dispatch_late) *dispatch = (void *)dispatch_probe.addr;
 
 	msleep(delay_ms);
+	were_late++;
 	return dispatch(rpc, conn, call, req, len, reply, reply_len);
 }
 

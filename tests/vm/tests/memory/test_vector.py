@@ -229,8 +229,8 @@ def test_messages_to_a_slow_node(lab):
     user.wait_output("running", timeout=60)
     ended = first.broken()
     second.vm.insmod(module_path(second.vm, "hostile"), late=_OP_PACK, late_ms=5500 * scale)
-    late = lambda: second.vm.run("cat /sys/module/hostile/parameters/late_ms").out.strip()
-    wait_until("a message is late", lambda: late() == "0", 60, scale)
+    were_late = lambda: second.vm.run("cat /sys/module/hostile/parameters/were_late").out.strip()
+    wait_until("a message was late", lambda: were_late() == "1", 60, scale)
     user.close_stdin()
     good, bad = user.wait(200, check=True).out.split()[1:]
     second.vm.rmmod("hostile")

@@ -97,8 +97,8 @@ def _work(vm, where):
 @vmtest(nodes=1, cpus=2, mem_mb=768, alone=True, timeout=400)
 def test_one_user_works_beside_another_who_takes_all(lab):
     """A user at all its limits goes on asking. Another user sees no errors, and its operations take at most twice as long as
-    alone, or as beside a third user that works as it does: a call needs two threads, and beside anything that keeps one of the
-    two processors busy it takes some three times as long."""
+    alone; calls, as beside a third user that works as it does: they need two threads, and beside anything that keeps one of
+    the two processors busy they take some three times as long."""
     vm = lab.n1
     stop_all(nodes_in(vm))
     lites = in_one_machine(vm, 2, uid_limit="8M")
@@ -125,7 +125,9 @@ def test_one_user_works_beside_another_who_takes_all(lab):
     ratios = {}
     for kind in rounds[0][0]:
         quiet, ordinary, greedy = (statistics.fmean(times[kind] for times in side) for side in zip(*rounds))
-        ratios[kind] = greedy / max(quiet, ordinary)
+        # On 6.12 threads of the kernel do Soft-RoCE's work, so all operations need two.
+        two = kind == "call" or lab.kernel.name == "6.12"
+        ratios[kind] = greedy / (max(quiet, ordinary) if two else quiet)
         print(f"      {kind}: {quiet:.0f} us alone, {ordinary:.0f} us beside a third user, {greedy:.0f} us beside the taker")
     assert max(ratios.values()) <= 2, ratios
     # Named LMRs outlive the process that made them.
