@@ -437,8 +437,8 @@ void lite_qp_flush(struct lite_qp *qp)
 		return;
 	ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
 	/* Waiters for turns and slots leave. */
-	lite_turns_grant(qp->conn);
-	lite_slots_grant(qp);
+	while (lite_turns_grant(qp->conn) || lite_slots_grant(qp))
+		cond_resched();
 	/* There may be no waiter left to poll: the poller takes the completions. */
 	atomic_inc(&qp->scq->sleepers);
 	lite_cq_arm(qp->scq);

@@ -20,10 +20,7 @@
  */
 #include "slot.h"
 
-/*
- * Dequeue the first waiter for which there is a slot; any, without a slot, if the connection is
- * @dead.
- */
+/* Dequeue the first waiter for which there is a slot; any, without one, if @dead. */
 static struct lite_post *lite_slot_next(struct lite_qp *qp, bool dead, int *slot)
 {
 	struct lite_post *post = NULL;
@@ -70,10 +67,15 @@ static bool lite_slot_is_over(const struct lite_post *post)
 }
 
 /*
- * Post for waiters while there are slots. If the connection is dead they leave; this also ends the
- * recursion from a post that fails. Process context.
+ * Post for waiters while there are slots. Process context.
+ *
+ * If the connection is dead one waiter leaves, not all: they may be too many to wake with
+ * preemption off. lite_qp_flush() has all leave that wait by then; each later one sees that the
+ * connection is dead, and has one leave. This also ends the recursion from a post that fails.
+ *
+ * Returns true if a waiter for a dead connection has left.
  */
-void lite_slots_grant(struct lite_qp *qp)
+bool lite_slots_grant(struct lite_qp *qp)
 {
 	struct lite_post *post;
 	bool dead;
@@ -95,7 +97,8 @@ void lite_slots_grant(struct lite_qp *qp)
 				lite_slot_enter_line(post);
 		}
 		lite_quirks_post_end(&qp->conn->fab->quirks);
-	} while (post);
+	} while (post && !dead);
+	return post;
 }
 
 /* Take a turn, and a slot, for the next work requests of @post, or -EAGAIN. Any context. */

@@ -73,7 +73,7 @@ static __always_inline int lite_slot_take(struct lite_qp *qp, enum lite_slot_cla
 	return unlikely(lite_slot_awaited(qp, kind)) ? -EAGAIN : lite_slot_get(qp, kind);
 }
 
-void lite_slots_grant(struct lite_qp *qp);
+bool lite_slots_grant(struct lite_qp *qp);
 int lite_slot_try(struct lite_post *post);
 void lite_slot_queue(struct lite_post *post);
 void lite_slots_schedule(struct lite_qp *qp, bool on);
@@ -94,12 +94,8 @@ static inline void lite_slots_give(struct lite_qp *qp, u64 slots)
 	atomic64_andnot(slots, &qp->busy);
 	smp_mb__after_atomic(); /* with lite_slot_wait() */
 	BUILD_BUG_ON(sizeof(qp->waiting) != sizeof(qp->any_waiting));
-	/*
-	 * On a scheduled connection it is never 0. All waiters for a dead one leave: they may be
-	 * too many to wake with preemption off, and lite_qp_flush() does it.
-	 */
-	if (unlikely(READ_ONCE(qp->any_waiting)) && !lite_slots_unwanted(qp) &&
-	    !lite_conn_is_dead(qp->conn))
+	/* On a scheduled connection it is never 0. */
+	if (unlikely(READ_ONCE(qp->any_waiting)) && !lite_slots_unwanted(qp))
 		lite_slots_grant(qp);
 }
 
@@ -124,7 +120,7 @@ static inline bool lite_turns_on(const struct lite_conn *conn)
 int lite_turn_take(struct lite_post *post);
 bool lite_turn_wait(struct lite_post *post);
 void lite_turn_done(struct ib_cq *cq, struct ib_wc *wc);
-void lite_turns_grant(struct lite_conn *conn);
+bool lite_turns_grant(struct lite_conn *conn);
 
 /* qp.c */
 void lite_send_done(struct ib_cq *cq, struct ib_wc *wc);

@@ -134,7 +134,7 @@ static void lite_turn_give(struct lite_post *post)
 	lite_io_end(&post->turn, 0, 1);
 }
 
-/* The waiter that goes next: any one if the connection is dead. */
+/* The waiter that goes next: any one if the connection is @dead. */
 static struct lite_post *lite_turn_next(struct lite_turns *turns, bool dead)
 {
 	struct lite_sched_item *item;
@@ -168,17 +168,17 @@ static void lite_turn_trace(const struct lite_conn *conn, const struct lite_sche
 }
 
 /*
- * Post for waiters while the window has room. If the connection is dead they leave. Process
- * context.
+ * Post for waiters while the window has room. If the connection is dead one leaves; returns true if
+ * so: see lite_slots_grant(). Process context.
  */
-void lite_turns_grant(struct lite_conn *conn)
+bool lite_turns_grant(struct lite_conn *conn)
 {
 	struct lite_turns *turns = lite_turns_of(conn);
 	struct lite_post *post;
 	bool dead;
 
 	if (!turns)
-		return;
+		return false;
 	do {
 		/* A waiter that was taken out depends on this thread. */
 		lite_quirks_post_begin(&conn->fab->quirks);
@@ -193,7 +193,8 @@ void lite_turns_grant(struct lite_conn *conn)
 			lite_turn_give(post);
 		}
 		lite_quirks_post_end(&conn->fab->quirks);
-	} while (post);
+	} while (post && !dead);
+	return post;
 }
 
 /* What had a turn has completed, or was not posted. Process context, preemptible or not. */
