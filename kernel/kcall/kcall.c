@@ -83,40 +83,51 @@ static bool lite_lane_has_call(const struct lite_kcall_conn *rc, enum lite_lane 
 	return false;
 }
 
-/* May a user have a free slot of its lane for a call? */
-static bool lite_lane_is_open(const struct lite_kcall_conn *rc, u16 call, u32 uid)
+/* May a user have a free slot of a lane? */
+static bool lite_lane_is_open(const struct lite_kcall_conn *rc, enum lite_lane lane, u32 uid)
 {
-	enum lite_lane lane = lite_call_lane(call);
-
-	if (call == LITE_CALL_LMR_CHUNK && lite_lane_has_call(rc, lane, call))
-		return false;
 	return !uid || (lite_lane_has(rc, lane, uid) < lite_lane_share[lane].each &&
 			lite_lane_has(rc, lane, 0) < lite_lane_share[lane].users);
 }
 
-static struct lite_slot_waiter *lite_slot_waiter_at(struct lite_line_place *place)
+/* May a chunk have a free slot of a lane now? */
+static bool lite_lane_takes_chunk(const struct lite_kcall_conn *rc, enum lite_lane lane)
 {
-	return place ? container_of(place, struct lite_slot_waiter, place) : NULL;
+	return lane == lite_call_lane(LITE_CALL_LMR_CHUNK) &&
+	       !lite_lane_has_call(rc, lane, LITE_CALL_LMR_CHUNK);
 }
 
-/* The waiter that is to have a free slot, or NULL. */
-static struct lite_slot_waiter *lite_lane_next(struct lite_kcall_conn *rc, enum lite_lane lane)
+static struct lite_line *lite_call_line(struct lite_kcall_conn *rc, u16 call)
 {
-	struct lite_line *line = &rc->waiters[lane];
-	struct lite_line_place *place;
-	struct lite_slot_waiter *w;
+	return &rc->waiters[call == LITE_CALL_LMR_CHUNK ? LITE_LINE_CHUNKS : lite_call_lane(call)];
+}
 
-	if (lite_lane_has(rc, lane, 0) >= lite_lane_share[lane].users) {
-		w = lite_slot_waiter_at(lite_line_first(line, 0));
-		return w && lite_lane_is_open(rc, w->desc->call, 0) ? w : NULL;
-	}
-	/* Passed are users that have as many as they may, or that wait for a chunk. */
+/* The waiter in @line that is to have a free slot of a lane, or NULL. */
+static struct lite_line_place *lite_line_next(struct lite_kcall_conn *rc, enum lite_lane lane,
+					      struct lite_line *line)
+{
+	struct lite_line_place *place;
+
+	if (lite_lane_has(rc, lane, 0) >= lite_lane_share[lane].users)
+		return lite_line_first(line, 0);
+	/* Passed are users that have as many as they may. */
 	list_for_each_entry(place, &line->firsts, firsts) {
-		w = lite_slot_waiter_at(place);
-		if (lite_lane_is_open(rc, w->desc->call, place->kind))
-			return w;
+		if (lite_lane_is_open(rc, lane, place->kind))
+			return place;
 	}
 	return NULL;
+}
+
+/* The waiter that is to have a free slot, or NULL. Chunks, which have one at a time, go first. */
+static struct lite_slot_waiter *lite_lane_next(struct lite_kcall_conn *rc, enum lite_lane lane)
+{
+	struct lite_line_place *place = NULL;
+
+	if (lite_lane_takes_chunk(rc, lane))
+		place = lite_line_next(rc, lane, &rc->waiters[LITE_LINE_CHUNKS]);
+	if (!place)
+		place = lite_line_next(rc, lane, &rc->waiters[lane]);
+	return place ? container_of(place, struct lite_slot_waiter, place) : NULL;
 }
 
 /* The waiter reads its descriptor under rc->lock, so @w exists until that is dropped. */
@@ -436,12 +447,12 @@ void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot)
 }
 
 /* End the wait of one thread for a slot of a dead connection, if there is any. */
-static bool lite_slot_waiters_end(struct lite_kcall_conn *rc, enum lite_lane lane)
+static bool lite_slot_waiters_end(struct lite_kcall_conn *rc, struct lite_line *line)
 {
 	struct lite_line_place *first;
 
 	spin_lock(&rc->lock);
-	first = lite_line_front(&rc->waiters[lane]);
+	first = lite_line_front(line);
 	if (first)
 		lite_slot_waiter_end(container_of(first, struct lite_slot_waiter, place),
 				     ERR_PTR(-EHOSTDOWN));
@@ -470,8 +481,8 @@ void lite_kcall_conn_down(struct lite_conn *conn)
 			lite_call_slot_over(&rc->call[i]);
 	}
 	/* A user may have any number of threads. */
-	for (i = 0; i < LITE_LANES; i++) {
-		while (lite_slot_waiters_end(rc, i))
+	for (i = 0; i < LITE_LINES; i++) {
+		while (lite_slot_waiters_end(rc, &rc->waiters[i]))
 			cond_resched();
 	}
 }
@@ -480,7 +491,7 @@ void lite_kcall_slots_init(struct lite_kcall_conn *rc)
 {
 	int i;
 
-	for (i = 0; i < LITE_LANES; i++)
+	for (i = 0; i < LITE_LINES; i++)
 		lite_line_init(&rc->waiters[i]);
 	for (i = 0; i < LITE_SLOT_COUNT; i++) {
 		rc->call[i].rc = rc;
@@ -505,11 +516,9 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
 	spin_lock(&rc->lock);
 	if (rc->dead)
 		d->slot = ERR_PTR(-EHOSTDOWN);
-	/*
-	 * While there are waiters none is free for them; but what a user has in line behind a call
-	 * that waits for a chunk waits with it.
-	 */
-	if (!lite_lane_is_open(rc, d->call, uid))
+	/* While there are waiters none is free for them. */
+	if (!lite_lane_is_open(rc, lane, uid) ||
+	    (d->call == LITE_CALL_LMR_CHUNK && !lite_lane_takes_chunk(rc, lane)))
 		i = end;
 	for (; !d->slot && i < end; i++) {
 		s = &rc->call[i];
@@ -519,7 +528,7 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
 	s = d->slot;
 	if (!s && w) {
 		w->place.kind = uid;
-		lite_line_enter(&rc->waiters[lane], &w->place, false);
+		lite_line_enter(lite_call_line(rc, d->call), &w->place, false);
 	}
 	spin_unlock(&rc->lock);
 	if (!IS_ERR_OR_NULL(s))
