@@ -9,6 +9,7 @@ from litelab import (in_one_machine, module_path, nodes_in, on_machines, prepare
 from vmlab.testing import vmtest
 
 setup = prepare_all
+waits = True
 
 _PAGES = 4 << 20 >> 12
 
@@ -174,6 +175,8 @@ def test_names_of_the_next_life_stay(lab):
     assert store.stats()["names"] >= before["names"] > 0
     stop_all(lites)
     store.vm.rmmod("rigged")
+    if not before["allocs"]:
+        lab.skip("the old memory was free before the names were made")
 
 
 @vmtest(nodes=1, cpus=2, timeout=200, kernels=("6.1", "6.12"))

@@ -132,7 +132,7 @@ def test_order(lab):
     home = lites[0]
     _alloc(home, "order", home)
     count, threads = lab.scale(60, 6), 8
-    before = [lite.stats() for lite in lites]
+    before, begun = [lite.stats() for lite in lites], time.monotonic()
     with _traced(home) as events:
         users = [_spawn(lite, "order", "order", "--threads", threads, "--count", count) for lite in lites]
         took = max(int(_last(user, 200)) for user in users)
@@ -144,8 +144,8 @@ def test_order(lab):
     # Most had to wait: otherwise this shows nothing.
     assert granted > taken / 2, (granted, taken)
     print(f"      {granted} of {taken} handed on, {took / taken:.0f} us and {calls / taken:.2f} calls each")
-    # WAIT, GRANT, RELEASE; those of the home itself cross no network. The allowance is for heartbeats.
-    assert calls < 3 * taken + 200, (calls, taken, waits)
+    # WAIT, GRANT, RELEASE; those of the home itself cross no network. The allowance is for heartbeats: 30 a second.
+    assert calls < 3 * taken + 200 + 40 * (time.monotonic() - begun), (calls, taken, waits)
     home.lite("free", "order")
     _idle(lites)
 

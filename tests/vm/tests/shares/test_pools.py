@@ -97,8 +97,8 @@ def _work(vm, where):
 @vmtest(nodes=1, cpus=2, mem_mb=768, alone=True, timeout=400)
 def test_one_user_works_beside_another_who_takes_all(lab):
     """A user at all its limits goes on asking. Another user sees no errors, and its operations take at most twice as long as
-    alone; calls, as beside a third user that works as it does: they need two threads, and beside anything that keeps one of
-    the two processors busy they take some three times as long."""
+    alone; or, if it shares processors with whatever else runs, half as long again as beside a third user that works as it
+    does. So it is with calls, which need two threads, and with all operations on a busy host."""
     vm = lab.n1
     stop_all(nodes_in(vm))
     lites = in_one_machine(vm, 2, uid_limit="8M")
@@ -122,14 +122,13 @@ def test_one_user_works_beside_another_who_takes_all(lab):
     assert taker.running and third.running, (taker.out, third.out)
     taker.kill()
     third.kill()
-    ratios = {}
+    slow = []
     for kind in rounds[0][0]:
         quiet, ordinary, greedy = (statistics.fmean(times[kind] for times in side) for side in zip(*rounds))
-        # On 6.12 threads of the kernel do Soft-RoCE's work, so all operations need two.
-        two = kind == "call" or lab.kernel.name == "6.12"
-        ratios[kind] = greedy / (max(quiet, ordinary) if two else quiet)
         print(f"      {kind}: {quiet:.0f} us alone, {ordinary:.0f} us beside a third user, {greedy:.0f} us beside the taker")
-    assert max(ratios.values()) <= 2, ratios
+        if greedy > max(2 * quiet, 1.5 * ordinary):
+            slow.append(kind)
+    assert not slow, slow
     # Named LMRs outlive the process that made them.
     stop_all(lites)
 
@@ -145,7 +144,8 @@ def test_one_users_slow_calls_leave_room_for_others(lab):
     try:
         for number in range(6):
             claims.append(lab.n1.spawn(["lite", "alloc", f"slow{number}", "4K", "--node", str(home.id)], user="alice"))
-        wait_until("claims wait", lambda: here.stats()["calls_inflight"] >= 2, 20, lab.n1.time_scale)
+        waiting = "grep -ls ' lite_' $(pidof lite | sed 's,[0-9]*,/proc/&/stack,g') | wc -l"
+        wait_until("claims wait", lambda: int(lab.n1.run(waiting).out) == len(claims), 20, lab.n1.time_scale)
         for mode in ("0640", "0600", "0644", "0600", "0640"):
             here.lite("chmod", mode, "changed", user="bob", timeout=60)
         ended = [claim for claim in claims if not claim.running]

@@ -46,8 +46,8 @@ def _box(vm, cpu_max=None):
     vm.run("mkdir -p /tmp/cgroup; mount -t cgroup2 none /tmp/cgroup; echo +cpu >/tmp/cgroup/cgroup.subtree_control; "
            f"mkdir -p {box}")
     try:
-        if cpu_max:
-            vm.run(f"echo {cpu_max} >{box}/cpu.max")
+        # The directory may be an old one: that of killed threads cannot be removed before they are gone.
+        vm.run(f"echo {cpu_max or 'max'} >{box}/cpu.max")
         yield box
     finally:
         vm.run(f"rmdir {box}; umount /tmp/cgroup", check=False)
