@@ -11,6 +11,8 @@ from vmlab import ROOT, CommandFailed, CommandTimeout, NodeDied
 from vmlab.console import Console
 from vmlab.testing import vmtest
 
+waits = True
+
 
 def _raises(kind, function):
     try:
