@@ -389,6 +389,22 @@ def traced_deaths(vm):
     return re.findall(r"lite_member: self=\d+ node=(\d+) .*state=down", vm.run("cat /sys/kernel/tracing/trace").out)
 
 
+@contextlib.contextmanager
+def traced_calls(vm):
+    """Yields a list that is filled at the end of the context: (node called, enum lite_call, errno or 0) of each call that the
+    kernels of this machine's nodes have made."""
+    calls = []
+    events = "/sys/kernel/tracing/events/lite/lite_call/enable"
+    vm.run("[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing; echo >/sys/kernel/tracing/trace; "
+           f"echo 1 >{events}")
+    try:
+        yield calls
+    finally:
+        trace = vm.run(f"cat /sys/kernel/tracing/trace; echo 0 >{events}; echo >/sys/kernel/tracing/trace").out
+        calls += [(int(node), int(call), -int(err))
+                  for node, call, err in re.findall(r"lite_call: session=\d+ node=(\d+) call=(\d+) err=(-?\d+)", trace)]
+
+
 # --- probes ----------------------------------------------------------------------------------------------------------
 
 @contextlib.contextmanager

@@ -2,10 +2,8 @@
 """Names: exactly one of many creators wins, whichever nodes come or go meanwhile. No name is lost with a node that was only
 its directory."""
 
-import re
-
 from litelab import (dead_seconds, in_one_machine, nodes_in, on_machines, prepare, prepare_all, program_path,
-                     program_scale, run_program, stop_all, times, wait_complete, wait_until)
+                     program_scale, run_program, stop_all, times, traced_calls, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -117,16 +115,12 @@ _LOOKUP, _FIND, _OPEN, _MAP, _EXTENTS = 18, 19, 24, 33, 34
 _OF_OPENING = {_LOOKUP, _FIND, _OPEN, _MAP, _EXTENTS}
 
 
-_TRACING = "/sys/kernel/tracing"
-
-
 def _calls(lite, *words):
-    """Runs `lite WORDS` on a node while calls are traced. Returns [(node called, number of the call)] of all calls between the
-    nodes of its machine that find or map LMRs."""
-    lite.vm.run(f"echo >{_TRACING}/trace")
-    lite.lite(*words)
-    found = re.findall(r"lite_call: session=\d+ node=(\d+) call=(\d+) err=0", lite.vm.run(f"cat {_TRACING}/trace").out)
-    return [(int(node), int(call)) for node, call in found if int(call) in _OF_OPENING]
+    """Runs `lite WORDS` on a node. Returns [(node called, number of the call)] of all calls between the nodes of its machine that
+    find or map LMRs."""
+    with traced_calls(lite.vm) as made:
+        lite.lite(*words)
+    return [(node, call) for node, call, err in made if not err and call in _OF_OPENING]
 
 
 @vmtest(nodes=1, timeout=300)
@@ -136,7 +130,6 @@ def test_opening_a_name_takes_at_most_two_calls(lab):
     lites = in_one_machine(lab.n1)
     first, second, third = lites
     seen = set()
-    lab.n1.run(f"[ -e {_TRACING}/trace ] || mount -t tracefs none {_TRACING}; echo 1 >{_TRACING}/events/lite/lite_call/enable")
     for nodes in ((second,), (second, first), (second, third), (third, first, second)):
         home, opener = nodes[0].id, third if nodes[0] is second else second
         for number in range(6):
@@ -147,7 +140,6 @@ def test_opening_a_name_takes_at_most_two_calls(lab):
             assert opened in ([(home, _OPEN)], [(home, _MAP)], [(directory, _OPEN), (home, _MAP)]), (name, home, opened)
             seen.add("home" if directory == home else "another" if directory else "opener")
             first.lite("free", name)
-    lab.n1.run(f"echo 0 >{_TRACING}/events/lite/lite_call/enable; echo >{_TRACING}/trace")
     assert seen == {"home", "another", "opener"}, seen
     _idle(lites)
 
