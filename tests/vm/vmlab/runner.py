@@ -57,14 +57,9 @@ class Case:
         """The function that prepares a cluster for the test, or None."""
         return getattr(self.module, "setup", None)
 
-    @property
-    def waits(self):
-        """Does it mostly wait, so that it may run beside as many others as there are processors?"""
-        return getattr(self.module, "waits", False)
-
     def cluster_key(self):
         """Cases with the same key can share a cluster, whichever file they are in."""
-        return self.kernel, self.setup, self.waits, *self.wish.cluster_key()
+        return self.kernel, self.setup, *self.wish.cluster_key()
 
 
 def load_modules(paths):
@@ -273,8 +268,7 @@ def _parse(arguments):
     parser.add_argument("-k", metavar="PATTERN", action="append", default=[],
                         help="only tests with this in their name (file.test), or with a name that matches it if it has a * in it")
     parser.add_argument("-j", "--jobs", type=int, metavar="N",
-                        help="so many clusters at a time, and if more than one, another for tests that mostly wait (default: a "
-                             "processor each; 1 with kernels that are slow)")
+                        help="so many clusters at a time (default: a processor each; 1 with kernels that are slow)")
     parser.add_argument("--slow", action="store_true", help="also those that are marked as slow")
     parser.add_argument("--thorough", action="store_true", help="three times as many repetitions")
     parser.add_argument("--list", action="store_true", help="only print the names")
@@ -321,15 +315,14 @@ def _terminate(*_):
 
 
 def _plan(cases):
-    """The cases in groups, each of which shares a cluster: the groups that run in parallel with others, the longest first;
-    such groups that mostly wait; and those that run alone."""
+    """The cases in groups, each of which shares a cluster: the groups that run in parallel with others, the longest first,
+    and those that run alone."""
     groups = {}
     for case in cases:
         groups.setdefault((case.cluster_key(), case.wish.fresh and case.name), []).append(case)
     beside = [g for g in groups.values() if not g[0].wish.alone]
     beside.sort(key=lambda g: -sum(c.wish.timeout for c in g if not c.wish.slow))
-    return ([g for g in beside if not g[0].waits], [g for g in beside if g[0].waits],
-            [g for g in groups.values() if g[0].wish.alone])
+    return beside, [g for g in groups.values() if g[0].wish.alone]
 
 
 def _run_group(options, cases):
@@ -351,28 +344,22 @@ def _run_in_child(index):
 
 def _run_groups(options, cases):
     """Runs all groups, and yields the counts of each."""
-    beside, waiting, alone = _plan(cases)
-    if options.jobs == 1 or len(beside + waiting) == 1:
-        alone = beside + waiting + alone
-    else:
+    beside, alone = _plan(cases)
+    jobs = min(options.jobs, len(beside))
+    if jobs > 1:
         # Modules cannot be pickled and sent to another process, but forked processes inherit them.
-        _run_in_child.options, _run_in_child.groups = options, beside + waiting
-        first = len(beside)
-        lanes = [(options.jobs, range(first)), (1 if beside else options.jobs, range(first, first + len(waiting)))]
-        lanes = [(jobs, groups) for jobs, groups in lanes if groups]
-        pools = [multiprocessing.get_context("fork").Pool(min(jobs, len(groups)), maxtasksperchild=1) for jobs, groups in lanes]
+        _run_in_child.options, _run_in_child.groups = options, beside
+        pool = multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1)
         try:
-            for results in [pool.imap_unordered(_run_in_child, groups) for pool, (_, groups) in zip(pools, lanes)]:
-                yield from results
-            for pool in pools:
-                pool.close()
+            yield from pool.imap_unordered(_run_in_child, range(len(beside)))
+            pool.close()
         except BaseException:
-            for pool in pools:
-                pool.terminate()
+            pool.terminate()
             raise
         finally:
-            for pool in pools:
-                pool.join()
+            pool.join()
+    else:
+        alone = beside + alone
     for group in alone:
         yield _run_group(options, group)
 

@@ -3,8 +3,7 @@
 
 A test file is tests/vm/tests/*/test_*.py; its tests are the functions test_*(lab), in the order of the file. An undecorated
 function counts as decorated with @vmtest(). If the file has a function setup(cluster), it is called after each boot, and
-when the file takes over a cluster from the tests of another file. If it says `waits = True`, its tests use a processor for
-less than about half their time, so that they run beside as many others as there are processors.
+when the file takes over a cluster from the tests of another file.
 """
 
 import dataclasses

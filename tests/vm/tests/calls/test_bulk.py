@@ -9,7 +9,6 @@ from litelab import (dead_seconds, in_one_machine, module_path, nodes_in, on_mac
 from vmlab.testing import vmtest
 
 setup = prepare_all
-waits = True
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=400)

@@ -7,7 +7,6 @@ from litelab import dead_seconds, in_one_machine, on_machines, prepare_all, run_
 from vmlab.testing import vmtest
 
 setup = prepare_all
-waits = True
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300)

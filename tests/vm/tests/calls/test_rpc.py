@@ -8,7 +8,6 @@ from litelab import (Lite, dead_seconds, in_one_machine, join_all, module_path, 
 from vmlab.testing import vmtest
 
 setup = prepare_all
-waits = True
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, timeout=560)

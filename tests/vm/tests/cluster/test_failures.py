@@ -11,7 +11,6 @@ from litelab import (Lite, dead_seconds, join_all, load, module_path, on_machine
 from vmlab.testing import vmtest
 
 setup = prepare_all
-waits = True
 
 # Acceptable errors of an operation when its node has just died or its connection was cut: the node is down; no answer came
 # in time; the device gave up.

@@ -9,7 +9,6 @@ from litelab import (in_one_machine, module_path, nodes_in, on_machines, prepare
 from vmlab.testing import vmtest
 
 setup = prepare_all
-waits = True
 
 _PAGES = 4 << 20 >> 12
 

@@ -8,7 +8,6 @@ from litelab import USER_BUILD, module_path, nodes_in, prepare_all, stop_all, ti
 from vmlab.testing import vmtest
 
 setup = prepare_all
-waits = True
 
 
 @contextlib.contextmanager

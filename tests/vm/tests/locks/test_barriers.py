@@ -6,7 +6,6 @@ from test_locks import _alloc, _calm, _claims, _holder, _idle, _last, _let_go, _
 from vmlab.testing import vmtest
 
 setup = prepare_all
-waits = True
 
 
 @vmtest(nodes=3, timeout=300)

@@ -9,8 +9,6 @@ from litelab import USER_BUILD, on_machines, prepare, program_path, wait_until
 from vmlab import ROOT
 from vmlab.testing import vmtest
 
-waits = True
-
 _LIBRARY = "/usr/lib/liblite-arena.so"
 _PRELOAD = {"LD_PRELOAD": _LIBRARY}
 _PYTHON = pathlib.Path("/usr/bin/python3").resolve()

@@ -7,7 +7,6 @@ from litelab import (block_device, in_one_machine, memory_kb, on_machines, prepa
 from vmlab.testing import vmtest
 
 setup = prepare_all
-waits = True
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=500)

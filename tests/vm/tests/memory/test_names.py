@@ -7,7 +7,6 @@ from litelab import (dead_seconds, in_one_machine, nodes_in, on_machines, prepar
 from vmlab.testing import vmtest
 
 setup = prepare_all
-waits = True
 
 
 def _namerace(lite, *words, **options):

@@ -8,7 +8,6 @@ from litelab import (Lite, environment, in_one_machine, join_all, on_machines, p
 from vmlab.testing import vmtest
 
 setup = prepare_all
-waits = True
 
 
 @vmtest(timeout=400)

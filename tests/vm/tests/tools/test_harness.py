@@ -11,8 +11,6 @@ from vmlab import ROOT, CommandFailed, CommandTimeout, NodeDied
 from vmlab.console import Console
 from vmlab.testing import vmtest
 
-waits = True
-
 
 def _raises(kind, function):
     try:
