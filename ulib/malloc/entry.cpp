@@ -41,6 +41,10 @@ void find_others() noexcept {
     least = SIZE_MAX;
     block_addresses.size = 0;
     find_real();
+    // Another allocator may install its handlers when it is first used. It has to be before these:
+    // its locks are the last that fork(2) takes, as with all threads, and a child's blocks are
+    // moved when they are free.
+    real.free(real.malloc(1));
     // The first such call of the process, most probably: then the program's own handlers are called
     // before the heap is locked, and after the child has its blocks.
     ::pthread_atfork(

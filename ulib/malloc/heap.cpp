@@ -152,7 +152,8 @@ void* heap::grow(std::size_t length, std::size_t size, std::size_t alignment, in
             m_total += length;
             return take_from(it, size, alignment);
         }
-        m_addresses->give(*at, length, it->second.addresses);
+        // The kernel may have unmapped what was there, and now they may be anything's: not used
+        // again.
         m_chunks.erase(it);
     }
     say(event::no_addresses, "a large malloc is ordinary memory", "there are no free addresses");

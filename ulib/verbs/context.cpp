@@ -4,6 +4,7 @@
 
 #include "context.hpp"
 
+#include "call.hpp"
 #include "completions/cq.hpp"
 #include "log.hpp"
 #include "memory/node.hpp"
@@ -25,37 +26,41 @@ registry<const ibv_context*, device_context>& contexts() {
 }
 
 int poll_cq(ibv_cq* cq, int n, ibv_wc* wc) {
-    const auto found = completion_queue::find(cq);
-    return found ? found->poll(n, wc) : -1;
+    return call(-1, [=] {
+        const auto found = completion_queue::find(cq);
+        return found ? found->poll(n, wc) : -1;
+    });
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
-    const auto found = completion_queue::find(cq);
-    return found ? found->request_notify(solicited_only != 0) : EINVAL;
+    return call(ENOMEM, [=] {
+        const auto found = completion_queue::find(cq);
+        return found ? found->request_notify(solicited_only != 0) : EINVAL;
+    });
 }
 
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
-    const auto found = queue_pair::find(qp);
-    if (found)
-        return found->post_send(wr, bad);
     *bad = wr;
-    return EINVAL;
+    return call(ENOMEM, [=] {
+        const auto found = queue_pair::find(qp);
+        return found ? found->post_send(wr, bad) : EINVAL;
+    });
 }
 
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-    const auto found = queue_pair::find(qp);
-    if (found)
-        return found->post_recv(wr, bad);
     *bad = wr;
-    return EINVAL;
+    return call(ENOMEM, [=] {
+        const auto found = queue_pair::find(qp);
+        return found ? found->post_recv(wr, bad) : EINVAL;
+    });
 }
 
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-    const auto found = receive_queue::find(srq);
-    if (found)
-        return found->post(wr, bad);
     *bad = wr;
-    return EINVAL;
+    return call(ENOMEM, [=] {
+        const auto found = receive_queue::find(srq);
+        return found ? found->post(wr, bad) : EINVAL;
+    });
 }
 
 ibv_mw* alloc_mw(ibv_pd*, ibv_mw_type) {

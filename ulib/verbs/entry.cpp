@@ -3,6 +3,7 @@
 // The functions of libibverbs that programs find here first. Without a LITE node, and for objects
 // of devices that were not taken over, they are those of libibverbs.
 
+#include "call.hpp"
 #include "completions/cq.hpp"
 #include "context.hpp"
 #include "log.hpp"
@@ -12,7 +13,7 @@
 #include "real.hpp"
 
 #include <cerrno>
-#include <new>
+#include <memory>
 
 using namespace lite::verbs;
 
@@ -28,8 +29,8 @@ extern "C" {
 
 ibv_context* ibv_open_device(ibv_device* device) {
     ibv_context* context = real().open_device(device);
-    if (context && node::get())
-        device_context::take_over(context);
+    if (context)
+        call(false, [=] { return node::get() && device_context::take_over(context); });
     return context;
 }
 
@@ -49,26 +50,34 @@ ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, size_t length, int access) {
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access) {
     if (!is_ours(pd->context))
         return real().reg_mr_iova2(pd, addr, length, iova, access);
-    return registrations::get().add(pd, addr, length, iova, access);
+    return call(static_cast<ibv_mr*>(nullptr),
+                [=] { return registrations::get().add(pd, addr, length, iova, access); });
 }
 
 ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access) {
     return ibv_reg_mr_iova2(pd, addr, length, iova, static_cast<unsigned>(access));
 }
 
-ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                          int access) {
+    if (!is_ours(pd->context) && real().reg_dmabuf_mr)
+        return real().reg_dmabuf_mr(pd, offset, length, iova, fd, access);
     // Messages are copied, which a processor may not be able to do there.
     errno = EOPNOTSUPP;
     return nullptr;
 }
 
 int ibv_dereg_mr(ibv_mr* mr) {
-    return is_ours(mr->context) ? registrations::get().remove(mr) : real().dereg_mr(mr);
+    if (!is_ours(mr->context))
+        return real().dereg_mr(mr);
+    return call(ENOMEM, [=] { return registrations::get().remove(mr); });
 }
 
 int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access) {
-    return is_ours(mr->context) ? registrations::get().change(mr, flags, pd, addr, length, access)
-                                : real().rereg_mr(mr, flags, pd, addr, length, access);
+    if (!is_ours(mr->context))
+        return real().rereg_mr(mr, flags, pd, addr, length, access);
+    return call(static_cast<int>(IBV_REREG_MR_ERR_CMD),
+                [=] { return registrations::get().change(mr, flags, pd, addr, length, access); });
 }
 
 ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
@@ -110,19 +119,24 @@ ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_
     const auto device = device_context::find(context);
     if (!device)
         return real().create_cq(context, cqe, cq_context, channel, comp_vector);
-    ibv_cq* cq =
-        real().create_cq(context, cqe, cq_context, device->events().channel(), comp_vector);
-    if (!cq)
-        return nullptr;
-    completion_queue::add(std::make_shared<completion_queue>(
-        cq, device->events(), channel ? event_channel::find(channel) : nullptr));
-    completion_queue::swap_channel(cq, channel);
-    return cq;
+    return call(static_cast<ibv_cq*>(nullptr), [&]() -> ibv_cq* {
+        std::unique_ptr<ibv_cq, int (*)(ibv_cq*)> cq(
+            real().create_cq(context, cqe, cq_context, device->events().channel(), comp_vector),
+            real().destroy_cq);
+        if (!cq)
+            return nullptr;
+        completion_queue::add(std::make_shared<completion_queue>(
+            cq.get(), device->events(), channel ? event_channel::find(channel) : nullptr));
+        completion_queue::swap_channel(cq.get(), channel);
+        return cq.release();
+    });
 }
 
 int ibv_resize_cq(ibv_cq* cq, int cqe) {
     const auto found = completion_queue::find(cq);
-    return found ? found->resize(cqe) : real().resize_cq(cq, cqe);
+    if (!found)
+        return real().resize_cq(cq, cqe);
+    return call(ENOMEM, [&] { return found->resize(cqe); });
 }
 
 int ibv_destroy_cq(ibv_cq* cq) {
@@ -131,40 +145,62 @@ int ibv_destroy_cq(ibv_cq* cq) {
         return real().destroy_cq(cq);
     if (found->is_used())
         return EBUSY;
-    const auto device = device_context::find(cq->context);
-    ibv_comp_channel* channel = cq->channel;
-    found->close();
-    found->remove();
-    completion_queue::swap_channel(cq, device->events().channel());
-    const int err = real().destroy_cq(cq);
-    if (err) {
-        completion_queue::add(found);
-        completion_queue::swap_channel(cq, channel);
-        found->reopen();
-    }
-    return err;
+    return call(ENOMEM, [&] {
+        const auto device = device_context::find(cq->context);
+        ibv_comp_channel* channel = cq->channel;
+        found->close();
+        found->remove();
+        completion_queue::swap_channel(cq, device->events().channel());
+        const int err = real().destroy_cq(cq);
+        if (err) {
+            completion_queue::add(found);
+            completion_queue::swap_channel(cq, channel);
+            found->reopen();
+        }
+        return err;
+    });
 }
 
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
-    return is_ours(pd->context) ? queue_pair::create(pd, attr) : real().create_qp(pd, attr);
+    if (!is_ours(pd->context))
+        return real().create_qp(pd, attr);
+    return call(static_cast<ibv_qp*>(nullptr), [=] { return queue_pair::create(pd, attr); });
 }
 
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
     const auto found = queue_pair::find(qp);
-    return found ? found->modify(attr, mask) : real().modify_qp(qp, attr, mask);
+    if (!found)
+        return real().modify_qp(qp, attr, mask);
+    return call(ENOMEM, [&] { return found->modify(attr, mask); });
 }
 
-int ibv_destroy_qp(ibv_qp* qp) { return queue_pair::destroy(qp); }
+int ibv_destroy_qp(ibv_qp* qp) {
+    return call(ENOMEM, [=] { return queue_pair::destroy(qp); });
+}
 
 ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
-    ibv_srq* srq = real().create_srq(pd, attr);
-    if (srq && is_ours(pd->context)) {
+    std::unique_ptr<ibv_srq, int (*)(ibv_srq*)> srq(real().create_srq(pd, attr),
+                                                    real().destroy_srq);
+    if (!srq || !is_ours(pd->context))
+        return srq.release();
+    return call(static_cast<ibv_srq*>(nullptr), [&] {
         auto made =
             std::make_shared<receive_queue>(pd, attr->attr.max_wr, attr->attr.max_sge, false);
         work_queue::add(made);
-        receive_queue::add(srq, made);
-    }
-    return srq;
+        receive_queue::add(srq.get(), made);
+        return srq.release();
+    });
+}
+
+int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
+    const int err = real().modify_srq(srq, attr, mask);
+    const auto found = receive_queue::find(srq);
+    if (err || !found || !(mask & IBV_SRQ_MAX_WR))
+        return err;
+    return call(ENOMEM, [&] {
+        found->grow(attr->max_wr);
+        return 0;
+    });
 }
 
 int ibv_destroy_srq(ibv_srq* srq) {

@@ -43,6 +43,9 @@ real_functions find_all() {
     find(r.destroy_qp, "ibv_destroy_qp", "IBVERBS_1.1");
     find(r.create_srq, "ibv_create_srq", "IBVERBS_1.1");
     find(r.destroy_srq, "ibv_destroy_srq", "IBVERBS_1.1");
+    find(r.modify_srq, "ibv_modify_srq", "IBVERBS_1.1");
+    r.reg_dmabuf_mr = reinterpret_cast<decltype(r.reg_dmabuf_mr)>(
+        ::dlvsym(RTLD_NEXT, "ibv_reg_dmabuf_mr", "IBVERBS_1.12"));
     return r;
 }
 

@@ -33,6 +33,8 @@ struct real_functions {
     decltype(&::ibv_destroy_qp) destroy_qp;
     decltype(&::ibv_create_srq) create_srq;
     decltype(&::ibv_destroy_srq) destroy_srq;
+    decltype(&::ibv_modify_srq) modify_srq;
+    decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr;  // nullptr: libibverbs is older
 };
 
 // Ends the process if libibverbs lacks one.

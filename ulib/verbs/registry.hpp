@@ -3,12 +3,16 @@
 // From the objects that programs know (pointers, numbers) to ours. Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
 
 namespace lite::verbs {
+
+// A child of fork(2) has nothing of ours; and a thread that it lacks may hold any lock.
+inline std::atomic<bool> is_child = false;
 
 template <typename K, typename T>
 class registry {
@@ -20,12 +24,16 @@ class registry {
 
     // nullptr: there is none.
     std::shared_ptr<T> find(K key) const {
+        if (is_child)
+            return nullptr;
         const std::shared_lock lock(m_mutex);
         const auto found = m_objects.find(key);
         return found == m_objects.end() ? nullptr : found->second;
     }
 
     std::shared_ptr<T> remove(K key) {
+        if (is_child)
+            return nullptr;
         const std::unique_lock lock(m_mutex);
         const auto found = m_objects.find(key);
         if (found == m_objects.end())

@@ -157,6 +157,9 @@ int completion_queue::resize_locked(int cqe, uint32_t reserved) {
     ibv_device_attr attr = {};
     if (::ibv_query_device(m_real->context, &attr))
         return EIO;
+    // The device keeps room for what it has, completions included that the program does not want.
+    while (harvest_once()) {
+    }
     // What a program harvests in time fits into less, too.
     const int wanted = std::max(cqe, std::min(attr.max_cqe, cqe + static_cast<int>(reserved)));
     const int err = real().resize_cq(m_real, wanted);

@@ -7,6 +7,7 @@
 
 #include "log.hpp"
 #include "real.hpp"
+#include "registry.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -334,6 +335,8 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
 }
 
 bool registrations::has(const ibv_pd* pd) const {
+    if (is_child)
+        return false;
     const std::shared_lock lock(m_mutex);
     return std::any_of(m_records.begin(), m_records.end(),
                        [pd](const auto& item) { return item.second.own && item.second.pd == pd; });

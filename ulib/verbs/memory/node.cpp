@@ -3,6 +3,7 @@
 #include "memory/node.hpp"
 
 #include "log.hpp"
+#include "registry.hpp"
 
 #include <lite/cluster.h>
 
@@ -18,8 +19,6 @@
 
 namespace lite::verbs {
 namespace {
-
-std::atomic<bool> is_child = false;
 
 uint32_t mode_from_environment() {
     // NOLINTNEXTLINE(concurrency-mt-unsafe)
@@ -116,24 +115,36 @@ void node::add_gids(ibv_context* context) {
     if (m_refusal || ::ibv_query_device(context, &attr))
         return;
     const std::lock_guard lock(m_mutex);
-    table_header& header = m_table->header;
     for (uint8_t port = 1; port <= attr.phys_port_cnt; port++) {
         ibv_port_attr port_attr = {};
         if (::ibv_query_port(context, port, &port_attr))
             continue;
-        for (int i = 0; i < port_attr.gid_tbl_len; i++) {
-            ::ibv_gid gid = {};
-            if (::ibv_query_gid(context, port, i, &gid) || !gid.global.interface_id)
-                continue;
-            bool known = header.n_gids == gids_max;
-            for (uint32_t k = 0; k < header.n_gids && !known; k++)
-                known = !std::memcmp(header.gids[k], gid.raw, sizeof(gid.raw));
-            if (known)
-                continue;
-            std::memcpy(header.gids[header.n_gids], gid.raw, sizeof(gid.raw));
-            header.n_gids++;
-        }
+        for (int i = 0; i < port_attr.gid_tbl_len; i++)
+            add_gid_locked(context, port, i);
     }
+}
+
+void node::add_gid(ibv_context* context, uint8_t port, int index) {
+    const std::lock_guard lock(m_mutex);
+    if (!m_refusal)
+        add_gid_locked(context, port, index);
+}
+
+void node::add_gid_locked(ibv_context* context, uint8_t port, int index) {
+    table_header& header = m_table->header;
+    ::ibv_gid gid = {};
+    if (::ibv_query_gid(context, port, index, &gid) || !gid.global.interface_id)
+        return;
+    for (uint32_t k = 0; k < header.n_gids; k++) {
+        if (!std::memcmp(header.gids[k], gid.raw, sizeof(gid.raw)))
+            return;
+    }
+    if (header.n_gids == gids_max) {
+        say_once("peers do not find all addresses of this process", "there are too many");
+        return;
+    }
+    std::memcpy(header.gids[header.n_gids], gid.raw, sizeof(gid.raw));
+    header.n_gids++;
 }
 
 void node::show(uint32_t slot, table_entry entry) {

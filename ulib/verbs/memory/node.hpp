@@ -34,8 +34,9 @@ class node {
     // one of another node, or of another user unless LITE_VERBS_MODE lets others in, is -EACCES.
     int map_of(uint32_t home, const std::string& name, uint32_t rights, lite_lh_t& lh) const;
 
-    // Tells peers the addresses of a device.
+    // Tells peers the addresses of a device, or one that it may have been given later.
     void add_gids(ibv_context* context);
+    void add_gid(ibv_context* context, uint8_t port, int index);
     // Tells peers of a registration, or with @entry.key == 0 that it is gone.
     void show(uint32_t slot, table_entry entry);
 
@@ -43,6 +44,7 @@ class node {
     node() = default;
     static node* open();
     int show_table();
+    void add_gid_locked(ibv_context* context, uint8_t port, int index);
 
     lite_ctx* m_ctx = nullptr;
     uint32_t m_id = 0;

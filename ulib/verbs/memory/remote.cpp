@@ -276,6 +276,9 @@ std::shared_ptr<const remote_process::registration> remote_process::look_up(uint
     debug("key %#x: %llu bytes in %u parts", key,
           static_cast<unsigned long long>(made->entry.length), made->entry.n_parts);
     m_registrations[key] = made;
+    // No process has more: most of them are gone.
+    if (m_registrations.size() > slots_max)
+        m_is_trusted = false;
     return made;
 }
 
@@ -292,7 +295,7 @@ int remote_peer::try_run(const one_sided& op, const std::vector<span>& spans) {
     if (!m_gid)
         return -EHOSTUNREACH;
     std::shared_ptr<remote_process>& process = m_processes[process_of(op.key)];
-    if (!process)
+    if (!process || !process->is_trusted())
         process = remote_process::find(*m_gid, process_of(op.key), err);
     if (!process)
         return err;

@@ -32,6 +32,7 @@ class remote_process {
 
     // Something failed: it is not to be found again.
     void distrust() { m_is_trusted = false; }
+    bool is_trusted() const { return m_is_trusted; }
 
     // A registration that was looked up.
     struct registration {

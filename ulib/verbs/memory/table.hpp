@@ -18,7 +18,7 @@ namespace lite::verbs {
 inline constexpr uint32_t table_magic = 0x4c565442;
 inline constexpr uint32_t table_version = 1;
 inline constexpr uint32_t parts_max = 4;
-inline constexpr uint32_t gids_max = 32;
+inline constexpr uint32_t gids_max = 255;
 
 // A part of a registration: bytes of an LMR.
 struct table_part {
@@ -46,6 +46,7 @@ struct table_header {
     uint32_t n_gids;
     uint8_t gids[gids_max][16];  // of the RDMA devices that the process has opened
 };
+static_assert(sizeof(table_header) == 4096);
 
 struct table {
     alignas(4096) table_header header;

@@ -5,6 +5,7 @@
 
 #include "queues/builder.hpp"
 
+#include "call.hpp"
 #include "queues/queue.hpp"
 
 #include <cerrno>
@@ -80,12 +81,14 @@ void builder::take_over(ibv_qp_ex* qp) {
     qp->wr_start = [](ibv_qp_ex* q) { builder_of(q).begin(); };
     qp->wr_abort = [](ibv_qp_ex* q) { builder_of(q).end(); };
     qp->wr_complete = [](ibv_qp_ex* q) {
-        const auto pair = queue_pair::find(&q->qp_base);
-        ibv_send_wr* wr = pair->building().finish();
-        ibv_send_wr* bad = nullptr;
-        const int err = wr ? pair->post_send(wr, &bad, true) : 0;
-        pair->building().end();
-        return err;
+        return call(ENOMEM, [q] {
+            const auto pair = queue_pair::find(&q->qp_base);
+            ibv_send_wr* wr = pair->building().finish();
+            ibv_send_wr* bad = nullptr;
+            const int err = wr ? pair->post_send(wr, &bad, true) : 0;
+            pair->building().end();
+            return err;
+        });
     };
     qp->wr_send = [](ibv_qp_ex* q) { start(q, IBV_WR_SEND); };
     qp->wr_send_imm = [](ibv_qp_ex* q, __be32 imm) {

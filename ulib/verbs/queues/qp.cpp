@@ -6,11 +6,13 @@
 
 #include "context.hpp"
 #include "log.hpp"
+#include "memory/node.hpp"
 #include "real.hpp"
 #include "registry.hpp"
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace lite::verbs {
 namespace {
@@ -47,9 +49,10 @@ bool queue_pair::is_supported(ibv_qp_type type) {
 
 // Takes over a QP that the device has made, with these attributes.
 ibv_qp* queue_pair::adopt(ibv_qp* qp, const ibv_qp_init_attr& attr) {
+    std::unique_ptr<ibv_qp, int (*)(ibv_qp*)> unless_made(qp, real().destroy_qp);
     const auto send_cq = completion_queue::find(attr.send_cq);
     if (const int err = send_cq->reserve(attr.cap.max_send_wr)) {
-        real().destroy_qp(qp);
+        unless_made.reset();
         errno = err;
         return nullptr;
     }
@@ -60,11 +63,15 @@ ibv_qp* queue_pair::adopt(ibv_qp* qp, const ibv_qp_init_attr& attr) {
                                             attr.cap.max_recv_sge, attr.qp_type == IBV_QPT_UD);
         made->m_receives->attach(qp, made->m_recv_cq);
         work_queue::add(made->m_receives);
+    } else {
+        made->m_shared = receive_queue::find(attr.srq);
     }
     work_queue::add(made);
     pairs().add(qp, made);
+    if (made->m_shared)
+        made->m_shared->share(made->m_recv_cq);
     debug("QP %u: %u sends, %u receives", qp->qp_num, attr.cap.max_send_wr, attr.cap.max_recv_wr);
-    return qp;
+    return unless_made.release();
 }
 
 // The device sees our buffers, one at a time, and completes everything to us.
@@ -134,8 +141,10 @@ int queue_pair::destroy(ibv_qp* qp) {
     if (err) {
         pairs().add(qp, found);
         {
-            const std::lock_guard lock(found->m_mutex);
+            std::unique_lock lock(found->m_mutex);
             found->m_is_dead = false;
+            for (auto& [number, wc] : std::exchange(found->m_missed, {}))
+                found->complete(lock, number, wc);
         }
         found->resume();
         return err;
@@ -153,6 +162,8 @@ int queue_pair::destroy(ibv_qp* qp) {
     found->m_send_cq->release(found->m_order.capacity());
     if (found->m_receives)
         found->m_receives->detach();
+    if (found->m_shared)
+        found->m_shared->unshare(found->m_recv_cq);
     return 0;
 }
 
@@ -210,8 +221,12 @@ int queue_pair::modify(ibv_qp_attr* attr, int mask) {
             resume();
         return err;
     }
-    if (mask & IBV_QP_AV)
+    if (mask & IBV_QP_AV) {
         m_peer.connect(attr->ah_attr.is_global ? &attr->ah_attr.grh.dgid : nullptr);
+        if (attr->ah_attr.is_global)
+            node::get()->add_gid(m_qp->context, attr->ah_attr.port_num,
+                                 attr->ah_attr.grh.sgid_index);
+    }
     if (!(mask & IBV_QP_STATE))
         return 0;
     m_state = attr->qp_state;

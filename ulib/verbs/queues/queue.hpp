@@ -18,9 +18,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace lite::verbs {
@@ -46,6 +48,9 @@ class receive_queue final : public work_queue {
     int post(ibv_recv_wr* wr, ibv_recv_wr** bad);
     void on_completion(uint32_t slot, ibv_wc& wc, completion_queue& cq) override;
     void on_polled(uint64_t) override { m_used--; }
+    void share(const std::shared_ptr<completion_queue>& cq);
+    void unshare(const std::shared_ptr<completion_queue>& cq);
+    void grow(uint32_t capacity);
     // The QP has failed: what the device does not have is flushed when that is.
     void fail();
     void reset();
@@ -67,17 +72,20 @@ class receive_queue final : public work_queue {
     void pump();
     void flush();
     void want(bool wanted);
+    void watch_waiting(std::unique_lock<std::mutex>& lock);
     void complete(slot& s, ibv_wc& wc, completion_queue& cq);
 
     ibv_pd* const m_pd;
     ibv_qp* m_qp = nullptr;
     ibv_srq* m_srq = nullptr;
-    std::shared_ptr<completion_queue> m_cq;
+    std::shared_ptr<completion_queue> m_cq;  // of a QP
     const uint32_t m_max_sge;
     const bool m_is_datagram;
     std::atomic<uint32_t> m_used = 0;  // posted, and not yet polled by the program
 
     std::mutex m_mutex;
+    // To which receives complete, each with the number of QPs.
+    std::map<std::shared_ptr<completion_queue>, uint32_t> m_cqs;
     bounce m_bounce;
     std::vector<slot> m_slots;
     std::vector<uint32_t> m_free;
@@ -131,6 +139,7 @@ class queue_pair final : public work_queue {
     ibv_wc_status run(slot& s);
     enum class posting { posted, no_room, failed };
     posting post_real(slot& s, uint64_t number, ibv_wc_status& status);
+    void complete(std::unique_lock<std::mutex>& lock, uint32_t number, ibv_wc& wc);
     void finish(ibv_wc_status status, const ibv_wc* wc);
     void fail();
     int kick();
@@ -147,6 +156,7 @@ class queue_pair final : public work_queue {
     const bool m_signals_all;
     std::shared_ptr<completion_queue> m_send_cq, m_recv_cq;
     std::shared_ptr<receive_queue> m_receives;  // nullptr: an SRQ's
+    std::shared_ptr<receive_queue> m_shared;    // the SRQ
     std::atomic<ibv_qp_state> m_state = IBV_QPS_RESET;
 
     std::mutex m_mutex;
@@ -158,6 +168,7 @@ class queue_pair final : public work_queue {
     std::condition_variable m_idle;  // no longer
     bool m_is_wanting = false;
     bool m_is_dead = false;
+    std::vector<std::pair<uint32_t, ibv_wc>> m_missed;  // completions meanwhile
     bool m_is_paused = false;
     remote_peer m_peer;         // of the running thread
     std::vector<span> m_spans;  // of the thread that executes, or with the lock

@@ -12,12 +12,15 @@
 
 namespace lite::verbs {
 
-// Starts a thread that handles no signals: they are for the program's. 0 or errno.
+// Starts a thread that handles no signals but those of its own faults, which would end the process
+// if they were blocked, in spite of a handler. 0 or errno.
 template <typename F>
 int start_quiet(std::thread& started, F&& body) {
     int err = 0;
     sigset_t all, before;
     ::sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
+        ::sigdelset(&all, fault);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
         started = std::thread(std::forward<F>(body));

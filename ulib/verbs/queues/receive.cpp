@@ -39,6 +39,7 @@ receive_queue::receive_queue(ibv_pd* pd, uint32_t capacity, uint32_t max_sge, bo
 
 void receive_queue::attach(ibv_qp* qp, std::shared_ptr<completion_queue> cq) {
     m_qp = qp;
+    m_cqs[cq] = 1;
     m_cq = std::move(cq);
 }
 
@@ -56,8 +57,6 @@ int receive_queue::post(ibv_recv_wr* wr, ibv_recv_wr** bad) {
             break;
         }
         const uint32_t number = m_free.back();
-        m_free.pop_back();
-        m_used++;
         slot& s = m_slots[number];
         s.wr_id = wr->wr_id;
         s.list.assign(wr->sg_list, wr->sg_list + wr->num_sge);
@@ -65,22 +64,58 @@ int receive_queue::post(ibv_recv_wr* wr, ibv_recv_wr** bad) {
         for (const ibv_sge& sge : s.list)
             s.length += sge.length;
         m_waiting.push_back(number);
+        m_free.pop_back();
+        m_used++;
     }
     pump();
-    const bool watch = m_cq && !m_waiting.empty() && !m_is_wanting && !m_has_failed;
-    if (watch)
-        want(true);
-    lock.unlock();
-    // They must reach the device even if the program polls for nothing meanwhile.
-    if (watch)
-        m_cq->watch();
+    watch_waiting(lock);
     return err;
 }
 
+// Receives that wait must reach the device even if the program polls for nothing meanwhile. Drops
+// the lock.
+void receive_queue::watch_waiting(std::unique_lock<std::mutex>& lock) {
+    std::vector<std::shared_ptr<completion_queue>> cqs;
+    if (!m_cqs.empty() && !m_waiting.empty() && !m_is_wanting && !m_has_failed) {
+        want(true);
+        for (const auto& item : m_cqs)
+            cqs.push_back(item.first);
+    }
+    lock.unlock();
+    for (const auto& cq : cqs)
+        cq->watch();
+}
+
 void receive_queue::want(bool wanted) {
-    if (wanted != m_is_wanting)
-        m_cq->want(wanted);
+    for (const auto& item : m_cqs) {
+        if (wanted != m_is_wanting)
+            item.first->want(wanted);
+    }
     m_is_wanting = wanted;
+}
+
+// A queue pair that completes receives to @cq begins to use this SRQ, or no longer does.
+void receive_queue::share(const std::shared_ptr<completion_queue>& cq) {
+    std::unique_lock lock(m_mutex);
+    if (m_cqs[cq]++)
+        return;
+    if (!m_is_wanting) {
+        watch_waiting(lock);
+        return;
+    }
+    cq->want(true);
+    lock.unlock();
+    cq->watch();
+}
+
+void receive_queue::unshare(const std::shared_ptr<completion_queue>& cq) {
+    const std::lock_guard lock(m_mutex);
+    const auto found = m_cqs.find(cq);
+    if (--found->second)
+        return;
+    if (m_is_wanting)
+        cq->want(false);
+    m_cqs.erase(found);
 }
 
 // Posts what there is room for to the device.
@@ -178,15 +213,14 @@ void receive_queue::on_completion(uint32_t number, ibv_wc& wc, completion_queue&
     if (wc.status != IBV_WC_SUCCESS && m_qp)
         m_has_failed = true;
     pump();
-    if (m_cq && (m_waiting.empty() || m_has_failed))
+    if (m_waiting.empty() || m_has_failed)
         want(false);
 }
 
 void receive_queue::fail() {
     const std::lock_guard lock(m_mutex);
     m_has_failed = true;
-    if (m_cq)
-        want(false);
+    want(false);
     flush();
 }
 
@@ -205,11 +239,18 @@ void receive_queue::detach() {
     remove_id();
     const std::lock_guard lock(m_mutex);
     m_is_detached = true;
-    if (m_cq) {
-        want(false);
+    want(false);
+    if (m_cq)
         m_cq->drop(this);
-    }
     m_bounce.drop();
+}
+
+// The device takes more receives now.
+void receive_queue::grow(uint32_t capacity) {
+    const std::lock_guard lock(m_mutex);
+    for (auto i = static_cast<uint32_t>(m_slots.size()); i < capacity; i++)
+        m_free.push_back(i);
+    m_slots.resize(std::max<size_t>(capacity, m_slots.size()));
 }
 
 void receive_queue::reset() {

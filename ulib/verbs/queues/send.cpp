@@ -142,8 +142,8 @@ int queue_pair::post_send(ibv_send_wr* wr, ibv_send_wr** bad, bool all) {
             *bad = wr;
             break;
         }
+        keep(m_slots[m_order.index(m_order.posted())], *wr);
         last = m_order.post(is_one_sided(*wr) ? wr_kind::lite : wr_kind::real);
-        keep(m_slots[m_order.index(last)], *wr);
         any = true;
     }
     if (any)
@@ -353,8 +353,14 @@ void queue_pair::advance(std::unique_lock<std::mutex>& lock, bool may_wait, uint
 
 void queue_pair::on_completion(uint32_t number, ibv_wc& wc, completion_queue&) {
     std::unique_lock lock(m_mutex);
+    // It may not be destroyed, after all.
     if (m_is_dead)
-        return;
+        m_missed.emplace_back(number, wc);
+    else
+        complete(lock, number, wc);
+}
+
+void queue_pair::complete(std::unique_lock<std::mutex>& lock, uint32_t number, ibv_wc& wc) {
     const uint64_t oldest = m_order.oldest_unfinished();
     if (!m_order.in_flight() || m_order.index(oldest) != number) {
         debug("QP %u: a completion out of order", m_qp->qp_num);

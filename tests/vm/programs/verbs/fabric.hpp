@@ -161,7 +161,7 @@ struct Answer {
 int serve(const Options& options, int port, std::size_t bytes);
 int use(const Options& options, const char* address, int port, std::uint64_t seed, int rounds,
         const std::string& what);
-int loop(const Options& options, int rounds);
+int loop(const Options& options, int rounds, const std::string& what);
 int events(const Options& options, int rounds);
 int registering(const Options& options, std::size_t bytes, int rounds);
 

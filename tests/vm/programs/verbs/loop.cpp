@@ -3,6 +3,9 @@
 // executed, and other threads poll: two queue pairs of one process.
 #include "fabric.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -232,7 +235,153 @@ class Loop {
         std::printf("deregistered: %d\n", rounds);
     }
 
+    // More receives of an SRQ than fit into the library's buffer: they are used although the
+    // program does not poll for them, before and after a queue pair has come.
+    void unpolled_receives() {
+        constexpr std::uint32_t count = 128, length = 64 << 10;
+        ibv_srq_init_attr attr = {nullptr, {count, 1, 0}};
+        ibv_srq* srq = ibv_create_srq(pd_, &attr);
+        check(srq != nullptr, "SRQ");
+        ibv_cq* send_cq = make_cq(count);
+        ibv_cq* recv_cq = make_cq(2 * count);
+        for (const bool late : {false, true}) {
+            std::vector<ibv_qp*> pairs;
+            const auto make = [&] {
+                pairs = {make_qp(send_cq, nullptr), make_qp(recv_cq, srq)};
+                connect(pairs[0], pairs[1]);
+            };
+            if (late)
+                make();
+            for (std::uint32_t i = 0; i < count; i++)
+                receive_shared(srq, length);
+            if (!late)
+                make();
+            for (std::uint32_t i = 0; i < count; i++) {
+                send(pairs[0]);
+                wait(send_cq, IBV_WC_SEND);
+            }
+            for (std::uint32_t i = 0; i < count; i++)
+                wait(recv_cq, IBV_WC_RECV);
+            for (ibv_qp* qp : pairs)
+                check(!ibv_destroy_qp(qp), "destroy QP");
+        }
+        check(!ibv_destroy_srq(srq), "destroy SRQ");
+        check(!ibv_destroy_cq(send_cq) && !ibv_destroy_cq(recv_cq), "destroy CQs");
+        std::printf("unpolled receives: %u\n", count);
+    }
+
+    // An SRQ of Soft-RoCE can be enlarged.
+    void larger_srq() {
+        ibv_srq_init_attr attr = {nullptr, {kPosted, 1, 0}};
+        ibv_srq* srq = ibv_create_srq(pd_, &attr);
+        check(srq != nullptr, "SRQ");
+        attr.attr.max_wr *= 4;
+        if (!ibv_modify_srq(srq, &attr.attr, IBV_SRQ_MAX_WR)) {
+            for (std::uint32_t i = 0; i < attr.attr.max_wr; i++)
+                receive_shared(srq, 64);
+            std::printf("an SRQ became larger\n");
+        }
+        check(!ibv_destroy_srq(srq), "destroy SRQ");
+    }
+
+    // A device's CQ is full of completions that the program has never asked for, when the next
+    // queue pair is made.
+    void unsignaled() {
+        constexpr std::uint32_t count = 400;
+        ibv_cq* send_cq = make_cq(16);
+        ibv_cq* recv_cq = make_cq(2 * count);
+        ibv_qp_init_attr init = {};
+        init.send_cq = send_cq;
+        init.recv_cq = recv_cq;
+        init.qp_type = IBV_QPT_RC;
+        init.cap = {512, 512, 1, 1, 64};
+        ibv_qp* from = ibv_create_qp(pd_, &init);
+        ibv_qp* to = make_qp(recv_cq, nullptr);
+        check(from && !ibv_destroy_qp(to), "QPs");
+        init.send_cq = recv_cq;
+        to = ibv_create_qp(pd_, &init);
+        check(to != nullptr, "QP");
+        connect(from, to);
+        for (std::uint32_t i = 0; i < count; i++)
+            receive(to);
+        for (std::uint32_t i = 0; i < count; i++)
+            send(from);
+        for (std::uint32_t i = 0; i < count; i++)
+            wait(recv_cq, IBV_WC_RECV);
+        check(!ibv_destroy_qp(from), "destroy QP");
+        from = make_qp(send_cq, nullptr, recv_cq);
+        check(!ibv_destroy_qp(from) && !ibv_destroy_qp(to), "destroy QPs");
+        check(!ibv_destroy_cq(send_cq) && !ibv_destroy_cq(recv_cq), "destroy CQs");
+        std::printf("unsignaled: %u\n", count);
+    }
+
+    // Children have verbs of their own, whatever the parent's threads did when they were made; and
+    // what they close, the parent still has.
+    void children(int rounds) {
+        ibv_comp_channel* channel = ibv_create_comp_channel(context_);
+        check(channel != nullptr, "channel");
+        ibv_cq* cq = make_cq(64, channel);
+        ibv_cq* polled = make_cq(64);
+        check(!ibv_req_notify_cq(cq, 0), "arm");
+        std::atomic<bool> stop = false;
+        std::vector<std::thread> pollers;
+        for (int i = 0; i < 4; i++)
+            pollers.emplace_back([&] {
+                ibv_wc wc = {};
+                while (!stop)
+                    ibv_poll_cq(polled, 1, &wc);
+            });
+        for (int round = 0; round < rounds; round++) {
+            const pid_t child = ::fork();
+            check(child >= 0, "fork");
+            if (!child) {
+                ::alarm(20);
+                ::_exit(ibv_close_device(context_) || !has_verbs());
+            }
+            int status = 0;
+            check(::waitpid(child, &status, 0) == child && !status,
+                  "child " + std::to_string(round) + " ended with " + std::to_string(status));
+        }
+        stop = true;
+        for (std::thread& poller : pollers)
+            poller.join();
+        ibv_qp* from = make_qp(polled, nullptr);
+        ibv_qp* to = make_qp(cq, nullptr);
+        connect(from, to);
+        receive(to);
+        send(from);
+        ibv_cq* found = nullptr;
+        void* context = nullptr;
+        check(!ibv_get_cq_event(channel, &found, &context) && found == cq, "event");
+        ibv_ack_cq_events(cq, 1);
+        check(!ibv_destroy_qp(to) && !ibv_destroy_qp(from), "destroy QPs");
+        check(!ibv_destroy_cq(cq) && !ibv_destroy_cq(polled), "destroy CQs");
+        check(!ibv_destroy_comp_channel(channel), "destroy the channel");
+        std::printf("children: %d\n", rounds);
+    }
+
   private:
+    // Makes a queue pair on a device of its own, and destroys all.
+    bool has_verbs() const {
+        ibv_context* context = open_device(options_.device);
+        ibv_pd* pd = ibv_alloc_pd(context);
+        ibv_cq* cq = ibv_create_cq(context, 16, nullptr, nullptr, 0);
+        ibv_qp_init_attr init = {};
+        init.send_cq = init.recv_cq = cq;
+        init.qp_type = IBV_QPT_RC;
+        init.cap = {16, 16, 1, 1, 0};
+        ibv_qp* qp = pd && cq ? ibv_create_qp(pd, &init) : nullptr;
+        return qp && !ibv_destroy_qp(qp) && !ibv_destroy_cq(cq) && !ibv_dealloc_pd(pd) &&
+               !ibv_close_device(context);
+    }
+
+    void receive_shared(ibv_srq* srq, std::uint32_t length) {
+        ibv_sge sge = buffer_->sge(0, length);
+        ibv_recv_wr wr = {0, nullptr, &sge, 1};
+        ibv_recv_wr* bad = nullptr;
+        check(!ibv_post_srq_recv(srq, &wr, &bad), "receive of an SRQ");
+    }
+
     ibv_cq* make_cq(std::uint32_t n, ibv_comp_channel* channel = nullptr) {
         ibv_cq* cq = ibv_create_cq(context_, static_cast<int>(n), nullptr, channel, 0);
         check(cq != nullptr, "CQ");
@@ -326,14 +475,22 @@ class Loop {
 
 }  // namespace
 
-int loop(const Options& options, int rounds) {
+int loop(const Options& options, int rounds, const std::string& what) {
     Loop loop(options);
-    loop.shared_receives(rounds);
-    loop.resets(rounds);
-    loop.stale_sends(rounds);
-    loop.shared_cq(rounds);
-    loop.acknowledged_late(rounds);
-    loop.deregistered(rounds);
+    const auto run = [&what](const char* name, const auto& body) {
+        if (what.empty() || what == name)
+            body();
+    };
+    run("shared", [&] { loop.shared_receives(rounds); });
+    run("resets", [&] { loop.resets(rounds); });
+    run("stale", [&] { loop.stale_sends(rounds); });
+    run("cq", [&] { loop.shared_cq(rounds); });
+    run("acknowledged", [&] { loop.acknowledged_late(rounds); });
+    run("deregistered", [&] { loop.deregistered(rounds); });
+    run("unpolled", [&] { loop.unpolled_receives(); });
+    run("larger", [&] { loop.larger_srq(); });
+    run("unsignaled", [&] { loop.unsignaled(); });
+    run("children", [&] { loop.children(rounds); });
     std::printf("good\n");
     return 0;
 }

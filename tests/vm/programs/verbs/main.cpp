@@ -5,7 +5,7 @@
 //   verbs_check use [...] ADDRESS PORT SEED ROUNDS data|messages|errors|overlaps|all
 //   verbs_check use [...] ADDRESS PORT SEED ROUNDS first     times the first uses of registrations
 //   verbs_check use [...] ADDRESS PORT SEED MB large|fill    some bytes of so much, or all
-//   verbs_check loop [-d DEVICE] [-x GID_INDEX] ROUNDS       destroys and resets what is in use
+//   verbs_check loop [-d DEVICE] [-x GID_INDEX] ROUNDS [WHAT]   destroys and resets what is in use
 //   verbs_check events [-d DEVICE] [-x GID_INDEX] ROUNDS     delays the library's thread of events
 //   verbs_check register [-d DEVICE] KB ROUNDS               times registering
 //
@@ -49,8 +49,8 @@ int main(int argc, char** argv) {
         if (role == "use" && left == 5)
             return use(options, words[0], std::atoi(words[1]), std::strtoull(words[2], nullptr, 0),
                        std::atoi(words[3]), words[4]);
-        if (role == "loop" && left == 1)
-            return loop(options, std::atoi(words[0]));
+        if (role == "loop" && (left == 1 || left == 2))
+            return loop(options, std::atoi(words[0]), left == 2 ? words[1] : "");
         if (role == "events" && left == 1)
             return events(options, std::atoi(words[0]));
         if (role == "register" && left == 2)

@@ -11,6 +11,7 @@ from vmlab.testing import vmtest
 
 _LIBRARY = "/usr/lib/liblite-arena.so"
 _PRELOAD = {"LD_PRELOAD": _LIBRARY}
+_JEMALLOC = pathlib.Path("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2")
 _PYTHON = pathlib.Path("/usr/bin/python3").resolve()
 
 
@@ -57,6 +58,16 @@ def test_threads_that_fork(lab):
     for least in ("1M", "4096"):
         _mallocs(lite, "random", "arena", lab.rng.getrandbits(31), max(lab.scale(300), 40), 3, env={"LITE_ARENA_MIN": least})
         lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=600)
+def test_threads_that_fork_with_another_allocator(lab):
+    """The small blocks are jemalloc's. It, too, locks its heap during fork(2)."""
+    lite, = _nodes(lab)
+    lab.n1.put(_JEMALLOC, f"/usr/lib/{_JEMALLOC.name}")
+    _mallocs(lite, "random", "arena", lab.rng.getrandbits(31), max(lab.scale(300), 40), 3,
+             env={"LITE_ARENA_MIN": "4096", "LD_PRELOAD": f"{_LIBRARY} /usr/lib/{_JEMALLOC.name}"})
+    lite.check_idle()
 
 
 @vmtest(timeout=120)
