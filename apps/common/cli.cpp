@@ -70,9 +70,9 @@ int explain(const CLI::App& app, const CLI::ParseError& e, const streams& io) {
 
 int run(CLI::App& app, const arguments& words, const streams& io,
         const std::function<int()>& command) {
-    const auto fail = [&](std::string_view text) {
+    const auto fail = [&](std::string_view text, exit_status status = status_failed) {
         complain(io.err, app.get_name(), text);
-        return status_failed;
+        return status;
     };
     try {
         try {
@@ -88,7 +88,7 @@ int run(CLI::App& app, const arguments& words, const streams& io,
     } catch (const usage_error& e) {
         return misused(app, e.what(), io);
     } catch (const failure& e) {
-        return fail(e.what());
+        return fail(e.what(), e.status());
     } catch (const std::bad_alloc&) {
         return fail("out of memory");
     } catch (const std::exception& e) {

@@ -13,12 +13,18 @@ enum exit_status : int {
     status_ok = 0,
     status_failed = 1,
     status_usage = 2,
+    status_no_answer = 3,  // join: no member has answered
 };
 
 // An operation failed. The text is for the user, without the program's name or a full stop.
 class failure : public std::runtime_error {
   public:
-    using std::runtime_error::runtime_error;
+    explicit failure(const std::string& text, exit_status status = status_failed)
+        : std::runtime_error(text), m_status(status) {}
+    exit_status status() const { return m_status; }
+
+  private:
+    exit_status m_status;
 };
 
 class usage_error : public std::runtime_error {

@@ -4,6 +4,7 @@
 
 #include "error.hpp"
 #include "signals.hpp"
+#include "text/format.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -97,7 +98,8 @@ void print_json(int fd, const nlohmann::json& document, bool compact) {
 void complain(int fd, std::string_view program, std::string_view text) noexcept {
     try {
         std::string line(program);
-        line.append(": ").append(text).append("\n");
+        // File names and words of the command line may be what terminals obey.
+        line.append(": ").append(is_text(text) ? text : printable(text)).append("\n");
         // One write, so that lines of several programs do not mix.
         [[maybe_unused]] const auto n = ::write(fd, line.data(), line.size());
     } catch (const std::bad_alloc&) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
 
 #include "options.hpp"
 #include "report/report.hpp"
@@ -60,8 +61,12 @@ int execute(const RunOptions& options) {
 
 int main(int argc, char** argv) {
     try {
-        return std::visit([](const auto& command) { return perf::execute(command); },
-                          perf::parse_command_line(argc, argv));
+        const int status = std::visit([](const auto& command) { return perf::execute(command); },
+                                      perf::parse_command_line(argc, argv));
+        // Of std::cout, too.
+        if (std::fflush(stdout) || std::ferror(stdout))
+            throw std::runtime_error("write error on standard output");
+        return status;
     } catch (const std::exception& error) {
         fmt::print(stderr, "lite-perf: {}\n", error.what());
         return 1;

@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <csignal>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>
@@ -33,6 +35,15 @@ constexpr int memory_pause_ms = 100;
 
 failure rpc_failure(std::string_view verb, std::string_view what, int err) {
     return failure(fmt::format("{} {}: {}", verb, printable(what), lite_rpc_strerror(err)));
+}
+
+// What another user has sent. A terminal gets it only as text.
+void print_foreign(int fd, std::span<const std::byte> bytes) {
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (::isatty(fd) && !is_text(text))
+        print(fd, printable(text));
+    else
+        print(fd, bytes);
 }
 
 // --- Serving ------------------------------------------------------------------
@@ -191,7 +202,7 @@ class server {
         if (err)
             throw rpc_failure("serve", m_args.function.text, err);
         if (!m_args.quiet)
-            print(m_session.io().err, fmt::format("lite: serving function {}\n", number));
+            tools::complain(m_session.io().err, "lite", fmt::format("serving function {}", number));
     }
 
     // Answers the previous request and takes the next one.
@@ -241,7 +252,7 @@ class server {
             m_reply.assign(data.begin(), data.end());
             return 0;
         }
-        print(m_session.io().out, data);
+        print_foreign(m_session.io().out, data);
         return 0;
     }
 
@@ -319,8 +330,9 @@ class several {
 
   private:
     void complain(std::uint32_t node, std::string_view what) {
-        print(m_session.io().err, fmt::format("lite: call {}: node {}: {}\n",
-                                              printable(m_args.function.text), node, what));
+        tools::complain(
+            m_session.io().err, "lite",
+            fmt::format("call {}: node {}: {}", printable(m_args.function.text), node, what));
     }
 
     // A name may have a different number on each node.
@@ -367,7 +379,7 @@ class several {
         line.append(reinterpret_cast<const char*>(reply.data()), leg.length);
         if (line.back() != '\n')
             line += '\n';
-        print(m_session.io().out, line);
+        print_foreign(m_session.io().out, std::as_bytes(std::span(line)));
         if (leg.status) {
             complain(leg.node, fmt::format("the server says {}", leg.status));
             m_refused = true;
@@ -416,7 +428,7 @@ int call_command(session& session, const call_arguments& args) {
                                   static_cast<int>(args.timeout), &status);
     if (err)
         throw rpc_failure("call", args.function.text, err);
-    print(session.io().out, std::span(reply).first(length));
+    print_foreign(session.io().out, std::span(reply).first(length));
     if (status)
         throw failure(
             fmt::format("call {}: the server says {}", printable(args.function.text), status));

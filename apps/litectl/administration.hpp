@@ -118,7 +118,8 @@ std::vector<message> ask(channel& channel, std::string_view verb, const message&
                          bool dump = false);
 
 // "VERB: reason" for an errno of that command; @text is the kernel's, or empty.
-failure explained(std::string_view verb, std::uint8_t command, int error, const std::string& text);
+failure explained(std::string_view verb, std::uint8_t command, int error, const std::string& text,
+                  exit_status status = status_failed);
 
 // "up", "down" and so on; "state 9" for an unknown one.
 std::string state_name(std::uint8_t state);

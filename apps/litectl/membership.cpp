@@ -20,6 +20,11 @@ constexpr std::chrono::seconds grace(60);
 
 constexpr std::uint32_t default_timeout_ms = 15000;
 
+// May a node that cannot join for this reason be the first of a cluster? A refusal has a text.
+bool is_silence(std::uint32_t error, const std::string& text) {
+    return text.empty() && (error == ECONNREFUSED || error == EHOSTUNREACH || error == ETIMEDOUT);
+}
+
 // The node's id if the join attempt has succeeded, nothing while it is in progress. Throws failure.
 std::optional<std::uint16_t> joined(channel& channel, const std::optional<std::uint32_t>& index,
                                     std::uint32_t number) {
@@ -30,9 +35,11 @@ std::optional<std::uint16_t> joined(channel& channel, const std::optional<std::u
     const auto error = node.u32(LITE_A_JOIN_ERROR);
     if (!error)
         return std::nullopt;
-    if (*error)
-        throw explained("join", LITE_CMD_NODE_JOIN, static_cast<int>(*error),
-                        node.string(LITE_A_JOIN_WHY).value_or(""));
+    if (*error) {
+        const auto text = node.string(LITE_A_JOIN_WHY).value_or("");
+        throw explained("join", LITE_CMD_NODE_JOIN, static_cast<int>(*error), text,
+                        is_silence(*error, text) ? status_no_answer : status_failed);
+    }
     return node.u16(LITE_A_NODE_ID);
 }
 
@@ -54,9 +61,15 @@ int join_command(const surroundings& world, const join_arguments& args) {
     std::uint32_t number = 0;
     std::optional<std::uint16_t> id;
     const auto begin = [&] {
-        const auto answers = ask(*channel, "join", request);
-        if (!answers.empty())
-            number = answers.front().u32(LITE_A_JOIN).value_or(0);
+        try {
+            const auto answers = channel->request(request, false);
+            if (!answers.empty())
+                number = answers.front().u32(LITE_A_JOIN).value_or(0);
+        } catch (const refusal& e) {
+            // EINVAL: the node's own address, where no other member can be.
+            throw explained("join", LITE_CMD_NODE_JOIN, e.code(), e.what(),
+                            e.code() == EINVAL ? status_no_answer : status_failed);
+        }
     };
     // Check after any event of this node, and after a loss of events.
     const auto look = [&] {

@@ -21,7 +21,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <numeric>
@@ -173,11 +172,11 @@ void replace_file(const std::string& path, const std::string& text) {
     }
 }
 
-// Has other runs of litectl wait, so that the file has the last state. In the directory of the
-// file; where that is missing, nothing can be kept.
+// Has other runs of litectl wait, so that the file has the last state. Not by the directory, which
+// other users may open, and lock for ever. Where that is missing, nothing can be kept.
 unique_fd lock_rules(const surroundings& world) {
-    unique_fd fd(::open(std::filesystem::path(world.qos_file).parent_path().c_str(),
-                        O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    unique_fd fd(::open((world.qos_file + ".lock").c_str(),
+                        O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (fd)
         ::flock(fd.get(), LOCK_EX);
     return fd;

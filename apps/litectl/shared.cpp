@@ -73,8 +73,10 @@ std::vector<message> ask(channel& channel, std::string_view verb, const message&
     }
 }
 
-failure explained(std::string_view verb, std::uint8_t command, int error, const std::string& text) {
-    return failure(fmt::format("{}: {}", verb, text.empty() ? reason(command, error) : text));
+failure explained(std::string_view verb, std::uint8_t command, int error, const std::string& text,
+                  exit_status status) {
+    return failure(fmt::format("{}: {}", verb, text.empty() ? reason(command, error) : text),
+                   status);
 }
 
 std::string state_name(std::uint8_t state) {

@@ -95,8 +95,9 @@ int start_command(const surroundings& world, const start_arguments& args) {
         request.put_flag(LITE_A_ROOT_SQUASH);
     if (args.unpinned)
         request.put_flag(LITE_A_UNPINNED);
+    // Without a mode from the kernel, udev would give the device to the group.
     if (args.mode)
-        request.put_u32(LITE_A_MODE, *args.mode);
+        request.put_u32(LITE_A_MODE, *args.mode ? *args.mode : 0600);
     if (args.handle_limit)
         request.put_u32(LITE_A_HANDLE_LIMIT, *args.handle_limit);
     if (args.heartbeat_ms)
@@ -116,10 +117,10 @@ int start_command(const surroundings& world, const start_arguments& args) {
         index = answers.front().u32(LITE_A_INDEX).value_or(index);
         id = answers.front().u16(LITE_A_NODE_ID).value_or(0);
     }
+    restore_qos(world, *channel, index);
     print(world.io.out, fmt::format("/dev/lite{}: started on {} at {}{}\n", index, place.device,
                                     to_string(place.address, port),
                                     id ? fmt::format(" as node {}", id) : std::string()));
-    restore_qos(world, *channel, index);
     return status_ok;
 }
 

@@ -37,12 +37,16 @@ if [[ -s $build/ulib/malloc/liblite-arena.so ]]; then
 	[[ $said == liblite-arena*": no such LITE node"* ]] || fail "liblite-arena.so says: $said"
 fi
 
-# The unit, with a fake litectl that can join only through member b.
+# The unit, with a fake litectl that can join only through member b. Member r refuses.
 unit=$root$prefix/lib/systemd/system/lite.service
 cat >"$root/litectl" <<-END
 	#!/bin/sh
 	echo "\$*" >>"$root/log"
-	[ "\$1" != join ] || [ "\$4" = b ]
+	case "\$1 \$4" in
+	"join b") ;;
+	"join r") exit 1 ;;
+	join*) exit 3 ;;
+	esac
 END
 chmod +x "$root/litectl"
 second=$(sed -n 's/^ExecStart=//p' "$unit" | tail -n 1)
@@ -58,3 +62,4 @@ boot "" "" "0:"
 boot "a b c" "" $'0:join -t 5s a\njoin -t 5s b'
 boot "a c" yes $'0:join -t 5s a\njoin -t 5s c'
 boot "a c" "" $'1:join -t 5s a\njoin -t 5s c\nstop'
+boot "r c" yes $'1:join -t 5s r\njoin -t 5s c\nstop'

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdint>
 #include <system_error>
+#include <utility>
 
 namespace tools {
 
@@ -125,10 +126,13 @@ std::string unprintable(std::string_view text) {
 }
 
 bool is_text(std::string_view bytes) {
-    return std::ranges::all_of(bytes, [](char c) {
+    unsigned char before = 0;
+    return std::ranges::all_of(bytes, [&before](char c) {
         const auto byte = static_cast<unsigned char>(c);
+        // U+0080 to U+009F, which terminals obey, too.
+        const bool controls = std::exchange(before, byte) == 0xc2 && byte >= 0x80 && byte < 0xa0;
         // 9..13: tab, newline, vertical tab, form feed, return.
-        return (byte >= 0x20 || (byte >= 9 && byte <= 13)) && byte != 0x7f;
+        return !controls && (byte >= 0x20 || (byte >= 9 && byte <= 13)) && byte != 0x7f;
     });
 }
 

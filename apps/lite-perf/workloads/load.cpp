@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -19,9 +21,10 @@ int load(LoadOptions options) {
         throw std::runtime_error(fmt::format("the arm {} cannot call", options.arm));
     verify(*transport);
     const Request request{Op::echo, static_cast<std::uint32_t>(options.size)};
-    const auto count = static_cast<std::uint64_t>(options.rate * options.seconds);
+    const auto count =
+        std::max<std::uint64_t>(1, static_cast<std::uint64_t>(options.rate * options.seconds));
     std::vector<double> times;
-    times.reserve(count);
+    times.reserve(std::min<std::uint64_t>(count, 1U << 20));
     fmt::print("running\n");
     std::fflush(stdout);
 
@@ -38,7 +41,9 @@ int load(LoadOptions options) {
         transport->call(request);
         times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
     }
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    // The last call, too, has its part of the time.
+    const double seconds = std::max(std::chrono::duration<double>(Clock::now() - start).count(),
+                                    static_cast<double>(times.size()) / options.rate);
     fmt::print("{:.1f} calls/s, median {:.1f} us\n", static_cast<double>(times.size()) / seconds,
                summarize({times}).p50);
     return 0;

@@ -18,6 +18,14 @@ std::optional<std::uint64_t> take_number(std::string_view& text) {
         text = text.substr(0, colon);
         return number;
     } catch (const usage_error&) {
+        // It is meant as a number if it is one of more than 64 bits, or "1KB".
+        const auto word = text.substr(colon + 1);
+        const auto unit = word.substr(std::min(word.find_first_not_of("0123456789"), word.size()));
+        constexpr std::string_view letters = "KMGTPkmgtp";
+        if (unit.size() < word.size() &&
+            (unit.empty() || (unit.size() == 2 && (unit[1] == 'B' || unit[1] == 'b') &&
+                              letters.find(unit[0]) != letters.npos)))
+            throw;
         return std::nullopt;
     }
 }

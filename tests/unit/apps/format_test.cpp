@@ -87,6 +87,10 @@ TEST_CASE("modes, counts and odd characters", "[format]") {
     CHECK_FALSE(is_text("a\0b"s));
     CHECK_FALSE(is_text("\x1b[2J"));
     CHECK_FALSE(is_text("\b"));
+    CHECK_FALSE(
+        is_text("\xc2\x9b"
+                "31m"));  // U+009B: CSI
+    CHECK(is_text("\xc2\xa0"));
 }
 
 TEST_CASE("unprintable restores every text from its printable form", "[format]") {

@@ -97,6 +97,8 @@ TEST_CASE("lite: ranges of LMRs as words", "[lite]") {
     CHECK_THROWS_AS(tools::parse_range(""), tools::usage_error);
     CHECK_THROWS_AS(tools::parse_range(":"), tools::usage_error);
     CHECK_THROWS_AS(tools::parse_range(":5"), tools::usage_error);
+    CHECK_THROWS_AS(tools::parse_range("x:1KB"), tools::usage_error);
+    CHECK_THROWS_AS(tools::parse_range("x:99999999999999999999"), tools::usage_error);
     CHECK(tools::names_lmr("x:"));
     CHECK(tools::names_lmr(":"));
     CHECK_FALSE(tools::names_lmr("x"));

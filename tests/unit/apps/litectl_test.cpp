@@ -34,8 +34,8 @@ void check_usage(const result& r, const std::string& text) {
     CHECK(r.err == "litectl: " + text + "\nTry 'litectl --help' for more information.\n");
 }
 
-void check_failure(const result& r, const std::string& text) {
-    CHECK(r.status == 1);
+void check_failure(const result& r, const std::string& text, int status = 1) {
+    CHECK(r.status == status);
     CHECK(r.err == "litectl: " + text + "\n");
 }
 
@@ -370,7 +370,11 @@ TEST_CASE("litectl join, leave, stop", "[litectl]") {
     litectl.kernel.in_turn = {attempt(8, {}), attempt(8, 0)};
     CHECK(litectl(words).status == 0);
     litectl.kernel.in_turn = {attempt(9, {}), attempt(9, ETIMEDOUT)};
-    check_failure(litectl(words), "join: no answer in time");
+    check_failure(litectl(words), "join: no answer in time", 3);
+    // A member that has answered, with a reason.
+    litectl.kernel.in_turn = {attempt(9, {}), attempt(9, ETIMEDOUT)};
+    litectl.kernel.in_turn[1].put_string(LITE_A_JOIN_WHY, "the member waits for another");
+    check_failure(litectl(words), "join: the member waits for another");
     litectl.kernel.in_turn = {attempt(10, {}), attempt(10, EEXIST)};
     litectl.kernel.in_turn[1].put_string(LITE_A_JOIN_WHY, "the kernel knows");
     check_failure(litectl(words), "join: the kernel knows");
