@@ -118,7 +118,7 @@ static struct lite_line_place *lite_line_next(struct lite_kcall_conn *rc, enum l
 	return NULL;
 }
 
-/* The waiter that is to have a free slot, or NULL. Chunks, which have one at a time, go first. */
+/* The waiter that is to have a free slot, or NULL. A chunk, if none has a slot yet, goes first. */
 static struct lite_slot_waiter *lite_lane_next(struct lite_kcall_conn *rc, enum lite_lane lane)
 {
 	struct lite_line_place *place = NULL;

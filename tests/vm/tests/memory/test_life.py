@@ -32,26 +32,16 @@ def _kill(lab, count):
     lites = on_machines(lab)
     # A first run before measuring: afterwards caches, per-CPU lists and lazily made connections have their final size.
     run_program(lab, lites, "killstorm", "--count", count // 10)
-    grown = []
-    # What others than LITE keep for a while may fill the gap once; a leak comes again.
-    for _ in range(1 if lab.kernel.is_debug else 3):
-        before = [_level(lite) for lite in lites]
-        print(f"      {run_program(lab, lites, 'killstorm', '--count', count, timeout=560).out.splitlines()[-1]}")
-        grown = [text for lite, level in zip(lites, before) if (text := _growth(lite, level, count))]
-        if not grown:
-            return
-    # KASAN keeps what was freed for a while: there, kmemleak is what counts.
-    assert not grown or lab.kernel.is_debug, grown
-
-
-def _growth(lite, before, count):
-    """What a node has lost since then, if it is more than half of the least leak that counts."""
-    (available, slab, rest), (available_now, slab_now, rest_now) = before, _level(lite)
-    # A leak of one page per process would be four times this; of one object of 256 bytes, half.
-    if available_now > available - count * 1.0 - 2048 and slab_now < slab + count * 0.5 + 1024:
-        return None
-    moved = {name: kb - rest[name] for name, kb in rest_now.items() if abs(kb - rest[name]) > 512}
-    return f"{lite}: available {available} -> {available_now} kB, slab {slab} -> {slab_now} kB: {moved}"
+    before = [_level(lite) for lite in lites]
+    print(f"      {run_program(lab, lites, 'killstorm', '--count', count, timeout=560).out.splitlines()[-1]}")
+    if lab.kernel.is_debug:
+        return  # KASAN keeps what was freed for a while: kmemleak is what counts there
+    for lite, (available, slab, rest) in zip(lites, before):
+        available_now, slab_now, rest_now = _level(lite)
+        moved = {name: kb - rest[name] for name, kb in rest_now.items() if abs(kb - rest[name]) > 512}
+        # A leak of one page per process would be four times this; of one object of 256 bytes, half.
+        assert available_now > available - count * 1.0 - 2048, f"{lite}: available {available} -> {available_now} kB: {moved}"
+        assert slab_now < slab + count * 0.5 + 1024, f"{lite}: slab {slab} -> {slab_now} kB: {moved}"
 
 
 @vmtest(timeout=600, mem_mb=768)
