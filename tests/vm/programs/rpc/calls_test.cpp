@@ -412,8 +412,8 @@ TEST_CASE_METHOD(RpcFixture, "calls: a server that dies, and the calls in its qu
     callers.join();
     CHECK(reset == 1);
     CHECK(refused == 3);
-    // They did not wait for their time-out.
-    CHECK(slowest.load() < patience_ms() / 2);
+    // At once; but a machine under load gets some time.
+    CHECK(slowest.load() < 1000 * env().slowness);
     (void)served.wait();
 }
 

@@ -9,6 +9,8 @@
 //   greedy work CLIENT SERVER NODE MILLISECONDS
 //       times operations of each kind, for so long each, and prints their names and how many
 //       microseconds one takes. Any error ends it
+//   greedy spin MILLISECONDS
+//       without LITE: says what a second thread finds of another processor, 0 to 1
 //
 // CLIENT and SERVER are indexes: /dev/lite<CLIENT> calls functions that are served through
 // /dev/lite<SERVER>; NODE is the id of the server's node.
@@ -249,9 +251,29 @@ class Worker {
     const std::string name_ = "worker " + std::to_string(::getuid());
 };
 
+std::uint64_t steps_within(std::chrono::milliseconds duration) {
+    std::uint64_t steps = 0;
+    for (const auto end = Clock::now() + duration; Clock::now() < end;)
+        steps++;
+    return steps;
+}
+
+void spin(std::chrono::milliseconds duration) {
+    const auto alone = steps_within(duration);
+    std::uint64_t first = 0;
+    std::thread other([&] { first = steps_within(duration); });
+    const auto second = steps_within(duration);
+    other.join();
+    std::printf("%.3f\n", static_cast<double>(first + second) / static_cast<double>(alone) - 1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc == 3 && argv[1] == std::string("spin")) {
+        spin(std::chrono::milliseconds(std::atoi(argv[2])));
+        return 0;
+    }
     if (argc != 6)
         return 2;
     client = std::atoi(argv[2]);

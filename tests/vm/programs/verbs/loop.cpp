@@ -335,7 +335,7 @@ class Loop {
             const pid_t child = ::fork();
             check(child >= 0, "fork");
             if (!child) {
-                ::alarm(20);
+                ::alarm(100);
                 ::_exit(ibv_close_device(context_) || !has_verbs());
             }
             int status = 0;

@@ -95,10 +95,10 @@ def _check_order(events):
 
 # --- exclusion and order ---------------------------------------------------------------------------------------------
 
-def _calm(lab):
+def _calm(lab, **options):
     """A cluster in which no node counts as dead by mistake, however busy the host is."""
     long = 10000 * lab.kernel.time_scale
-    return on_machines(lab, dead=long, op_timeout=long)
+    return on_machines(lab, dead=long, op_timeout=long, **options)
 
 
 def _storm(lab, lites, threads, count):
@@ -128,11 +128,11 @@ def test_storm(lab):
 @vmtest(nodes=3, timeout=300)
 def test_order(lab):
     """Waiters get the lock in the order in which the home heard of them; and what that costs."""
-    lites = _calm(lab)
+    lites = _calm(lab, heartbeat=2000 * lab.kernel.time_scale)
     home = lites[0]
     _alloc(home, "order", home)
     count, threads = lab.scale(60, 6), 8
-    before, begun = [lite.stats() for lite in lites], time.monotonic()
+    before = [lite.stats() for lite in lites]
     with _traced(home) as events:
         users = [_spawn(lite, "order", "order", "--threads", threads, "--count", count) for lite in lites]
         took = max(int(_last(user, 200)) for user in users)
@@ -144,8 +144,8 @@ def test_order(lab):
     # Most had to wait: otherwise this shows nothing.
     assert granted > taken / 2, (granted, taken)
     print(f"      {granted} of {taken} handed on, {took / taken:.0f} us and {calls / taken:.2f} calls each")
-    # WAIT, GRANT, RELEASE; those of the home itself cross no network. The allowance is for heartbeats: 30 a second.
-    assert calls < 3 * taken + 200 + 40 * (time.monotonic() - begun), (calls, taken, waits)
+    # WAIT, GRANT, RELEASE; those of the home itself cross no network. The allowance is for heartbeats.
+    assert calls < 3 * taken + 200, (calls, taken, waits)
     home.lite("free", "order")
     _idle(lites)
 

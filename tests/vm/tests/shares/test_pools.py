@@ -97,8 +97,8 @@ def _work(vm, where):
 @vmtest(nodes=1, cpus=2, mem_mb=768, alone=True, timeout=400)
 def test_one_user_works_beside_another_who_takes_all(lab):
     """A user at all its limits goes on asking. Another user sees no errors, and its operations take at most twice as long as
-    alone; or, if it shares processors with whatever else runs, half as long again as beside a third user that works as it
-    does. So it is with calls, which need two threads, and with all operations on a busy host."""
+    alone; calls at most half as long again as beside a third user that works as it does: they need two threads, and beside
+    anything that keeps one of the two processors busy they take some three times as long."""
     vm = lab.n1
     stop_all(nodes_in(vm))
     lites = in_one_machine(vm, 2, uid_limit="8M")
@@ -109,7 +109,7 @@ def test_one_user_works_beside_another_who_takes_all(lab):
     third = vm.spawn(f"while {program_path('greedy')} work {' '.join(where)} 150; do :; done", user="carol")
     third.wait_output("lmr", timeout=60)
     third.kill(signal.SIGSTOP)
-    rounds = []
+    rounds, seconds = [], []
     for _ in range(9):
         times = []
         for stopped, going in ((taker, None), (None, third), (third, taker)):
@@ -119,6 +119,9 @@ def test_one_user_works_beside_another_who_takes_all(lab):
                 going.kill(signal.SIGCONT)
             times.append(_work(vm, where))
         rounds.append(times)
+        taker.kill(signal.SIGSTOP)
+        seconds.append(float(vm.run([program_path("greedy"), "spin", "100"]).out))
+        taker.kill(signal.SIGCONT)
     assert taker.running and third.running, (taker.out, third.out)
     taker.kill()
     third.kill()
@@ -126,8 +129,15 @@ def test_one_user_works_beside_another_who_takes_all(lab):
     for kind in rounds[0][0]:
         quiet, ordinary, greedy = (statistics.fmean(times[kind] for times in side) for side in zip(*rounds))
         print(f"      {kind}: {quiet:.0f} us alone, {ordinary:.0f} us beside a third user, {greedy:.0f} us beside the taker")
-        if greedy > max(2 * quiet, 1.5 * ordinary):
+        # On 6.12 threads of the kernel do Soft-RoCE's work, so all operations need two.
+        two = kind == "call" or lab.kernel.name == "6.12"
+        if greedy > max(2 * quiet, 1.5 * ordinary if two else 0):
             slow.append(kind)
+    second = statistics.median(seconds)
+    print(f"      a second thread finds {second:.2f} of a processor")
+    # 0.7 to 0.8 if nothing else runs on the host.
+    if slow and second < 0.5:
+        lab.skip(f"the host is busy: {slow}")
     assert not slow, slow
     # Named LMRs outlive the process that made them.
     stop_all(lites)

@@ -65,7 +65,7 @@ def test_checker_loop(lab):
     unpinned(lab)
     # What is freed is overwritten, so that its use shows.
     env = {**PRELOAD, "MALLOC_PERTURB_": "165", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
-    out = lab.n1.run(f"{CHECKER} loop {lab.scale(60)}", env=env, timeout=120).out
+    out = lab.n1.run(f"{CHECKER} loop {lab.scale(60)}", env=env, timeout=280).out
     assert out.endswith("good\n"), out
 
 
