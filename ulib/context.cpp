@@ -103,6 +103,7 @@ namespace {
 int open_context(int index, int access, struct lite_ctx** out) noexcept {
     using namespace lite::internal;
 
+    const no_cancellation guard;
     index = node_index(index);
     if (index < 0)
         return index;

@@ -4,6 +4,7 @@
 // its leg as the cookie.
 
 #include "context.hpp"
+#include "forks.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -29,8 +30,9 @@ class multicall {
         m_call.function = function;
         m_call.request = as_u64(request);
         m_call.request_len = clamp_length(length);
-        // A thread makes one at a time, and no two have the same number.
-        m_call.group = static_cast<uint32_t>(::gettid());
+        // A thread makes one at a time. No two have the same number; but a child in a PID namespace
+        // of its own may have the file, too, and a thread with the number of one of ours.
+        m_call.group = static_cast<uint32_t>(::gettid()) ^ lite::internal::forks << 22;
     }
 
     int run() noexcept {

@@ -4,6 +4,8 @@
 
 #include "context.hpp"
 
+#include <lite/uring.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
@@ -89,10 +91,9 @@ int lite_map(struct lite_ctx* ctx, const char* name, uint32_t rights, lite_lh_t*
 int lite_unmap(struct lite_ctx* ctx, lite_lh_t lh) noexcept {
     struct lite_ioc_unmap arg = {};
     arg.lh = lh;
-    ctx->backing.closing(ctx, lh);
+    lite_uring_unmapping(ctx, lh);
     const int err = control(ctx, LITE_IOC_UNMAP, arg);
-    if (!err)
-        ctx->backing.closed(ctx, lh);
+    lite_uring_unmapped(ctx, lh, err);
     return err;
 }
 
@@ -104,18 +105,16 @@ int lite_free(struct lite_ctx* ctx, lite_lh_t lh) noexcept {
     struct lite_ioc_free arg = {};
     arg.lh = lh;
     const int err = control(ctx, LITE_IOC_FREE, arg);
-    // Memory here is known by one handle of its LMR; this may have been another one.
-    if ((!err || err == -EIDRM) && !ctx->backing.freed(lh))
-        ctx->backing.some_freed(ctx);
+    lite_uring_freed(ctx, lh, err);
     return err;
 }
 
 int lite_free_name(struct lite_ctx* ctx, const char* name) noexcept {
     struct lite_ioc_free arg = {};
     int err = copy_name(arg.name, name);
-    if (!err)
-        err = control(ctx, LITE_IOC_FREE, arg);
-    if (!err)
-        ctx->backing.some_freed(ctx);
+    if (err)
+        return err;
+    err = control(ctx, LITE_IOC_FREE, arg);
+    lite_uring_freed(ctx, 0, err);
     return err;
 }

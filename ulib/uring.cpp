@@ -168,3 +168,18 @@ void lite_uring_barrier(struct io_uring_sqe* sqe, struct lite_ctx* ctx,
     barrier->timeout_ms = timeout_ms;
     submit(sqe, ctx, LITE_IOC_BARRIER, barrier);
 }
+
+void lite_uring_unmapping(struct lite_ctx* ctx, lite_lh_t lh) noexcept {
+    ctx->backing.closing(ctx, lh);
+}
+
+void lite_uring_unmapped(struct lite_ctx* ctx, lite_lh_t lh, int res) noexcept {
+    if (!res)
+        ctx->backing.closed(ctx, lh);
+}
+
+void lite_uring_freed(struct lite_ctx* ctx, lite_lh_t lh, int res) noexcept {
+    // Memory here is known by one handle of its LMR; this may have been another one.
+    if ((!res || res == -EIDRM) && !ctx->backing.freed(ctx, lh))
+        ctx->backing.some_freed(ctx);
+}

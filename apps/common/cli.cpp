@@ -2,6 +2,7 @@
 
 #include "cli.hpp"
 
+#include "common/signals.hpp"
 #include "common/text/format.hpp"
 
 #include <fmt/format.h>
@@ -72,6 +73,8 @@ int run(CLI::App& app, const arguments& words, const streams& io,
         const std::function<int()>& command) {
     const auto fail = [&](std::string_view text, exit_status status = status_failed) {
         complain(io.err, app.get_name(), text);
+        // What was interrupted may have failed for that reason.
+        interrupt_guard::check();
         return status;
     };
     try {

@@ -307,6 +307,8 @@ class region {
     }
 
   private:
+    friend class manage_calls;  // <lite/async/manage.hpp>
+
     // The context. @throws error: EBADF, if this owns nothing
     lite_ctx* live(const char* doing) const {
         if (!m_ctx)

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -67,9 +68,9 @@ inline void check_rpc(int err, const char* doing) {
         fail_rpc(err, doing);
 }
 
+// What is negative, but for the constants of <lite/lite.h>, is refused (EINVAL).
 inline int milliseconds(timeout t) {
-    return static_cast<int>(
-        std::clamp<std::int64_t>(t.count(), LITE_TIMEOUT_DEFAULT, LITE_TIMEOUT_MAX));
+    return static_cast<int>(std::clamp<std::int64_t>(t.count(), INT_MIN, LITE_TIMEOUT_MAX));
 }
 
 // Pause before memory is asked for again: short for a caller, and little work for the
@@ -149,7 +150,16 @@ class function {
         out.reserve(m_reply);
         lite_rpc_request request{};
         std::uint32_t status = 0;
-        while (more()) {
+        // If it throws, the caller of the request before gets ECONNRESET.
+        const auto go_on = [&] {
+            try {
+                return static_cast<bool>(more());
+            } catch (...) {
+                give_back(request);
+                throw;
+            }
+        };
+        while (go_on()) {
             const int err = lite_rpc_reply_recv(m_ctx, &request, status, out.data(), out.size(),
                                                 m_number, in.data(), in.size(), 100);
             if (detail::passes(err))

@@ -74,6 +74,21 @@ void lite_uring_cmp_swap(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct 
                          uint64_t desired) LITE_NOEXCEPT;
 
 /*
+ * lite_uring_unmapping, lite_uring_unmapped, lite_uring_freed - tell the library of handles' ends
+ * @lh: handle; 0: the LMR was freed by name
+ * @res: of the completion
+ *
+ * For programs that submit UNMAP and FREE by lite_uring_command() and use LITE_ALLOC_UNPINNED,
+ * which takes memory of this process: the library learns in this way that it can let the memory go.
+ * Before UNMAP is submitted call lite_uring_unmapping(), and after its completion
+ * lite_uring_unmapped(); after that of FREE lite_uring_freed(). lite_unmap() and lite_free() do the
+ * same. They may sleep, as lite_map(), but only for LMRs with such memory.
+ */
+void lite_uring_unmapping(struct lite_ctx* ctx, lite_lh_t lh) LITE_NOEXCEPT;
+void lite_uring_unmapped(struct lite_ctx* ctx, lite_lh_t lh, int res) LITE_NOEXCEPT;
+void lite_uring_freed(struct lite_ctx* ctx, lite_lh_t lh, int res) LITE_NOEXCEPT;
+
+/*
  * lite_uring_call - as lite_rpc_call()
  * @call: of the command; the completion sets @reply_len and @status
  */

@@ -6,6 +6,7 @@
 
 #include "memory/backing.hpp"
 
+#include "cancellation.hpp"
 #include "context.hpp"
 
 #include <algorithm>
@@ -51,10 +52,12 @@ int map_memory(std::size_t length, bool leased, void*& addr) noexcept {
     return err;
 }
 
-// Whole pages, or 0: too long.
+// Whole pages, or 0: too long, on some machines for an address.
 std::size_t whole_pages(std::uint64_t length) noexcept {
     const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    return length > LITE_LMR_SIZE_MAX ? 0 : (length + page - 1) & ~(page - 1);
+    const auto whole =
+        (std::min<std::uint64_t>(length, LITE_LMR_SIZE_MAX + 1) + page - 1) & ~(page - 1);
+    return whole > LITE_LMR_SIZE_MAX || whole > SIZE_MAX ? 0 : static_cast<std::size_t>(whole);
 }
 
 // Does it name this node, and no other?
@@ -123,6 +126,7 @@ void backing::make() {
 }
 
 int backing::alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noexcept try {
+    const no_cancellation guard;
     // Without a handle nothing would tell when the memory may go.
     if (p.flags & ~(LITE_ALLOC_UNPINNED | LITE_ALLOC_LEASED) || !p.length)
         return -EINVAL;
@@ -135,7 +139,7 @@ int backing::alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noe
     make();
     std::list<block> made(1);
     block& b = made.front();
-    b = {0, 0, nullptr, length, false};
+    b = {0, 0, nullptr, length, false, false};
     err = map_memory(length, p.flags & LITE_ALLOC_LEASED, b.addr);
     if (err)
         return err;
@@ -173,10 +177,14 @@ void backing::put(std::list<block>& taken) noexcept {
     of->all.splice(of->all.begin(), taken);
 }
 
-bool backing::freed(lite_lh_t lh) noexcept {
+bool backing::freed(lite_ctx* ctx, lite_lh_t lh) noexcept {
     const auto taken = take(lh);
-    for (const block& b : taken)
+    for (const block& b : taken) {
         ::munmap(b.addr, b.length);
+        // No caller has this handle.
+        if (b.is_ours)
+            lite_unmap(ctx, b.lh);
+    }
     return !taken.empty();
 }
 
@@ -193,7 +201,7 @@ void backing::some_freed(lite_ctx* ctx) noexcept try {
     for (const lite_lh_t lh : lhs) {
         lite_lmr_info info;
         if (lite_stat(ctx, lh, &info, nullptr, nullptr) == -EIDRM)
-            freed(lh);
+            freed(ctx, lh);
     }
 } catch (const std::bad_alloc&) {
     // Their memory stays a while.
@@ -218,6 +226,7 @@ void backing::closed(lite_ctx* ctx, lite_lh_t lh) noexcept {
         return;
     }
     b.lh = std::exchange(b.kept, 0);
+    b.is_ours = true;
     put(taken);
 }
 

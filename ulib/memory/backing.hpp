@@ -32,7 +32,7 @@ class backing {
     // Return: 0 or a negative errno, as lite_alloc().
     int alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noexcept;
     // The LMR of a handle has been freed. All four ignore handles of other LMRs. False: it is one.
-    bool freed(lite_lh_t lh) noexcept;
+    bool freed(lite_ctx* ctx, lite_lh_t lh) noexcept;
     // LMRs may have been freed without their handles.
     void some_freed(lite_ctx* ctx) noexcept;
     // A handle will be closed, and has been: that frees an LMR without a name.
@@ -47,6 +47,7 @@ class backing {
         lite_lh_t kept;  // takes the place of @lh when that is closed, if the LMR has a name
         void* addr;
         std::size_t length;
+        bool is_ours;  // @lh was opened here, not by the program
         bool is_over;  // no LMR has the memory
     };
 

@@ -271,6 +271,7 @@ int cp_command(session& session, const cp_arguments& args) {
             complain(session.io().err, "lite", e.what());
             status = status_failed;
         }
+        interrupt_guard::check();
     }
     return status;
 }

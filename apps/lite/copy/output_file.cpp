@@ -2,16 +2,20 @@
 
 #include "copy/output_file.hpp"
 
+#include "common/crc32c.hpp"
 #include "common/error.hpp"
 #include "common/signals.hpp"
 
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -25,12 +29,25 @@ failure file_failure(const std::string& path) {
     return failure{fmt::format("{}: {}", path, system_text(errno))};
 }
 
+// @target with ".lite-part" behind it. If the file's name is too long for that, its end is replaced
+// by a checksum: a later attempt finds the same.
+std::string part_of(const std::string& target) {
+    constexpr std::string_view suffix = ".lite-part";
+    const auto at = target.rfind('/') + 1;
+    const auto name = std::string_view(target).substr(at);
+    if (name.size() + suffix.size() <= NAME_MAX)
+        return fmt::format("{}{}", target, suffix);
+    const auto sum = fmt::format("-{:08x}", crc32c(0, std::as_bytes(std::span(name))));
+    return fmt::format("{}{}{}", target.substr(0, at + NAME_MAX - suffix.size() - sum.size()), sum,
+                       suffix);
+}
+
 }  // namespace
 
 // The name is no secret. In a directory that all can write to, another user may have made the file,
 // or a link to a file of this user.
 void output_file::open_part(bool resume) {
-    const auto part = m_target + ".lite-part";
+    const auto part = part_of(m_target);
     constexpr int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     m_fd = unique_fd(::open(part.c_str(), flags | O_EXCL, 0600));
     const bool made = static_cast<bool>(m_fd);

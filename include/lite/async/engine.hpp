@@ -136,7 +136,7 @@ class engine {
         while (!frame.done())
             step();
         rethrow();
-        all.ended = true;
+        all.ended = !frame.promise().failure;
         return frame.promise().take();
     }
 
@@ -379,6 +379,10 @@ class submission final : pending {
         if (m_stop.stop_possible())
             m_on_stop.emplace(m_stop, canceller{m_engine, this});
     }
+
+    // After it was awaited: the result in which a stop is ECANCELED only if nothing had begun, and
+    // EINTR otherwise.
+    int outcome() const noexcept { return result; }
 
     int await_resume() {
         m_on_stop.reset();

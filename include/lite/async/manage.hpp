@@ -95,9 +95,14 @@ class manage_calls {
 
     // Closes a handle: @of then owns nothing. @throws error: EBADF; ECANCELED, EINTR
     task<> unmap(region& of, std::stop_token stop = {}) {
+        lite_ctx* const ctx = m_engine.ctx();
         lite_ioc_unmap args{};
         args.lh = of.handle();
-        co_await done(LITE_IOC_UNMAP, args, "unmap", std::move(stop));
+        lite_uring_unmapping(ctx, args.lh);
+        const auto tell = [ctx, lh = args.lh](int result) noexcept {
+            lite_uring_unmapped(ctx, lh, result);
+        };
+        co_await told(LITE_IOC_UNMAP, args, "unmap", std::move(stop), tell);
         of.release();
     }
 
@@ -112,7 +117,11 @@ class manage_calls {
     task<> free(lmr_or_name of, std::stop_token stop = {}) {
         lite_ioc_free args{};
         choose(args, of);
-        co_await done(LITE_IOC_FREE, args, "free", of, std::move(stop));
+        const auto tell = [ctx = m_engine.ctx(), lh = args.lh](int result) noexcept {
+            lite_uring_freed(ctx, lh, result);
+        };
+        co_await told(LITE_IOC_FREE, args, detail::describe("free", of.name()), std::move(stop),
+                      tell);
     }
 
     // --- Descriptions ---
@@ -203,7 +212,7 @@ class manage_calls {
     // @throws error as lite_resize(), lite_resize_name(); ECANCELED, EINTR
     task<> resize(region& of, std::uint64_t length, std::stop_token stop = {}) {
         co_await resize(lmr_or_name(of), length, std::move(stop));
-        of = region(m_engine.ctx(), of.release(), length);
+        of.m_length = length;
     }
 
     task<> resize(lmr_or_name of, std::uint64_t length, std::stop_token stop = {}) {
@@ -247,9 +256,15 @@ class manage_calls {
         copy_name(args.name, of.name());
     }
 
-    template <typename Args>
-    task<> done(unsigned number, Args& args, const char* doing, std::stop_token stop) {
-        detail::check(co_await m_engine.command(number, args, std::move(stop)), doing);
+    // Tells the library of the result, also if the coroutine is never resumed.
+    template <typename Args, typename Tell>
+    task<> told(unsigned number, Args& args, std::string doing, std::stop_token stop, Tell tell) {
+        const detail::ioctl_of prepare(m_engine, number, args);
+        detail::submission ended(m_engine, prepare, std::move(stop), tell);
+        const int err = co_await ended;
+        tell(err);
+        if (err)
+            throw error(err, doing);
     }
 
     template <typename Args>

@@ -74,9 +74,9 @@ class rpc_calls {
     task<std::uint32_t> find_function(std::uint32_t node, std::string_view name,
                                       std::stop_token stop = {}) {
         if (name.empty() || name.find('\0') != std::string_view::npos)
-            throw error(EINVAL, "find a function");
+            detail::fail_rpc(EINVAL, "find a function");
         if (name.size() > LITE_FUNCTION_NAME_MAX)
-            throw error(ENAMETOOLONG, "find a function");
+            detail::fail_rpc(ENAMETOOLONG, "find a function");
         lite_ioc_rpc_find args{};
         args.node = node;
         name.copy(args.name, name.size());
@@ -96,7 +96,7 @@ class rpc_calls {
                             request.size(), reply.bytes.data(), room, detail::milliseconds(limit));
         };
         detail::submission called(m_engine, prepare, std::move(stop));
-        detail::check(co_await called, "call a function");
+        detail::check_rpc(co_await called, "call a function");
         reply.bytes.resize(args.reply_len);
         reply.status = args.status;
         co_return reply;
@@ -114,7 +114,7 @@ class rpc_calls {
                                            timeout limit = default_timeout,
                                            std::stop_token stop = {}) {
         if (nodes.empty() || nodes.size() > LITE_RPC_LEGS_MAX || quorum > nodes.size())
-            throw error(EINVAL, "call a function of several nodes");
+            detail::fail_rpc(EINVAL, "call a function of several nodes");
         legs all{std::vector<leg_reply>(nodes.size()), quorum, nodes.size(), 0, {}};
         const std::stop_callback forward(stop, [&all] { all.enough.request_stop(); });
         std::vector<task<>> calls;
@@ -124,7 +124,7 @@ class rpc_calls {
         }
         co_await m_engine.all(std::move(calls));
         if (stop.stop_requested())
-            throw error(ECANCELED, "call a function of several nodes");
+            detail::fail_rpc(ECANCELED, "call a function of several nodes");
         co_return std::move(all.replies);
     }
 
@@ -140,7 +140,7 @@ class rpc_calls {
             args.flags |= LITE_RPC_ONEWAY;
         };
         detail::submission sent(m_engine, prepare, std::move(stop));
-        detail::check(co_await sent, "send a message");
+        detail::check_rpc(co_await sent, "send a message");
     }
 
     // --- Servers ---
@@ -158,7 +158,7 @@ class rpc_calls {
                                 timeout limit = default_timeout, std::stop_token stop = {}) {
         const std::size_t needed = co_await longest(function, buffer.size(), stop);
         if (buffer.size() < needed)
-            throw error(EINVAL, "take a request into a buffer shorter than max_request");
+            refuse_buffer();
         lite_ctx* const ctx = m_engine.ctx();
         detail::time_left left(detail::milliseconds(limit));
         lite_ioc_rpc_recv args;
@@ -171,8 +171,11 @@ class rpc_calls {
             if (!result && args.token)
                 lite_rpc_done(ctx, args.token);
         };
-        detail::check(co_await m_engine.persist(prepare, std::move(stop), give_back),
-                      "take a request");
+        const int err = co_await m_engine.persist(prepare, std::move(stop), give_back);
+        // Another function with a longer one has the number by now.
+        if (err == -EMSGSIZE && m_longest.erase(function))
+            refuse_buffer();
+        detail::check_rpc(err, "take a request");
         call_info info{};
         info.token = args.token;
         info.function = args.function;
@@ -216,10 +219,14 @@ class rpc_calls {
         detail::submission replied(m_engine, prepare, std::move(stop));
         const int err = co_await replied;
         if (err != -ENOENT)
-            detail::check(err, "answer a request");
+            detail::check_rpc(err, "answer a request");
     }
 
   private:
+    [[noreturn]] static void refuse_buffer() {
+        detail::fail_rpc(EINVAL, "take a request into a buffer shorter than max_request");
+    }
+
     // Of a multicall().
     struct legs {
         std::vector<leg_reply> replies;
@@ -247,7 +254,7 @@ class rpc_calls {
 
     task<std::uint32_t> find(lite_ioc_rpc_find args, std::stop_token stop) {
         const detail::ioctl_of prepare(m_engine, LITE_IOC_RPC_FIND, args);
-        detail::check(co_await m_engine.persist(prepare, std::move(stop)), "find a function");
+        detail::check_rpc(co_await m_engine.persist(prepare, std::move(stop)), "find a function");
         co_return args.function;
     }
 
@@ -265,7 +272,7 @@ class rpc_calls {
         const detail::ioctl_of prepare(m_engine, LITE_IOC_RPC_FIND, args);
         const int err = co_await m_engine.persist(prepare, std::move(stop));
         if (err == -ECANCELED)
-            throw error(err, "take a request");
+            detail::fail_rpc(err, "take a request");
         // RECV will report a function that does not exist.
         if (err)
             co_return 0;

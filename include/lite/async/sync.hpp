@@ -139,12 +139,13 @@ class sync_calls {
 
     // Releases a lock. @held must stay until this has ended. After a failure it is released as soon
     // as possible.
-    // @throws error as lite_unlock(); ECANCELED and EINTR (it is still held)
+    // @throws error as lite_unlock(); EINTR (a stop was requested, or the process was stopped for a
+    // while, when it had begun); ECANCELED (a stop was requested before: it is still held)
     task<> unlock(held_lock& held, std::stop_token stop = {}) {
         if (!held.m_ctx)
             throw error(EPERM, "unlock");
         const int err = co_await give_back(LITE_IOC_UNLOCK, held, std::move(stop));
-        if (err != -ECANCELED && err != -EINTR)
+        if (err != -ECANCELED)
             held.release();
         detail::check(err, "unlock");
     }
@@ -245,7 +246,10 @@ class sync_calls {
         args.lh = held.m_lh;
         args.offset = held.m_offset;
         args.owner = held.m_owner;
-        co_return co_await m_engine.command(number, args, std::move(stop));
+        const detail::ioctl_of prepare(m_engine, number, args);
+        detail::submission sent(m_engine, prepare, std::move(stop));
+        co_await sent;
+        co_return sent.outcome();
     }
 
     task<int> arrive(lmr in, std::uint64_t offset, std::uint32_t n, int limit,

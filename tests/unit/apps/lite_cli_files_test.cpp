@@ -128,6 +128,12 @@ TEST_CASE("lite put and get", "[lite]") {
     CHECK(read_file(directory / "none").empty());
     check_silent(lite({"get", "x", "/dev/null"}));
     CHECK_FALSE(exists(directory / "out.lite-part"));
+    // The longest name that a file can have, and an attempt before this one.
+    const auto longest = directory / std::string(255, 'n');
+    lite.cluster.fail_file(EHOSTDOWN, 4);
+    CHECK(lite({"get", "x:0:9", longest}).status == 1);
+    check_silent(lite({"get", "x:0:9", longest, "-r"}));
+    CHECK(read_file(longest) == data.substr(0, 9));
 
     check_silent(lite({"put", directory / "out", "x:100"}));
     CHECK(lite.content("x", 105).substr(100) == data.substr(1000, 5));

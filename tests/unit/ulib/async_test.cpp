@@ -164,6 +164,14 @@ lite::task<> map_only(lite::executor& ex, bool& went_on) {
 
 lite::task<> poll_for_ever(lite::executor& ex, int fd) { co_await ex.poll(fd, POLLIN); }
 
+lite::task<> sleep_and_tell(lite::executor& on, bool& is_over) {
+    struct teller {
+        ~teller() { to = true; }
+        bool& to;
+    } at_the_end{is_over};
+    co_await on.sleep(24h);
+}
+
 lite::task<> sleep_for_ever(lite::executor& ex) { co_await ex.sleep(24h); }
 
 }  // namespace
@@ -185,6 +193,11 @@ TEST_CASE_METHOD(Async, "async: tasks, and what they throw", "[async]") {
     // The failure of a spawned task ends run().
     ex().spawn(after(ex(), 1ms, [] { throw std::runtime_error("beside"); }));
     CHECK_THROWS_WITH(ex().run(sleep_for_ever(ex())), "beside");
+    // And that of the task itself ends the spawned ones: they may use what its caller has.
+    bool is_over = false;
+    ex().spawn(sleep_and_tell(ex(), is_over));
+    CHECK_THROWS_WITH(ex().run(fail("in the end")), "in the end");
+    CHECK(is_over);
     CHECK(ex().run(number(6)) == 6);
 }
 

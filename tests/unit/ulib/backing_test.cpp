@@ -6,6 +6,7 @@
 #include "fake_node.hpp"
 
 #include <lite/lite.h>
+#include <lite/uring.h>
 
 #include "catch.hpp"
 
@@ -97,6 +98,15 @@ TEST_CASE("unpinned memory goes with its LMR", "[liblite]") {
         lite_close(user);
         CHECK(is_mapped(node.memory));
         CHECK(lite_free(node.ctx, other) == -EIDRM);
+        CHECK(lite_unmap(node.ctx, other) == 0);
+    }
+    SECTION("by a command of io_uring") {
+        lite_ctx* user = node.cluster.open();
+        CHECK(lite_free_name(user, "t") == 0);
+        lite_close(user);
+        lite_uring_freed(node.ctx, lh, -EINTR);
+        CHECK(is_mapped(node.memory));
+        lite_uring_freed(node.ctx, lh, 0);
     }
     CHECK(!is_mapped(node.memory));
 }
