@@ -60,16 +60,25 @@ static inline unsigned long lite_timeout_jiffies(s32 ms, s32 standard)
  */
 #define LITE_TIMEOUT_PARTS 4
 
+/*
+ * Does a worker of io_uring run a command? There a signal means that the command is cancelled. The
+ * thread of SQPOLL has the flag as well, but is no worker: any completion is a signal to it.
+ */
+static inline bool lite_is_command(const struct task_struct *task)
+{
+	return task->flags & PF_IO_WORKER && task->worker_private;
+}
+
 /* Such waits are interruptible, all others killable. */
 static inline bool lite_wait_is_command(void)
 {
-	return current->flags & PF_IO_WORKER;
+	return lite_is_command(current);
 }
 
 /* Is the result of what a task does, or waits for, no longer wanted? */
 static inline bool lite_is_given_up(struct task_struct *task)
 {
-	return task->flags & PF_IO_WORKER ? signal_pending(task) : fatal_signal_pending(task);
+	return lite_is_command(task) ? signal_pending(task) : fatal_signal_pending(task);
 }
 
 static inline bool lite_given_up(void)

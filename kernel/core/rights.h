@@ -40,6 +40,12 @@ struct lite_acl {
  */
 u32 lite_rights_of(const struct lite_cred *cred, u32 node, const struct lite_acl *acl, bool squash);
 
+/* The user that is charged for a request of @uid. @squash: as for lite_rights_of(). */
+static inline u32 lite_uid_charged(u32 uid, bool squash)
+{
+	return uid || !squash ? uid : LITE_UID_NOBODY;
+}
+
 /* Is a user in a group? With LITE_CRED_GROUPS groups, the list may be truncated. */
 bool lite_cred_in_group(const struct lite_cred *cred, u32 gid);
 

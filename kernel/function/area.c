@@ -265,8 +265,7 @@ void lite_bulk_unmap(struct lite_area *bulk)
  */
 int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n, bool write)
 {
-	/* The thread that submits may have other work pending, which looks the same. */
-	if (!(buf->user && buf->gate && buf->gate->nowait) && lite_given_up())
+	if (lite_given_up())
 		return -EINTR;
 	return lite_buf_fault_in(buf, from, n - from, write);
 }

@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 
 #include "kcall.h"
+#include "wait.h"
 
 /* A call, in line until a work item has begun it. */
 struct lite_local_call {
@@ -109,7 +110,7 @@ static int lite_local_await(struct lite_locals *locals, struct lite_local_call *
 		wait_for_completion(&call->done);
 		return 0;
 	}
-	left = wait_for_completion_killable_timeout(&call->done, timeout);
+	left = lite_wait_done_timeout(&call->done, timeout);
 	if (left > 0)
 		return 0;
 	spin_lock(&locals->lock);

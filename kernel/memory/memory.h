@@ -163,7 +163,7 @@ struct lite_memory {
 	const struct lite_store_ops *store_ops; /* callbacks within this layer: memory.c */
 	const struct lite_home_ops *home_ops;
 	u32 handle_limit;
-	bool root_squash;          /* map root of other nodes to no user */
+	bool root_squash;          /* root of other nodes is LITE_UID_NOBODY */
 	bool may_unpin;            /* memory may be registered without being pinned */
 	struct lite_limit limit;   /* of stores and homes */
 	struct lite_limit names_limit; /* of the directory, for all homes */

@@ -93,10 +93,9 @@ static void lite_lock_due(struct work_struct *work)
  * afterwards. May sleep. Return: it or NULL.
  */
 static struct lite_lock *lite_lock_make(struct lite_locks *locks,
-					const struct lite_wire_lock *w, u32 n)
+					const struct lite_wire_lock *w, u32 uid, u32 n)
 {
 	struct lite_lock *l = kzalloc(sizeof(*l), LITE_LOCK_GFP);
-	u32 uid = le32_to_cpu(w->uid);
 
 	lockdep_assert_held(&locks->home_lock);
 	if (!l)
@@ -257,7 +256,10 @@ void lite_lock_go_on(struct lite_lock *l)
 
 /* ---- requests ------------------------------------------------------------ */
 
-/* Name a request's claim. -EBADMSG: wrong incarnation; -ESTALE: an earlier life of this node. */
+/*
+ * Name a request's claim. -ESTALE: it is of an earlier life of the taker's node, of which a slow
+ * thread may send it in a session of the next; -EBADMSG.
+ */
 static int lite_lock_claim_named(struct lite_locks *locks, struct lite_conn *conn,
 				 const struct lite_wire_lock *w, struct lite_claim_name *name)
 {
@@ -267,8 +269,17 @@ static int lite_lock_claim_named(struct lite_locks *locks, struct lite_conn *con
 	name->ticket = le32_to_cpu(w->ticket);
 	name->incarnation = le64_to_cpu(w->incarnation);
 	if (name->incarnation != incarnation)
-		return conn ? -EBADMSG : -ESTALE;
+		return -ESTALE;
 	return name->node ? 0 : -EBADMSG;
+}
+
+/* The user that a request is charged to. */
+static u32 lite_lock_uid(const struct lite_locks *locks, const struct lite_claim_name *name,
+			 const struct lite_wire_lock *w)
+{
+	bool squash = locks->mem->root_squash && name->node != lite_cluster_id(locks->cl);
+
+	return lite_uid_charged(le32_to_cpu(w->uid), squash);
 }
 
 /*
@@ -295,6 +306,7 @@ static int lite_lock_enter(struct lite_locks *locks, const struct lite_claim_nam
 {
 	u32 flags = le32_to_cpu(w->arg);
 	u32 n = barrier ? flags & ~LITE_WIRE_BARRIER_AGAIN : 0;
+	u32 uid = lite_lock_uid(locks, name, w);
 	struct lite_lock_claim *c;
 	struct lite_lock *l;
 	int err;
@@ -322,12 +334,12 @@ static int lite_lock_enter(struct lite_locks *locks, const struct lite_claim_nam
 	if (l && l->n != n && !list_empty(&l->queue))
 		return -EINVAL;
 	if (!l)
-		l = lite_lock_make(locks, w, n);
+		l = lite_lock_make(locks, w, uid, n);
 	if (!l)
 		return -ENOMEM;
 	l->n = n;
 	if (!c) {
-		c = lite_lock_claim_admit(l, name, le32_to_cpu(w->uid));
+		c = lite_lock_claim_admit(l, name, uid);
 		if (IS_ERR(c)) {
 			/* Removes a lock that was just made. */
 			lite_lock_go_on(l);
@@ -385,11 +397,12 @@ static int lite_serve_barrier_arrive(void *priv, struct lite_conn *conn, const v
 static int lite_lock_keep_early(struct lite_lock *l, struct lite_lock_claim *c,
 				const struct lite_claim_name *name, const struct lite_wire_lock *w)
 {
+	u32 uid = lite_lock_uid(l->locks, name, w);
 	u32 end = le32_to_cpu(w->arg);
 	bool known = c;
 
 	if (!known)
-		c = lite_lock_claim_admit(l, name, le32_to_cpu(w->uid));
+		c = lite_lock_claim_admit(l, name, uid);
 	if (IS_ERR(c))
 		return -ENOMEM;
 	lite_lock_claim_move(c, LITE_CLAIM_EARLY);

@@ -127,6 +127,9 @@ static int lite_lock_asked(struct lite_hold *h, struct lite_conn *conn, int err)
 	case -ESHUTDOWN:
 		/* The home stops, so the session will end. */
 		return 0;
+	case -ESTALE:
+		/* Or this node has left and joined meanwhile. */
+		return h->incarnation == h->locks->mem->fab->self.incarnation ? err : -ENOTCONN;
 	default:
 		return err;
 	}

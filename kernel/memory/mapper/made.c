@@ -127,11 +127,14 @@ void lite_made_work(struct work_struct *work)
 void lite_made_drop(struct lite_memory *mem)
 {
 	struct lite_made *made, *tmp;
+	LIST_HEAD(gone);
 
+	/* A user may have any number. */
 	spin_lock(&mem->map_lock);
-	list_for_each_entry_safe(made, tmp, &mem->made, list) {
-		list_del(&made->list);
-		kfree(made);
-	}
+	list_splice_init(&mem->made, &gone);
 	spin_unlock(&mem->map_lock);
+	list_for_each_entry_safe(made, tmp, &gone, list) {
+		kfree(made);
+		cond_resched();
+	}
 }

@@ -380,7 +380,9 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn, const void 
 	err = conn ? lite_cluster_await_session(mem->cl, conn) : 0;
 	if (err)
 		return err;
-	new = lite_name_entry_new(names, e->name, home, id, le32_to_cpu(e->uid));
+	new = lite_name_entry_new(names, e->name, home, id,
+				  lite_uid_charged(le32_to_cpu(e->uid),
+						   conn && mem->root_squash));
 	spin_lock(&names->lock);
 	entry = lite_names_lookup_locked(names, e->name);
 	if (entry && lite_name_is_at(&entry->at, home, id)) {

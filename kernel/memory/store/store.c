@@ -550,15 +550,17 @@ static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn, const void *
 	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_alloc *a = req;
 	struct lite_wire_mem_alloc_reply *r = reply;
+	u32 uid = le32_to_cpu(a->uid);
 	struct mem_cgroup *payer, *own;
 	struct lite_alloc *alloc;
 
 	if (!conn)
 		return -EBADMSG;
-	payer = lite_payer_find(mem, conn->from.node, le64_to_cpu(a->lmr), le32_to_cpu(a->uid));
+	payer = lite_payer_find(mem, conn->from.node, le64_to_cpu(a->lmr), uid);
 	own = set_active_memcg(payer);
 	alloc = lite_store_alloc(mem, conn->from.node, conn->from.incarnation, conn->session,
-				 le64_to_cpu(a->length), le32_to_cpu(a->uid));
+				 le64_to_cpu(a->length),
+				 lite_uid_charged(uid, mem->root_squash));
 	set_active_memcg(own);
 	mem_cgroup_put(payer);
 	if (IS_ERR(alloc))

@@ -40,6 +40,7 @@
 #include "memory/home/home.h"
 #include "memory/memory.h"
 #include "unpinned.h"
+#include "wait.h"
 
 /* Waits for processes' memory; of all nodes. */
 static struct lite_crew lite_quiets;
@@ -548,8 +549,8 @@ struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long a
 	lite_unpinned_note(u, 0, u->n_pages - 1);
 	mutex_unlock(&u->lock);
 	err = mmu_interval_notifier_insert(&u->notifier, u->mm, addr, length, &lite_unpinned_ops);
-	/* A signal, before the mm had its first notifier: the system call can begin anew. */
-	if (err == -EINTR)
+	/* A signal, before the mm had its first notifier: a system call can begin anew. */
+	if (err == -EINTR && !lite_wait_is_command())
 		err = -ERESTARTNOINTR;
 	if (err)
 		goto err_part;

@@ -102,7 +102,7 @@ def test_handles_on_other_machines_lose_what_is_taken(lab):
 @vmtest(nodes=2, timeout=120)
 def test_root_of_other_machines_is_nobody(lab):
     """LMRs at home on a node that was started with --root-squash."""
-    home, other = on_machines(lab, root_squash=True)
+    home, other = on_machines(lab, root_squash=True, mem_limit="64M")
     home.lite("alloc", "safe", "8K")
     home.lite("write", "safe", 0, "mine")
     _refused(other.lite("read", "safe", 0, 4, check=False), "permission denied")
@@ -122,6 +122,11 @@ def test_root_of_other_machines_is_nobody(lab):
     other.lite("write", "there", 0, "x")
     other.lite("alloc", "here", "4K")
     assert json.loads(other.lite("stat", "here", "-j").out)["uid"] == 0
+    # Its part of an LMR is charged to that user as well, who has a fourth of the memory; root has no such limit.
+    assert home.status()["uid_limit"] == 16 << 20
+    _refused(other.lite("alloc", "large", "40M", "--node", f"{other.id},{home.id}", check=False), "that the user may have")
+    home.lite("alloc", "large", "40M", "--node", home.id)
+    home.lite("free", "large")
     for name in ("safe", "there"):
         home.lite("free", name)
     other.lite("free", "here")
