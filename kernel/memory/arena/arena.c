@@ -58,7 +58,7 @@ static void lite_arena_detach(struct lite_arena *arena, bool keep)
 	/* The list is taken from its front: the next arena of this size gets them in this order. */
 	for (i = arena->n_blocks; i--;) {
 		if (!keep || !lite_kept_add(arena->kept, blocks[i], arena->mm))
-			lite_store_free(arena->kept->mem, blocks[i]);
+			lite_store_free(blocks[i]);
 		cond_resched();
 	}
 	kvfree(blocks);
@@ -417,7 +417,7 @@ struct lite_alloc *lite_arena_adopt(struct lite_memory *mem, const struct lite_a
 	err = err ?: lite_store_enter(mem, alloc);
 	if (!err)
 		return alloc;
-	lite_store_free(mem, alloc);
+	lite_store_free(alloc);
 	return ERR_PTR(err);
 }
 

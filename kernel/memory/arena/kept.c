@@ -90,13 +90,13 @@ static u32 lite_kept_move(struct lite_kept *kept, struct list_head *to, u32 max)
 	return n;
 }
 
-static void lite_blocks_free(struct lite_memory *mem, struct list_head *blocks)
+static void lite_blocks_free(struct list_head *blocks)
 {
 	struct lite_alloc *block, *next;
 
 	list_for_each_entry_safe(block, next, blocks, reg.list) {
 		list_del_init(&block->reg.list);
-		lite_store_free(mem, block);
+		lite_store_free(block);
 		cond_resched();
 	}
 }
@@ -125,7 +125,7 @@ void lite_kept_use(struct lite_kept *kept)
 		mmgrab(kept->mm);
 	}
 	spin_unlock(&all->lock);
-	lite_blocks_free(kept->mem, &blocks);
+	lite_blocks_free(&blocks);
 	if (old)
 		mmdrop(old);
 }
@@ -177,7 +177,7 @@ struct lite_alloc *lite_kept_take(struct lite_kept *kept, u32 uid)
 	while ((block = lite_kept_pop(kept))) {
 		if (block->uid == uid && lite_block_alone(block))
 			break;
-		lite_store_free(kept->mem, block);
+		lite_store_free(block);
 	}
 	return block;
 }
@@ -207,7 +207,7 @@ bool lite_kept_add(struct lite_kept *kept, struct lite_alloc *block, const struc
 		lite_stat_add(mem->stats, LITE_STAT_KEPT_PAGES, LITE_BLOCK_PAGES);
 	}
 	spin_unlock(&all->lock);
-	lite_blocks_free(mem, &out);
+	lite_blocks_free(&out);
 	return keep;
 }
 
@@ -221,7 +221,7 @@ static void lite_kept_drop(struct lite_kept *kept, bool close)
 	if (close || (kept->mm && lite_mm_over(kept->mm)))
 		lite_kept_move(kept, &blocks, U32_MAX);
 	spin_unlock(&all->lock);
-	lite_blocks_free(kept->mem, &blocks);
+	lite_blocks_free(&blocks);
 }
 
 /* A process closes the open file: if it has ended, free what was kept for it. May sleep. */
@@ -247,7 +247,7 @@ static void lite_leaving_work(struct work_struct *work)
 	spin_lock(&mem->arenas.lock);
 	list_splice_init(&mem->arenas.leaving, &blocks);
 	spin_unlock(&mem->arenas.lock);
-	lite_blocks_free(mem, &blocks);
+	lite_blocks_free(&blocks);
 }
 
 static unsigned long lite_shrink_count(struct shrinker *shrinker, struct shrink_control *sc)
@@ -315,7 +315,7 @@ static bool lite_kept_spare(struct lite_limit *limit, u32 uid, bool all_users, u
 		spin_unlock(&all->lock);
 		cond_resched();
 	}
-	lite_blocks_free(mem, &blocks);
+	lite_blocks_free(&blocks);
 	return n;
 }
 

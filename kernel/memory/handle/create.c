@@ -330,7 +330,7 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lit
 	origin.alloc = alloc;
 	lmr = lite_home_create(mem, NULL, req, &origin, life, NULL);
 	kfree(req);
-	lite_store_free(mem, alloc);
+	lite_store_free(alloc);
 	return lmr;
 }
 

@@ -301,13 +301,9 @@ err_parts:
 /* Free memory of which no LMR has been published. May sleep. */
 static void lite_origin_drop(struct lite_memory *mem, const struct lite_origin *from)
 {
-	struct lite_alloc *alloc = NULL;
-
+	/* Unless it was released as a part. */
 	if (from && from->alloc)
-		alloc = lite_store_take(mem, from->alloc->id, from->alloc->home);
-	/* NULL: it was released as a part. */
-	if (alloc)
-		lite_store_free(mem, alloc);
+		lite_store_free(lite_store_take(mem, from->alloc->id, from->alloc->home));
 }
 
 /**

@@ -48,7 +48,7 @@ static int lite_part_alloc_local(struct lite_lmr *lmr, struct lite_part *part)
 	if (IS_ERR(a))
 		return PTR_ERR(a);
 	err = lite_part_fill(part, a);
-	lite_store_free(lmr->mem, a);
+	lite_store_free(a);
 	return err;
 }
 

@@ -200,7 +200,6 @@ static void lite_parts_give(struct lite_memory *mem, struct lite_lmr *lmr, struc
 			    u32 fence)
 {
 	struct lite_part *part, *tmp;
-	struct lite_alloc *a;
 	bool fenced = false;
 
 	list_for_each_entry_safe(part, tmp, parts, list) {
@@ -211,9 +210,7 @@ static void lite_parts_give(struct lite_memory *mem, struct lite_lmr *lmr, struc
 			lite_cluster_fence(mem->cl, fence, NULL);
 			fenced = true;
 		}
-		a = lite_store_take(mem, part->alloc, part->at.node);
-		if (a)
-			lite_store_free(mem, a);
+		lite_store_free(lite_store_take(mem, part->alloc, part->at.node));
 		lite_part_free(part);
 		cond_resched();
 	}

@@ -153,7 +153,7 @@ static int lite_copy_within(struct lite_memory *mem, u32 home, const struct lite
 	if (!err)
 		err = lite_copy_extents(mem, &io, alloc, le64_to_cpu(c->offset), c->extent,
 					le32_to_cpu(c->count));
-	lite_store_free(mem, to);
+	lite_store_free(to);
 	return err;
 }
 
@@ -178,7 +178,7 @@ static int lite_serve_mem_copy(void *priv, struct lite_conn *conn, const void *r
 		err = lite_copy_within(mem, home, alloc, c);
 	else
 		err = lite_copy_away(mem, alloc, c);
-	lite_store_free(mem, alloc);
+	lite_store_free(alloc);
 	return err;
 }
 

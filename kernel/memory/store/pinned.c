@@ -372,7 +372,7 @@ struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem, struct lite_pinned
 				   (u64)pin->runs[i].n << PAGE_SHIFT, 0);
 	err = err ?: lite_store_enter(mem, alloc);
 	if (err) {
-		lite_store_free(mem, alloc);
+		lite_store_free(alloc);
 		return ERR_PTR(err);
 	}
 	return alloc;

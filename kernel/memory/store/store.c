@@ -184,7 +184,7 @@ static void lite_store_release(struct kref *ref)
 	if (alloc->pinned)
 		lite_pinned_free(mem, alloc->pinned, alloc->since);
 	for (i = 0; i < alloc->n_blocks; i++)
-		lite_store_free(mem, alloc->blocks[i]);
+		lite_store_free(alloc->blocks[i]);
 	kvfree(alloc->blocks);
 	lite_stat_dec(mem->stats, LITE_STAT_ALLOCS);
 	kvfree(alloc->pieces);
@@ -194,12 +194,13 @@ static void lite_store_release(struct kref *ref)
 }
 
 /*
- * Drop the caller's reference. The last put unmaps and frees the pages; by then no node can reach
- * them. A copy in flight may hold a reference a little longer. May sleep.
+ * Drop the caller's reference; NULL: does nothing. The last put unmaps and frees the pages; by then
+ * no node can reach them. A copy in flight may hold a reference a little longer. May sleep.
  */
-void lite_store_free(struct lite_memory *mem, struct lite_alloc *alloc)
+void lite_store_free(struct lite_alloc *alloc)
 {
-	kref_put(&alloc->ref, lite_store_release);
+	if (alloc)
+		kref_put(&alloc->ref, lite_store_release);
 }
 
 /* Memory of @home, while the table is locked; or NULL. */
@@ -319,7 +320,7 @@ struct lite_alloc *lite_store_make(struct lite_memory *mem, u32 home, u64 home_i
 		lite_extent_append(alloc->extents, &alloc->n_extents, alloc->pieces[i].dma,
 				   PAGE_SIZE << alloc->pieces[i].order, 0);
 	if (err) {
-		lite_store_free(mem, alloc);
+		lite_store_free(alloc);
 		return ERR_PTR(err);
 	}
 	return alloc;
@@ -342,7 +343,7 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_
 	alloc->session = session;
 	err = lite_store_enter(mem, alloc);
 	if (err) {
-		lite_store_free(mem, alloc);
+		lite_store_free(alloc);
 		return ERR_PTR(err);
 	}
 	return alloc;
@@ -486,7 +487,7 @@ void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation)
 			mem->store_ops->retire_home(mem, home);
 		}
 		fenced = true;
-		lite_store_free(mem, alloc);
+		lite_store_free(alloc);
 	}
 }
 
@@ -500,7 +501,7 @@ void lite_store_session_gone(struct lite_memory *mem, u64 session)
 	unsigned long id = 0;
 
 	while ((alloc = lite_store_take_next(mem, &id, 0, 0, session)))
-		lite_store_free(mem, alloc);
+		lite_store_free(alloc);
 }
 
 /* Free all remaining memory. No peer may be connected. */
@@ -511,9 +512,7 @@ void lite_store_exit(struct lite_memory *mem)
 
 	xa_for_each(&mem->allocs, id, alloc) {
 		/* Freed by the thread that takes it out of the table. */
-		alloc = xa_erase(&mem->allocs, id);
-		if (alloc)
-			lite_store_free(mem, alloc);
+		lite_store_free(xa_erase(&mem->allocs, id));
 	}
 }
 
@@ -568,7 +567,7 @@ static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn, const void *
 	r->id = cpu_to_le64(alloc->id);
 	r->n_extents = cpu_to_le32(alloc->n_extents);
 	*reply_len = sizeof(*r);
-	lite_store_free(mem, alloc);
+	lite_store_free(alloc);
 	/* The session may have ended before the memory was in the table. */
 	if (lite_conn_is_dead(conn))
 		lite_store_session_gone(mem, conn->session);
@@ -636,8 +635,7 @@ static int lite_serve_mem_free(void *priv, struct lite_conn *conn, const void *r
 	alloc = lite_store_take(mem, le64_to_cpu(f->id), conn->from.node);
 	/* If a fence fails, lite_dma_unmap_page() quarantines the pages. */
 	lite_store_fence(mem, conn, f->fence, le32_to_cpu(f->n_fences), f->fence_all);
-	if (alloc)
-		lite_store_free(mem, alloc);
+	lite_store_free(alloc);
 	return 0;
 }
 

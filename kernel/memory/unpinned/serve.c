@@ -57,7 +57,7 @@ static int lite_chunk_lmr(struct lite_chunk *c, struct lite_bring *b)
 		c->alloc = alloc;
 		return 0;
 	}
-	lite_store_free(mem, alloc);
+	lite_store_free(alloc);
 	return PTR_ERR(c->lmr);
 }
 

@@ -76,7 +76,7 @@ static void lite_chunk_work(struct work_struct *work)
 
 	lite_home_finish(c->lmr);
 	lite_lmr_put(c->lmr);
-	lite_store_free(mem, c->alloc);
+	lite_store_free(c->alloc);
 	lite_lmr_put(c->parent);
 	kref_put(&c->ref, lite_chunk_release);
 	lite_chunk_uncount(mem);
