@@ -303,7 +303,7 @@ static void lite_origin_drop(struct lite_memory *mem, const struct lite_origin *
 {
 	/* Unless it was released as a part. */
 	if (from && from->alloc)
-		lite_store_free(lite_store_take(mem, from->alloc->id, from->alloc->home));
+		lite_store_free(lite_store_get(mem, from->alloc->id, from->alloc->home, true));
 }
 
 /**

@@ -210,7 +210,7 @@ static void lite_parts_give(struct lite_memory *mem, struct lite_lmr *lmr, struc
 			lite_cluster_fence(mem->cl, fence, NULL);
 			fenced = true;
 		}
-		lite_store_free(lite_store_take(mem, part->alloc, part->at.node));
+		lite_store_free(lite_store_get(mem, part->alloc, part->at.node, true));
 		lite_part_free(part);
 		cond_resched();
 	}

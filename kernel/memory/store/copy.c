@@ -138,7 +138,7 @@ static bool lite_alloc_has(const struct lite_alloc *alloc, u32 *at, u64 addr, u6
 static int lite_copy_within(struct lite_memory *mem, u32 home, const struct lite_alloc *alloc,
 			    const struct lite_wire_mem_copy *c)
 {
-	struct lite_alloc *to = lite_store_get(mem, le64_to_cpu(c->to), home);
+	struct lite_alloc *to = lite_store_get(mem, le64_to_cpu(c->to), home, false);
 	struct lite_copy_io io = {};
 	u32 at = 0, i;
 	int err = 0;
@@ -167,7 +167,7 @@ static int lite_serve_mem_copy(void *priv, struct lite_conn *conn, const void *r
 	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_copy *c = req;
 	u32 home = conn ? conn->from.node : lite_cluster_id(mem->cl);
-	struct lite_alloc *alloc = lite_store_get(mem, le64_to_cpu(c->id), home);
+	struct lite_alloc *alloc = lite_store_get(mem, le64_to_cpu(c->id), home, false);
 	int err;
 
 	if (!alloc)

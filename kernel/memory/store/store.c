@@ -212,28 +212,20 @@ static struct lite_alloc *lite_store_find(struct lite_memory *mem, u64 id, u32 h
 	return alloc && alloc->home == home ? alloc : NULL;
 }
 
-/* Memory of @home, with a reference for lite_store_free(); or NULL. */
-struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home)
+/*
+ * Memory of @home, with a reference for lite_store_free(); or NULL. @take: it leaves the table,
+ * which gives its reference.
+ */
+struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home, bool take)
 {
 	struct lite_alloc *alloc;
 
 	xa_lock(&mem->allocs);
 	alloc = lite_store_find(mem, id, home);
-	if (alloc)
-		kref_get(&alloc->ref);
-	xa_unlock(&mem->allocs);
-	return alloc;
-}
-
-/* Take memory of @home out of the table, with the table's reference; or NULL. */
-struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home)
-{
-	struct lite_alloc *alloc;
-
-	xa_lock(&mem->allocs);
-	alloc = lite_store_find(mem, id, home);
-	if (alloc)
+	if (alloc && take)
 		__xa_erase(&mem->allocs, id);
+	else if (alloc)
+		kref_get(&alloc->ref);
 	xa_unlock(&mem->allocs);
 	return alloc;
 }
@@ -632,7 +624,7 @@ static int lite_serve_mem_free(void *priv, struct lite_conn *conn, const void *r
 	 * NULL: a repeated request. Fence all the same: the home sends no fences with what it frees
 	 * next, and the first request's handler may still be fencing.
 	 */
-	alloc = lite_store_take(mem, le64_to_cpu(f->id), conn->from.node);
+	alloc = lite_store_get(mem, le64_to_cpu(f->id), conn->from.node, true);
 	/* If a fence fails, lite_dma_unmap_page() quarantines the pages. */
 	lite_store_fence(mem, conn, f->fence, le32_to_cpu(f->n_fences), f->fence_all);
 	lite_store_free(alloc);

@@ -114,8 +114,7 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_
 				    u64 session, u64 length, u32 uid);
 int lite_store_enter(struct lite_memory *mem, struct lite_alloc *alloc);
 void lite_store_free(struct lite_alloc *alloc);
-struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home);
-struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home);
+struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home, bool take);
 void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation);
 void lite_store_session_gone(struct lite_memory *mem, u64 session);
 void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n);
