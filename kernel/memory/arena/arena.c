@@ -414,11 +414,7 @@ struct lite_alloc *lite_arena_adopt(struct lite_memory *mem, const struct lite_a
 		at += n;
 		in = 0;
 	}
-	err = err ?: lite_store_enter(mem, alloc);
-	if (!err)
-		return alloc;
-	lite_store_free(alloc);
-	return ERR_PTR(err);
+	return lite_store_enter(alloc, err);
 }
 
 /* ---- the node ------------------------------------------------------------ */

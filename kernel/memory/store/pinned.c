@@ -370,10 +370,5 @@ struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem, struct lite_pinned
 	for (i = 0; i < pin->n_runs && !err; i++)
 		lite_extent_append(alloc->extents, &alloc->n_extents, pin->runs[i].start,
 				   (u64)pin->runs[i].n << PAGE_SHIFT, 0);
-	err = err ?: lite_store_enter(mem, alloc);
-	if (err) {
-		lite_store_free(alloc);
-		return ERR_PTR(err);
-	}
-	return alloc;
+	return lite_store_enter(alloc, err);
 }

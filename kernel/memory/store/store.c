@@ -151,14 +151,6 @@ int lite_store_extents(struct lite_alloc *alloc, u32 n, size_t cost)
 	return alloc->extents ? 0 : -ENOMEM;
 }
 
-/* Take it off the list of the context that registered it. */
-static void lite_store_disown(struct lite_alloc *alloc)
-{
-	write_lock(&alloc->mem->runs_lock);
-	list_del_init(&alloc->reg.list);
-	write_unlock(&alloc->mem->runs_lock);
-}
-
 static void lite_store_release(struct kref *ref)
 {
 	struct lite_alloc *alloc = container_of(ref, struct lite_alloc, ref);
@@ -177,10 +169,13 @@ static void lite_store_release(struct kref *ref)
 			lost += size;
 		cond_resched();
 	}
-	if (alloc->pinned || alloc->blocks)
-		lite_store_disown(alloc);
-	else
+	if (alloc->pinned || alloc->blocks) {
+		write_lock(&mem->runs_lock);
+		list_del_init(&alloc->reg.list);
+		write_unlock(&mem->runs_lock);
+	} else {
 		lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES, -(s64)alloc->bytes);
+	}
 	if (alloc->pinned)
 		lite_pinned_free(mem, alloc->pinned, alloc->since);
 	for (i = 0; i < alloc->n_blocks; i++)
@@ -231,18 +226,20 @@ struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home, boo
 }
 
 /*
- * Enter complete memory into the table, which takes a reference of its own. May sleep. Return: 0 or
- * -ENOMEM.
+ * Enter memory into the table, which takes a reference of its own, or free it if it is not complete
+ * (@err). May sleep. Return: @alloc; ERR_PTR: @err, -ENOMEM: the caller has no reference any more.
  */
-int lite_store_enter(struct lite_memory *mem, struct lite_alloc *alloc)
+struct lite_alloc *lite_store_enter(struct lite_alloc *alloc, int err)
 {
-	int err;
-
-	kref_get(&alloc->ref);
-	err = xa_err(xa_store(&mem->allocs, alloc->id, alloc, GFP_KERNEL_ACCOUNT));
-	if (err)
-		kref_put(&alloc->ref, lite_store_release);
-	return err;
+	if (!err) {
+		kref_get(&alloc->ref);
+		err = xa_err(xa_store(&alloc->mem->allocs, alloc->id, alloc, GFP_KERNEL_ACCOUNT));
+		if (!err)
+			return alloc;
+		lite_store_free(alloc);
+	}
+	lite_store_free(alloc);
+	return ERR_PTR(err);
 }
 
 /*
@@ -327,18 +324,12 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_
 				    u64 session, u64 length, u32 uid)
 {
 	struct lite_alloc *alloc;
-	int err;
 
 	alloc = lite_store_make(mem, home, home_incarnation, round_up(length, PAGE_SIZE), uid);
 	if (IS_ERR(alloc))
 		return alloc;
 	alloc->session = session;
-	err = lite_store_enter(mem, alloc);
-	if (err) {
-		lite_store_free(alloc);
-		return ERR_PTR(err);
-	}
-	return alloc;
+	return lite_store_enter(alloc, 0);
 }
 
 /*

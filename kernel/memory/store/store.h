@@ -112,7 +112,7 @@ struct lite_alloc *lite_store_make(struct lite_memory *mem, u32 home, u64 home_i
 				   u64 bytes, u32 uid);
 struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_incarnation,
 				    u64 session, u64 length, u32 uid);
-int lite_store_enter(struct lite_memory *mem, struct lite_alloc *alloc);
+struct lite_alloc *lite_store_enter(struct lite_alloc *alloc, int err);
 void lite_store_free(struct lite_alloc *alloc);
 struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home, bool take);
 void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation);
