@@ -154,7 +154,7 @@ static int lite_flush(struct file *file, fl_owner_t id)
 			lite_rpc_file_flush(rpc, id);
 		/* Its memory is gone already; that of a process which shares the file is not. */
 		if (kept)
-			lite_kept_flush(lf->ctx->kept);
+			lite_kept_drop(lf->ctx->kept, false);
 		lite_node_exit(lf->node);
 	}
 	return 0;

@@ -65,8 +65,11 @@ static void lite_arena_detach(struct lite_arena *arena, bool keep)
 	lite_stat_dec(arena->kept->mem->stats, LITE_STAT_ARENAS);
 }
 
-/* Take it off the list, with the list's reference. Return: whether it was there. */
-static bool lite_arena_unlist(struct lite_arena *arena)
+/*
+ * No page table of a process has the arena any more. The node is active. The caller's reference
+ * stays. May sleep.
+ */
+void lite_arena_close(struct lite_arena *arena)
 {
 	struct lite_arenas *all = &arena->kept->mem->arenas;
 	bool listed;
@@ -75,16 +78,8 @@ static bool lite_arena_unlist(struct lite_arena *arena)
 	listed = !list_empty(&arena->list);
 	list_del_init(&arena->list);
 	spin_unlock(&all->lock);
-	return listed;
-}
-
-/*
- * No page table of a process has the arena any more. The node is active. The caller's reference
- * stays. May sleep.
- */
-void lite_arena_close(struct lite_arena *arena)
-{
-	if (!lite_arena_unlist(arena))
+	/* Otherwise lite_arenas_exit() has taken it, with the list's reference. */
+	if (!listed)
 		return;
 	lite_arena_detach(arena, !READ_ONCE(arena->eager));
 	lite_arena_put(arena);

@@ -78,8 +78,7 @@ void lite_kept_use(struct lite_kept *kept);
 u32 lite_kept_count(const struct lite_kept *kept);
 struct lite_alloc *lite_kept_take(struct lite_kept *kept, u32 uid);
 bool lite_kept_add(struct lite_kept *kept, struct lite_alloc *block, const struct mm_struct *mm);
-void lite_kept_flush(struct lite_kept *kept);
-void lite_kept_shut(struct lite_kept *kept);
+void lite_kept_drop(struct lite_kept *kept, bool close);
 int lite_kept_init(struct lite_memory *mem);
 void lite_kept_exit(struct lite_memory *mem);
 

@@ -32,7 +32,7 @@
 /* Open files looked at per hold of the lock. */
 #define LITE_KEPT_LOOK 16
 
-/* Context: may sleep. Return: for lite_kept_shut(), or NULL. */
+/* Context: may sleep. Return: for lite_kept_drop() and lite_kept_put(), or NULL. */
 struct lite_kept *lite_kept_new(struct lite_memory *mem)
 {
 	struct lite_kept *kept = kzalloc(sizeof(*kept), GFP_KERNEL_ACCOUNT);
@@ -211,7 +211,11 @@ bool lite_kept_add(struct lite_kept *kept, struct lite_alloc *block, const struc
 	return keep;
 }
 
-static void lite_kept_drop(struct lite_kept *kept, bool close)
+/*
+ * A process closes the open file: if it has ended, free what was kept for it. @close: the file has
+ * no user any more, or the node stops: free all, and keep nothing. May sleep.
+ */
+void lite_kept_drop(struct lite_kept *kept, bool close)
 {
 	struct lite_arenas *all = &kept->mem->arenas;
 	LIST_HEAD(blocks);
@@ -222,19 +226,6 @@ static void lite_kept_drop(struct lite_kept *kept, bool close)
 		lite_kept_move(kept, &blocks, U32_MAX);
 	spin_unlock(&all->lock);
 	lite_blocks_free(&blocks);
-}
-
-/* A process closes the open file: if it has ended, free what was kept for it. May sleep. */
-void lite_kept_flush(struct lite_kept *kept)
-{
-	lite_kept_drop(kept, false);
-}
-
-/* The open file is closed, or the node stops: keep nothing. Drops a reference. May sleep. */
-void lite_kept_shut(struct lite_kept *kept)
-{
-	lite_kept_drop(kept, true);
-	lite_kept_put(kept);
 }
 
 /* ---- shortage of memory -------------------------------------------------- */

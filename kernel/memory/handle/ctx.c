@@ -159,8 +159,10 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 		return;
 	lite_ctx_unregister(ctx);
 	/* No arena can be made any more. */
-	if (ctx->kept)
-		lite_kept_shut(ctx->kept);
+	if (ctx->kept) {
+		lite_kept_drop(ctx->kept, true);
+		lite_kept_put(ctx->kept);
+	}
 	ctx->kept = NULL;
 	lite_ctx_put(ctx);
 }
