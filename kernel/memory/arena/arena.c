@@ -25,9 +25,6 @@
 #include "memory/memory.h"
 #include "memory/store/store.h"
 
-/* Pages per vm_insert_pages(), on the stack. */
-#define LITE_ARENA_BATCH 32
-
 static void lite_arena_release(struct kref *ref)
 {
 	struct lite_arena *arena = container_of(ref, struct lite_arena, ref);
@@ -198,28 +195,41 @@ static struct page *lite_block_page(struct lite_alloc *block, u64 offset, size_t
 	return page;
 }
 
+/*
+ * Insert contiguous pages into a page table, LITE_INSERT_PAGES at most. @done: set to the number of
+ * those that are there now. Return: of vm_insert_pages().
+ */
+int lite_pages_insert(struct vm_area_struct *vma, unsigned long addr, struct page *page, size_t n,
+		      unsigned long *done)
+{
+	struct page *pages[LITE_INSERT_PAGES];
+	unsigned long left = n;
+	size_t i;
+	int err;
+
+	for (i = 0; i < n; i++)
+		pages[i] = page + i;
+	err = vm_insert_pages(vma, addr, pages, &left);
+	*done = n - left;
+	if (err != -EBUSY)
+		return err;
+	/* Inserted by another thread's fault. */
+	++*done;
+	return 0;
+}
+
 /* Insert pages of a block, from offset @in on. Fails only if the first one does. */
 static int lite_block_insert(struct vm_area_struct *vma, struct lite_alloc *block, u64 in,
 			     unsigned long addr, unsigned long end)
 {
-	struct page *pages[LITE_ARENA_BATCH];
 	bool first = true;
 
 	while (addr < end) {
-		size_t i, n = min_t(size_t, (end - addr) >> PAGE_SHIFT, LITE_ARENA_BATCH);
+		size_t n = min_t(size_t, (end - addr) >> PAGE_SHIFT, LITE_INSERT_PAGES);
 		struct page *page = lite_block_page(block, in, &n);
-		unsigned long left = n, done;
-		int err;
+		unsigned long done;
+		int err = lite_pages_insert(vma, addr, page, n, &done);
 
-		for (i = 0; i < n; i++)
-			pages[i] = page + i;
-		err = vm_insert_pages(vma, addr, pages, &left);
-		done = n - left;
-		/* Inserted by another thread's fault. */
-		if (err == -EBUSY) {
-			err = 0;
-			done++;
-		}
 		/* -EFAULT: there is no memory for an upper level of the page table. */
 		if (err)
 			return first ? -ENOMEM : 0;

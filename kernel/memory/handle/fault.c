@@ -13,9 +13,6 @@
 #include "memory/memory.h"
 #include "ctx.h"
 
-/* Pages per vm_insert_pages(), on the stack. */
-#define LITE_VIEW_BATCH 32
-
 /* Extents that are looked at in one go, with the LMR entered. */
 #define LITE_VIEW_EXTENTS 64
 
@@ -90,27 +87,16 @@ static int lite_view_insert(struct lite_view *v, struct lite_mapping *m, struct 
 			    unsigned long addr, unsigned long end)
 {
 	u64 offset = v->offset + (addr - vma->vm_start) + ((u64)vma->vm_pgoff << PAGE_SHIFT);
-	struct page *pages[LITE_VIEW_BATCH];
 	bool first = true;
 
 	while (addr < end) {
-		size_t i, n = min_t(size_t, (end - addr) >> PAGE_SHIFT, LITE_VIEW_BATCH);
+		size_t n = min_t(size_t, (end - addr) >> PAGE_SHIFT, LITE_INSERT_PAGES);
 		struct page *page = lite_view_page(m, offset, &n);
-		unsigned long left, done = 1;
+		unsigned long done = 1;
 		int err = PTR_ERR_OR_ZERO(page);
 
-		if (!err) {
-			for (i = 0; i < n; i++)
-				pages[i] = page + i;
-			left = n;
-			err = vm_insert_pages(vma, addr, pages, &left);
-			done = n - left;
-			/* Inserted by another thread's fault. */
-			if (err == -EBUSY) {
-				err = 0;
-				done++;
-			}
-		}
+		if (!err)
+			err = lite_pages_insert(vma, addr, page, n, &done);
 		if (err && first)
 			return err;
 		/* Skip a page that is not here. */
