@@ -352,23 +352,15 @@ static int lite_file_sets(struct lite_file_run *run)
 /* Check handle and right, and that @offset is in the LMR. Sets @room. Returns 0 or an errno. */
 static int lite_file_room(struct lite_file_run *run)
 {
-	struct lite_mapping *m;
-	int backs = 0;
-	int err = 0;
+	struct lite_mapping *m = lite_access_enter_patiently(&run->access);
+	u64 length;
 
-	while (!err) {
-		m = lite_access_enter(&run->access);
-		if (m != ERR_PTR(-EHOSTDOWN))
-			break;
-		err = lite_access_await(&run->access, &backs);
-	}
-	if (err || IS_ERR(m))
-		return err ?: PTR_ERR(m);
-	if (run->offset > m->length)
-		err = -ERANGE;
-	run->room = m->length - run->offset;
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	length = m->length;
 	lite_access_exit(m);
-	return err;
+	run->room = length - run->offset;
+	return run->offset > length ? -ERANGE : 0;
 }
 
 /* Choose the size and number of sets. Returns the pages that they were charged with. */

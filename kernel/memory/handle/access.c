@@ -332,3 +332,18 @@ int lite_access_await(const struct lite_access *a, int *backs)
 	lite_peer_put(peer);
 	return err;
 }
+
+/* lite_access_enter(), but waits for suspect nodes of the LMR. */
+struct lite_mapping *lite_access_enter_patiently(const struct lite_access *a)
+{
+	struct lite_mapping *m;
+	int err, backs = 0;
+
+	do {
+		m = lite_access_enter(a);
+		if (m != ERR_PTR(-EHOSTDOWN))
+			return m;
+		err = lite_access_await(a, &backs);
+	} while (!err);
+	return ERR_PTR(err);
+}

@@ -190,6 +190,7 @@ struct lite_mapping *lite_tryenter_byte(const struct lite_access *a, u64 at,
 int lite_range_renew(const struct lite_access *a, u64 at, const struct lite_mapping *stale,
 		     unsigned long *until);
 int lite_access_await(const struct lite_access *a, int *backs);
+struct lite_mapping *lite_access_enter_patiently(const struct lite_access *a);
 
 /* lite_tryenter_at(), to begin with the first byte. */
 static inline struct lite_mapping *lite_tryenter_range(const struct lite_access *a, u64 offset,

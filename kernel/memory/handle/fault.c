@@ -184,17 +184,10 @@ int lite_view_ask(const struct lite_access *a)
  */
 int lite_view_renew(const struct lite_access *a)
 {
-	struct lite_mapping *m;
-	int backs = 0;
-	int err;
+	struct lite_mapping *m = lite_access_enter_patiently(a);
 
-	do {
-		m = lite_access_enter(a);
-		err = PTR_ERR_OR_ZERO(m);
-		if (!err)
-			lite_access_exit(m);
-		else if (err == -EHOSTDOWN)
-			err = lite_access_await(a, &backs) ?: -EAGAIN;
-	} while (err == -EAGAIN);
-	return err;
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	lite_access_exit(m);
+	return 0;
 }

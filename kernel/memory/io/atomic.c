@@ -129,19 +129,12 @@ int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted)
  */
 int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length)
 {
-	struct lite_mapping *m;
-	int backs = 0;
+	struct lite_mapping *m = lite_access_enter_patiently(a);
 	int err;
 
-	do {
-		m = lite_access_enter(a);
-		err = PTR_ERR_OR_ZERO(m);
-		if (!err) {
-			err = lite_atomic_check_entered(m, offset, length);
-			lite_access_exit(m);
-		} else if (err == -EHOSTDOWN) {
-			err = lite_access_await(a, &backs) ?: -EAGAIN;
-		}
-	} while (err == -EAGAIN);
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	err = lite_atomic_check_entered(m, offset, length);
+	lite_access_exit(m);
 	return err;
 }
