@@ -56,6 +56,7 @@ struct lite_name_claim {
 	u64 id;                 /* the LMR, homed here */
 	u32 uid;                /* its owner, charged for the entries */
 	u32 self;               /* id of this node */
+	u32 other;              /* node that has precedence, if one has */
 	unsigned long deadline; /* jiffies */
 	struct lite_line_place place; /* in the line, until it ends */
 	struct completion event; /* of the name, since it last began to look */
@@ -215,35 +216,20 @@ static int lite_name_claim_ask(struct lite_name_claim *c, u32 node, bool settle)
 	return err;
 }
 
-struct lite_name_ask {
-	struct lite_name_claim *c;
-	u32 *other;
-};
-
 static int lite_name_claim_answer(void *ctx, u32 node, int err, const void *reply)
 {
 	const struct lite_wire_name_probe_reply *r = reply;
-	struct lite_name_ask *ask = ctx;
+	struct lite_name_claim *c = ctx;
 
 	if (!err && le32_to_cpu(r->state) == LITE_WIRE_NAME_FREE)
 		return 0;
 	/* That claim has to be waited for, or the node asked again. */
-	err = lite_name_claim_ask(ask->c, node, false);
+	err = lite_name_claim_ask(c, node, false);
 	/* Down: its LMRs are out of reach. */
 	if (lite_name_is_down(err))
 		return 0;
-	*ask->other = node;
+	c->other = node;
 	return err;
-}
-
-/* Ask all. Return: 0: none has the name; 1: @other has precedence. */
-static int lite_name_claim_ask_all(struct lite_name_claim *c, u32 *other)
-{
-	struct lite_name_ask ask = { .c = c, .other = other };
-
-	return lite_name_call_all(c->mem, LITE_CALL_NAME_PROBE, c->name, c->id,
-				  sizeof(struct lite_wire_name_probe_reply),
-				  lite_name_claim_answer, &ask);
 }
 
 /* Record where the name is entered, so the publisher need not enter it. */
@@ -262,9 +248,9 @@ static void lite_name_claim_entered(const struct lite_name_claim *c, u32 node, u
 
 /*
  * Enter the name at the directory. Another entry there may be stale: ask its home. Return: 0; 1:
- * @other has precedence.
+ * @c->other has precedence.
  */
-static int lite_name_claim_enter(struct lite_name_claim *c, u32 *other)
+static int lite_name_claim_enter(struct lite_name_claim *c)
 {
 	struct lite_memory *mem = c->mem;
 	unsigned long patience = jiffies + 2 * mem->cl->dead;
@@ -293,7 +279,7 @@ static int lite_name_claim_enter(struct lite_name_claim *c, u32 *other)
 			return err;
 		/* Stale if it is ours: our flag is up. */
 		if (at.home != c->self) {
-			*other = at.home;
+			c->other = at.home;
 			err = lite_name_claim_ask(c, at.home, false);
 		}
 		/* Down or unknown here, but not for the directory: wait for the views to agree. */
@@ -317,13 +303,13 @@ static int lite_name_claim_win(struct lite_name_claim *c)
 {
 	struct lite_memory *mem = c->mem;
 	int changes, err;
-	u32 other = 0;
 
 	for (;;) {
 		changes = atomic_read_acquire(&mem->changes);
-		err = lite_name_claim_ask_all(c, &other);
-		if (!err)
-			err = lite_name_claim_enter(c, &other);
+		err = lite_name_call_all(mem, LITE_CALL_NAME_PROBE, c->name, c->id,
+					 sizeof(struct lite_wire_name_probe_reply),
+					 lite_name_claim_answer, c) ?:
+		      lite_name_claim_enter(c);
 		if (err < 0)
 			return err;
 		/* A member that came meanwhile may not have been asked. */
@@ -331,7 +317,7 @@ static int lite_name_claim_win(struct lite_name_claim *c)
 			return 0;
 		if (err) {
 			lite_name_claim_set(c, LITE_NAME_YIELDING);
-			err = lite_name_claim_ask(c, other, true);
+			err = lite_name_claim_ask(c, c->other, true);
 			if (err && !lite_name_is_down(err))
 				return err;
 			lite_name_claim_set(c, LITE_NAME_CLAIMING);
