@@ -32,11 +32,6 @@ static const struct lite_home_ops lite_home_ops = {
 	.chunk_unused = lite_chunk_unused,
 };
 
-static void lite_zombie_work(struct work_struct *work)
-{
-	lite_zombies_retry(container_of(to_delayed_work(work), struct lite_memory, zombie_work));
-}
-
 /**
  * lite_memory_init - set up the memory layer
  * @mem: to fill; zeroed
@@ -105,7 +100,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_line_init(&mem->payers);
 	spin_lock_init(&mem->zombies_lock);
 	INIT_LIST_HEAD(&mem->zombies);
-	INIT_DELAYED_WORK(&mem->zombie_work, lite_zombie_work);
+	INIT_DELAYED_WORK(&mem->zombie_work, lite_zombies_work);
 	INIT_LIST_HEAD(&mem->made);
 	INIT_WORK(&mem->made_work, lite_made_work);
 	INIT_DELAYED_WORK(&mem->orphans, lite_orphans_work);

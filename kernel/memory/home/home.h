@@ -174,10 +174,11 @@ void lite_place_free(struct lite_lmr *lmr, struct lite_place *place);
 int lite_share_find(struct lite_memory *mem, u32 node, struct lite_share *at);
 
 /* release.c */
-void lite_parts_release(struct lite_memory *mem, struct list_head *parts, u32 fence);
+void lite_parts_release(struct lite_memory *mem, struct lite_lmr *lmr, struct list_head *parts,
+			u32 fence);
 void lite_place_release(struct lite_lmr *lmr, const struct lite_place *place, u32 first, u32 n);
 void lite_part_release(struct lite_memory *mem, struct lite_part *part);
-void lite_zombies_retry(struct lite_memory *mem);
+void lite_zombies_work(struct work_struct *work);
 void lite_zombies_lost(struct lite_memory *mem, const struct lite_share *at);
 
 /* mappers.c */

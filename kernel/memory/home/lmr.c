@@ -294,7 +294,7 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 err_parts:
 	if (c->name[0])
 		lite_name_drop(mem, c->name, lmr->id);
-	lite_parts_release(lmr->mem, &r.parts, 0);
+	lite_parts_release(mem, NULL, &r.parts, 0);
 	return err;
 }
 

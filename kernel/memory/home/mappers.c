@@ -531,16 +531,6 @@ bool lite_chunk_close_unused(struct lite_lmr *lmr)
 	return unused;
 }
 
-/* Free a struct lite_end and, if it is a first one, those with it. */
-static void lite_end_free(struct lite_end *first)
-{
-	struct lite_end *e, *tmp;
-
-	list_for_each_entry_safe(e, tmp, &first->more, list)
-		kfree(e);
-	kfree(first);
-}
-
 /*
  * Tell mappers of the ends of chunks, each one once for all of them, all at the same time. Wait
  * until they have let go, or were fenced, and empty the list. May sleep, for the time-out of an
@@ -548,7 +538,7 @@ static void lite_end_free(struct lite_end *first)
  */
 void lite_ends_tell(struct lite_memory *mem, struct list_head *ends)
 {
-	struct lite_end *e, *tmp;
+	struct lite_end *e, *tmp, *more, *next;
 
 	list_for_each_entry(e, ends, list) {
 		if (e->session)
@@ -558,7 +548,9 @@ void lite_ends_tell(struct lite_memory *mem, struct list_head *ends)
 	list_for_each_entry_safe(e, tmp, ends, list) {
 		wait_for_completion(&e->done);
 		list_del(&e->list);
-		lite_end_free(e);
+		list_for_each_entry_safe(more, next, &e->more, list)
+			kfree(more);
+		kfree(e);
 	}
 }
 

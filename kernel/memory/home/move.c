@@ -235,7 +235,7 @@ static int lite_replace_end(struct lite_replace *r, int err)
 		if (r->copying)
 			source = lmr->place->part[r->first]->at.node;
 		lite_change_end(lmr);
-		lite_parts_release(lmr->mem, &r->parts, source);
+		lite_parts_release(lmr->mem, NULL, &r->parts, source);
 	}
 	if (err && READ_ONCE(lmr->dying))
 		return -ENOENT;

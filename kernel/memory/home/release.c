@@ -156,9 +156,10 @@ static void lite_zombies_free(struct lite_memory *mem, struct lite_zombies *z, b
 	kfree(z);
 }
 
-/* Ask stores again to free zombies. May sleep; makes leaf calls. */
-void lite_zombies_retry(struct lite_memory *mem)
+/* Ask stores again to free zombies. Makes leaf calls. */
+void lite_zombies_work(struct work_struct *work)
 {
+	struct lite_memory *mem = container_of(work, struct lite_memory, zombie_work.work);
 	struct lite_zombies *z, *tmp;
 	LIST_HEAD(todo);
 
@@ -194,10 +195,13 @@ void lite_zombies_lost(struct lite_memory *mem, const struct lite_share *at)
 /* ---- giving parts back --------------------------------------------------- */
 
 /*
- * Give parts back to their stores, and free the list. @lmr, @fence: as for lite_zombies_new().
+ * Give parts back to their stores, and free the list. @lmr: NULL: no mapper was told of them. Else
+ * stores first fence its mappers that are fenced only from us. @fence: a node that may have a copy
+ * to them in flight, and is fenced first; 0: none. May sleep, also while stores are suspect; makes
+ * leaf calls.
  */
-static void lite_parts_give(struct lite_memory *mem, struct lite_lmr *lmr, struct list_head *parts,
-			    u32 fence)
+void lite_parts_release(struct lite_memory *mem, struct lite_lmr *lmr, struct list_head *parts,
+			u32 fence)
 {
 	struct lite_part *part, *tmp;
 	bool fenced = false;
@@ -218,22 +222,9 @@ static void lite_parts_give(struct lite_memory *mem, struct lite_lmr *lmr, struc
 		lite_zombies_free(mem, lite_zombies_new(parts, lmr, fence), true);
 }
 
-/**
- * lite_parts_release - give parts that no mapper was told of back to their stores
- * @mem: the node's memory
- * @parts: list of parts; freed
- * @fence: a node that may have a copy to them in flight, and is fenced first; 0: none
- *
- * Context: may sleep, also while stores are suspect; makes leaf calls.
- */
-void lite_parts_release(struct lite_memory *mem, struct list_head *parts, u32 fence)
-{
-	lite_parts_give(mem, NULL, parts, fence);
-}
-
 /*
- * Give back @n parts that an LMR had in a place; no node can reach them through this node. Stores
- * first fence nodes that are fenced only from us. May sleep, as lite_parts_release().
+ * lite_parts_release() of @n parts that an LMR had in a place; no node can reach them through this
+ * node.
  */
 void lite_place_release(struct lite_lmr *lmr, const struct lite_place *place, u32 first, u32 n)
 {
@@ -242,7 +233,7 @@ void lite_place_release(struct lite_lmr *lmr, const struct lite_place *place, u3
 
 	for (i = first; i < first + n; i++)
 		list_add_tail(&place->part[i]->list, &parts);
-	lite_parts_give(lmr->mem, lmr, &parts, 0);
+	lite_parts_release(lmr->mem, lmr, &parts, 0);
 }
 
 /* Give back one part at another node that no mapper was told of. May sleep; makes leaf calls. */
