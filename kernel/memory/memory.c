@@ -244,7 +244,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	cancel_delayed_work_sync(&mem->orphans);
 	lite_issues_exit(mem);
 	lite_packs_exit(mem);
-	lite_words_exit(&mem->words);
+	cancel_work_sync(&mem->words.work);
 	lite_peer_mapping_close(mem);
 	lite_home_free_all(mem);
 	lite_crew_flush(&mem->reaps);

@@ -188,8 +188,7 @@ static bool lite_name_cache_expire(struct lite_memory *mem, unsigned long since)
 
 static void lite_name_cache_work(struct work_struct *work)
 {
-	struct lite_memory *mem =
-		container_of(to_delayed_work(work), struct lite_memory, name_cache.work);
+	struct lite_memory *mem = container_of(work, struct lite_memory, name_cache.work.work);
 
 	if (lite_name_cache_expire(mem, jiffies - LITE_NAME_CACHE_TIME))
 		queue_delayed_work(mem->wq, &mem->name_cache.work, LITE_NAME_CACHE_TIME);

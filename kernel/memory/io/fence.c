@@ -67,26 +67,21 @@ static int lite_fence_share(const struct lite_access *a, u32 share, u64 *generat
 	return err;
 }
 
-static int lite_fence_lmr(const struct lite_access *a)
-{
-	u64 generation;
-	u32 share = 0;
-	int err;
-
-	do {
-		err = lite_fence_share(a, share++, &generation);
-	} while (!err);
-	return err > 0 ? 0 : err;
-}
-
 static int lite_fence_handle(const struct lite_access *a)
 {
 	int backs = 0;
 	int tries = 0;
+	u64 generation;
+	u32 share;
 	int err;
 
 	for (;;) {
-		err = lite_fence_lmr(a);
+		share = 0;
+		do {
+			err = lite_fence_share(a, share++, &generation);
+		} while (!err);
+		if (err > 0)
+			return 0;
 		if ((err == -EHOSTDOWN || err == -ETIMEDOUT) && ++tries < LITE_FENCE_TRIES)
 			err = lite_access_await(a, &backs) ?: -EAGAIN;
 		if (err != -EAGAIN)

@@ -66,8 +66,7 @@ static bool lite_peer_mapping_reap(struct lite_memory *mem, bool all)
 
 static void lite_peer_mapping_work(struct work_struct *work)
 {
-	struct lite_memory *mem =
-		container_of(to_delayed_work(work), struct lite_memory, lent.work);
+	struct lite_memory *mem = container_of(work, struct lite_memory, lent.work.work);
 
 	while (lite_peer_mapping_reap(mem, false))
 		cond_resched();

@@ -130,19 +130,6 @@ static void lite_mapping_attend(const struct lite_mapping *m)
 }
 
 /*
- * Wait for operations on a mapping: for devices, and not for the threads that have posted, which
- * may be without a processor (lite_io_hooks).
- */
-static void lite_mapping_await_ops(struct lite_mapping *m)
-{
-	if (wait_for_completion_timeout(&m->drained, LITE_DRAIN_SOON))
-		return;
-	lite_mapping_attend(m);
-	wait_for_completion(&m->drained);
-	lite_fabric_attend_end(m->mem->fab);
-}
-
-/*
  * Remove the pages of all views from page tables. A work item, as it takes long, and others wait
  * for it: the thread of a user may be without a processor.
  */
@@ -179,10 +166,13 @@ void lite_mapping_zap_work(struct work_struct *work)
  */
 void lite_mapping_drain(struct lite_mapping *m)
 {
-	lite_mapping_await_ops(m);
-	/*
-	 * An operation enters a chunk before it leaves the LMR, so no later one is in them, either.
-	 */
+	/* For devices, not for threads that have posted, which may lack a processor. */
+	if (!wait_for_completion_timeout(&m->drained, LITE_DRAIN_SOON)) {
+		lite_mapping_attend(m);
+		wait_for_completion(&m->drained);
+		lite_fabric_attend_end(m->mem->fab);
+	}
+	/* An operation enters a chunk before it leaves the LMR: no later one is in them, either. */
 	lite_chunks_retire(m);
 	/*
 	 * Otherwise there is nothing to do, or an item that another caller has queued does it:

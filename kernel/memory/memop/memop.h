@@ -50,7 +50,6 @@ struct lite_words;
 ssize_t lite_word_run(struct lite_memop_exec *r);
 ssize_t lite_word_ask(struct lite_memop_exec *r);
 void lite_words_init(struct lite_words *words);
-void lite_words_exit(struct lite_words *words);
 
 int lite_memop_exec_begin(struct lite_memop_exec *r);
 void lite_memop_exec_end(struct lite_memop_exec *r);

@@ -497,19 +497,6 @@ static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bou
 	return ret == -EUNATCH || ret == -EAGAIN ? -ENOLINK : ret;
 }
 
-static ssize_t lite_word_attempt(struct lite_memop_exec *r, struct lite_bounce *bounce)
-{
-	unsigned long end = jiffies + LITE_MEMOP_EXEC_TIME;
-	ssize_t ret;
-
-	do {
-		ret = lite_word_swap(r, bounce);
-	} while (!ret && time_before(jiffies, end));
-	if (!ret)
-		r->status = LITE_WIRE_OP_BUSY;
-	return ret;
-}
-
 /*
  * Carry out an atomic. One at a time, so that they do not race each other. Only workers of the
  * kernel come here, which are not long without a processor while others wait for the mutex.
@@ -518,35 +505,37 @@ ssize_t lite_word_run(struct lite_memop_exec *r)
 {
 	struct lite_fabric *fab = r->mem->fab;
 	struct lite_bounce *bounce = lite_bounce_get(fab);
+	unsigned long end;
 	ssize_t ret;
 
 	lockdep_assert_held(&r->mem->words.lock);
 	if (!bounce)
 		return -EINTR;
-	ret = lite_word_attempt(r, bounce);
+	end = jiffies + LITE_MEMOP_EXEC_TIME;
+	do {
+		ret = lite_word_swap(r, bounce);
+	} while (!ret && time_before(jiffies, end));
+	if (!ret)
+		r->status = LITE_WIRE_OP_BUSY;
 	lite_bounce_put(fab, bounce);
-	return ret;
-}
-
-/* The same for a peer. */
-static ssize_t lite_word_serve(struct lite_memop_exec *r)
-{
-	ssize_t ret;
-
-	mutex_lock(&r->mem->words.lock);
-	ret = lite_word_run(r);
-	mutex_unlock(&r->mem->words.lock);
 	return ret;
 }
 
 static ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
 {
+	ssize_t ret;
+
 	if (le64_to_cpu(r->op->range.offset) % sizeof(u64) ||
 	    le64_to_cpu(r->op->length) != sizeof(u64))
 		return -EINVAL;
 	if (!r->mem->fab->atomics)
 		return -EOPNOTSUPP;
-	return r->conn ? lite_word_serve(r) : lite_word_ask(r);
+	if (!r->conn)
+		return lite_word_ask(r);
+	mutex_lock(&r->mem->words.lock);
+	ret = lite_word_run(r);
+	mutex_unlock(&r->mem->words.lock);
+	return ret;
 }
 
 /* ---- calls --------------------------------------------------------------- */

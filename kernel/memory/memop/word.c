@@ -65,15 +65,6 @@ static int lite_word_prepare(struct lite_memory *mem, const struct lite_word *w)
 	return err == -EHOSTUNREACH ? -EHOSTDOWN : err;
 }
 
-/* A node that is suspect, with a reference, or NULL. */
-static struct lite_peer *lite_word_suspect(struct lite_peer *peer)
-{
-	if (!peer || !lite_peer_is_suspect(peer))
-		return NULL;
-	kref_get(&peer->ref);
-	return peer;
-}
-
 /*
  * Try once, with this node's mapping. If it fails with @d->posted unset, lite_word_recover() takes
  * the errno, and @suspect with its reference.
@@ -83,6 +74,7 @@ static int lite_word_try(struct lite_memory *mem, const struct lite_word *w, str
 {
 	const struct lite_wire_range range = lite_word_range(w);
 	struct lite_bounce *bounce = lite_bounce_get(mem->fab);
+	struct lite_peer *peer;
 	int err;
 
 	if (!bounce)
@@ -97,8 +89,11 @@ static int lite_word_try(struct lite_memory *mem, const struct lite_word *w, str
 		/* The thread that noticed the end of the session may have left. PREPARE waits. */
 		if (err == -EHOSTDOWN && !d->posted && !d->m)
 			err = -ENOLINK;
-		else if (err == -EHOSTDOWN && !d->posted)
-			*suspect = lite_word_suspect(lite_devop_share(d)->peer);
+		peer = err == -EHOSTDOWN && !d->posted ? lite_devop_share(d)->peer : NULL;
+		if (peer && lite_peer_is_suspect(peer)) {
+			kref_get(&peer->ref);
+			*suspect = peer;
+		}
 	}
 	lite_devop_exit(d);
 	if (!err)
@@ -112,15 +107,11 @@ out:
 static int lite_word_recover(struct lite_memory *mem, const struct lite_word *w, int err,
 			     struct lite_peer *suspect)
 {
-	switch (err) {
-	case -EAGAIN: /* there is a newer session */
-	case -ENOLINK:
+	/* -EAGAIN: there is a newer session. */
+	if (err == -EAGAIN || err == -ENOLINK)
 		return lite_word_prepare(mem, w);
-	case -EUNATCH:
+	if (err == -EUNATCH)
 		return lite_atomic_connect(mem);
-	default:
-		break;
-	}
 	if (!suspect)
 		return err;
 	err = lite_peer_await(suspect);

@@ -21,16 +21,6 @@ struct lite_word_job {
 	ssize_t ret;
 };
 
-static struct lite_word_job *lite_word_next(struct lite_words *words)
-{
-	struct lite_line_place *place;
-
-	spin_lock(&words->line_lock);
-	place = lite_line_take(&words->line);
-	spin_unlock(&words->line_lock);
-	return place ? container_of(place, struct lite_word_job, place) : NULL;
-}
-
 static void lite_words_queue(struct lite_words *words)
 {
 	struct lite_memory *mem = container_of(words, struct lite_memory, words);
@@ -42,12 +32,17 @@ static void lite_words_queue(struct lite_words *words)
 static void lite_words_work(struct work_struct *work)
 {
 	struct lite_words *words = container_of(work, struct lite_words, work);
-	struct lite_word_job *job;
+	struct lite_word_job *job = NULL;
+	struct lite_line_place *place;
 
 	mutex_lock(&words->lock);
-	job = lite_word_next(words);
-	if (job)
+	spin_lock(&words->line_lock);
+	place = lite_line_take(&words->line);
+	spin_unlock(&words->line_lock);
+	if (place) {
+		job = container_of(place, struct lite_word_job, place);
 		job->ret = lite_word_run(job->r);
+	}
 	mutex_unlock(&words->lock);
 	if (!job)
 		return;
@@ -94,10 +89,4 @@ void lite_words_init(struct lite_words *words)
 	spin_lock_init(&words->line_lock);
 	lite_line_init(&words->line);
 	INIT_WORK(&words->work, lite_words_work);
-}
-
-/* Undo lite_words_init(): nothing is in line any more. May sleep. */
-void lite_words_exit(struct lite_words *words)
-{
-	cancel_work_sync(&words->work);
 }

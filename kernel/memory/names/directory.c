@@ -284,8 +284,7 @@ static void lite_names_sync(struct lite_memory *mem)
 /* Enter our names at their present directories. */
 void lite_names_publish_work(struct work_struct *work)
 {
-	struct lite_memory *mem =
-		container_of(to_delayed_work(work), struct lite_memory, publish_work);
+	struct lite_memory *mem = container_of(work, struct lite_memory, publish_work.work);
 	int changes = atomic_read_acquire(&mem->changes);
 	u32 run = ++mem->local.runs;
 	struct lite_name_entry *entry;

@@ -145,7 +145,7 @@ static int lite_chunk_answer(struct lite_lmr *lmr, struct lite_conn *conn, bool 
 {
 	const struct lite_wire_map map = { .renew = cpu_to_le32(1) };
 	const struct lite_place *place = lmr->place;
-	u32 rights, i;
+	u32 rights;
 	int err;
 
 	err = lite_mapper_add(lmr, conn, &map, &rights);
@@ -157,10 +157,7 @@ static int lite_chunk_answer(struct lite_lmr *lmr, struct lite_conn *conn, bool 
 	r->incarnation = cpu_to_le64(place->share[0].incarnation);
 	r->writable = cpu_to_le32(writable);
 	r->count = cpu_to_le32(place->n_extents);
-	for (i = 0; i < place->n_extents; i++) {
-		r->extent[i].addr = cpu_to_le64(place->extents[i].addr);
-		r->extent[i].length_share = lite_wire_length_share(place->extents[i].length, 0);
-	}
+	lite_extents_copy(r->extent, place->extents, place->n_extents);
 	*reply_len = struct_size(r, extent, place->n_extents);
 	return lite_mapper_recheck(lmr, conn);
 }
