@@ -251,12 +251,6 @@ struct lite_move {
 	u64 end;
 };
 
-/* Make one of up to three parts that a part is replaced by. */
-static int lite_move_part(struct lite_replace *r, const struct lite_share *at, u64 length)
-{
-	return length ? lite_parts_make(r, at, length, length) : 0;
-}
-
 /* Move what the range has of the part that begins at @start. */
 static int lite_move_step(struct lite_replace *r, const struct lite_move *m, u64 start)
 {
@@ -265,13 +259,14 @@ static int lite_move_step(struct lite_replace *r, const struct lite_move *m, u64
 	u64 end = start + from->bytes;
 	u64 head = m->begin > start ? m->begin - start : 0;
 	u64 tail = end > m->end ? end - m->end : 0;
+	u64 moved = from->bytes - head - tail;
 	int err;
 
 	r->gone = 1;
 	err = lite_part_check(r->lmr, from) ?:
-	      lite_move_part(r, &from->at, head) ?:
-	      lite_move_part(r, &m->to, from->bytes - head - tail) ?:
-	      lite_move_part(r, &from->at, tail);
+	      lite_parts_make(r, &from->at, head, head) ?:
+	      lite_parts_make(r, &m->to, moved, moved) ?:
+	      lite_parts_make(r, &from->at, tail, tail);
 	return err ?: lite_replace_apply(r, min(end, place->length) - start, place->length);
 }
 

@@ -156,7 +156,7 @@ struct lite_part *lite_part_add(struct lite_replace *r, const struct lite_share 
 }
 
 /*
- * Take memory for a range of an LMR at one node, and add the parts to @r. @length: bytes, not 0;
+ * Take memory for a range of an LMR at one node, and add the parts to @r. @length: bytes;
  * @max: most bytes of a part, whole pages. May sleep; makes leaf calls. Return: 0 or a negative
  * errno: -ESTALE: the incarnation is over; -ENOENT: the LMR is being freed; -ENOTCONN, -ENODEV: the
  * node is leaving or stopping. In any case the caller releases @r->parts.
@@ -168,7 +168,7 @@ int lite_parts_make(struct lite_replace *r, const struct lite_share *at, u64 len
 	int err = 0;
 	u32 n;
 
-	if (at->node == lite_cluster_id(lmr->mem->cl))
+	if (length && at->node == lite_cluster_id(lmr->mem->cl))
 		err = lite_limit_room(&lmr->mem->limit, lmr->acl.uid, round_up(length, PAGE_SIZE));
 	while (length && !err) {
 		/* Freeing and leaving must not wait for hundreds of gigabytes. */
