@@ -57,36 +57,22 @@ struct lite_mapping *lite_chunk_enter(struct lite_mapping *m, u64 at, bool write
 	return c;
 }
 
-/* Enter a mapping in the table; takes over its reference. May sleep; may call a home. */
-static int lite_chunk_keep(struct lite_mapping *m, struct lite_mapping *c)
-{
-	struct lite_mapping *old;
-
-	old = xa_store(&m->chunks, c->base >> PAGE_SHIFT, c, GFP_KERNEL_ACCOUNT);
-	if (xa_is_err(old)) {
-		lite_mapping_put(c);
-		return xa_err(old);
-	}
-	if (old)
-		lite_mapping_put(old);
-	return 0;
-}
-
 /*
- * Make a mapping from the home's answer, as if that were one to MAP. The extents need no
- * confirmation: the home alone stores them, and was asked in the session in which it counts us.
+ * Make a mapping from the home's answer, as if that were one to MAP, and enter it in the table. The
+ * extents need no confirmation: the home alone stores them, and was asked in the session in which
+ * it counts us. May sleep; may call a home.
  */
-static struct lite_mapping *lite_chunk_take(struct lite_mapping *m,
-					    const struct lite_map_begun *begun,
-					    const struct lite_wire_chunk_reply *c)
+static int lite_chunk_take(struct lite_mapping *m, const struct lite_map_begun *begun,
+			   const struct lite_wire_chunk_reply *c)
 {
 	u32 n = le32_to_cpu(c->count);
 	struct lite_wire_map_reply *r = kzalloc(struct_size(r, share, 1 + n), GFP_KERNEL);
-	struct lite_mapping *chunk;
+	struct lite_mapping *chunk, *old;
+	int err;
 
 	if (!r) {
 		lite_mapping_give_back(m->mem, m->conn, le64_to_cpu(c->id), 1, 0);
-		return ERR_PTR(-ENOMEM);
+		return -ENOMEM;
 	}
 	r->id = c->id;
 	r->length = c->length;
@@ -100,9 +86,16 @@ static struct lite_mapping *lite_chunk_take(struct lite_mapping *m,
 	memcpy(&r->share[1], c->extent, n * sizeof(c->extent[0]));
 	chunk = lite_mapping_finish(m->mem, m->conn, m->home, begun, r, false);
 	kfree(r);
-	if (!IS_ERR(chunk))
-		WRITE_ONCE(chunk->read_only, !c->writable);
-	return chunk;
+	if (IS_ERR(chunk))
+		return PTR_ERR(chunk);
+	WRITE_ONCE(chunk->read_only, !c->writable);
+	old = xa_store(&m->chunks, chunk->base >> PAGE_SHIFT, chunk, GFP_KERNEL_ACCOUNT);
+	err = xa_err(old);
+	if (err)
+		old = chunk;
+	if (old)
+		lite_mapping_put(old);
+	return err;
 }
 
 /* Has a home that was asked for the chunk with a byte answered with such a one? */
@@ -147,7 +140,6 @@ static int lite_chunk_ask(struct lite_mapping *m, u64 at, bool write)
 		.late_ctx = m->mem,
 	};
 	struct lite_map_begun begun;
-	struct lite_mapping *c;
 	int err;
 
 	if (!reply)
@@ -161,10 +153,8 @@ static int lite_chunk_ask(struct lite_mapping *m, u64 at, bool write)
 		if (m->conn)
 			lite_conn_kill(m->conn, err);
 	}
-	if (!err) {
-		c = lite_chunk_take(m, &begun, reply);
-		err = IS_ERR(c) ? PTR_ERR(c) : lite_chunk_keep(m, c);
-	}
+	if (!err)
+		err = lite_chunk_take(m, &begun, reply);
 	kfree(reply);
 	return err;
 }
