@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The memory layer of a node: set-up, tear-down, news from the cluster and between its rooms. */
+#include <linux/ktime.h>
 #include <linux/random.h>
-#include <linux/slab.h>
-#include <linux/timekeeping.h>
 
 #include "memory/batch/issue.h"
 #include "memory/batch/pack.h"

@@ -12,7 +12,6 @@
 #include <linux/slab.h>
 
 #include "memory/memory.h"
-#include "memory/store/store.h"
 #include "ctx.h"
 
 #define LITE_HANDLES_MIN 16

@@ -12,8 +12,6 @@
  * All users wait between close and end. So nothing in between waits for user space, or for longer
  * than the time-outs of calls and copies.
  */
-#include <linux/slab.h>
-
 #include "memory/memory.h"
 #include "home.h"
 

@@ -17,8 +17,6 @@
  * maker never learned of it (lite_home_session_gone()); and when the maker has left, has a new
  * incarnation, or has been down for the orphan time (lite_orphans_work()).
  */
-#include <linux/slab.h>
-
 #include "memory/memory.h"
 #include "home.h"
 #include "trace.h"

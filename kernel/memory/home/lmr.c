@@ -9,7 +9,6 @@
  */
 #include <linux/slab.h>
 
-#include "core/name.h"
 #include "core/spread.h"
 #include "memory/memory.h"
 #include "memory/store/store.h"

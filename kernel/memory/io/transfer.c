@@ -14,11 +14,9 @@
  */
 #include "core/memop_rules.h"
 #include "memory/memory.h"
-#include "memory/store/store.h"
 #include "compat.h"
 #include "devop.h"
 #include "transfer.h"
-#include "wait.h"
 
 /* Bytes copied locally per entry and reschedule. */
 #define LITE_COPY_BYTES (64UL << 10)

@@ -25,7 +25,6 @@
 #include "fabric/chain.h"
 #include "memory/memory.h"
 #include "transfer.h"
-#include "wait.h"
 
 /*
  * Pages of a batch, and batches in flight: as much as a queue pair has slots for, so that a thread

@@ -11,8 +11,6 @@
  * An anonymous LMR ends with its mapping at its maker, so an existing mapping of one is not kept,
  * and a new one only briefly.
  */
-#include <linux/slab.h>
-
 #include "memory/memory.h"
 #include "mapping.h"
 

@@ -7,9 +7,7 @@
 #define _LITE_MEMOP_H
 
 #include <linux/list.h>
-#include <linux/workqueue.h>
 
-#include "line.h"
 #include "memory/mapper/mapping.h"
 
 struct lite_ctx;

@@ -17,7 +17,6 @@
  * afterwards (lite_memop_execs_settle()).
  */
 #include <linux/sched/signal.h>
-#include <linux/slab.h>
 
 #include "core/memop_rules.h"
 #include "memory/io/devop.h"

@@ -38,7 +38,6 @@
  * while: a message may be lost, and the thread before it may be long without a processor.
  */
 #include <linux/completion.h>
-#include <linux/slab.h>
 
 #include "memory/memory.h"
 

@@ -15,8 +15,6 @@
  * An entry may be replaced if its home is down, or if the entering node has asked its home and
  * found the entry untrue: ids are never reused, so it stays untrue.
  */
-#include <linux/slab.h>
-
 #include "core/name.h"
 #include "memory/memory.h"
 

@@ -9,7 +9,6 @@
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
 
-#include "core/name.h"
 #include "memory/memory.h"
 
 static u32 lite_name_key_hash(const void *name, u32 len, u32 seed)

@@ -15,7 +15,6 @@
  * A lease ends under lite_leases.lock, so the chunk cannot go meanwhile: it ends its lease first.
  */
 #include <linux/mm.h>
-#include <linux/sched/user.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 

@@ -10,7 +10,6 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "compat.h"
 #include "memory/home/home.h"
 #include "memory/memory.h"
 #include "unpinned.h"
