@@ -47,6 +47,10 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 		     struct lite_stats __percpu *stats, const struct lite_memory_params *params,
 		     const struct lite_memory_ops *ops, void *priv)
 {
+	struct workqueue_struct **const wqs[] = { &mem->views_wq, &mem->file_wq, &mem->ends_wq,
+						  &mem->revoke_wq, &mem->wq };
+	int i;
+
 	mem->cl = cl;
 	mem->fab = cl->fab;
 	mem->stats = stats;
@@ -67,9 +71,8 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_limit_init(&mem->names_limit, params->mem_limit / LITE_NAMES_SHARE,
 			params->uid_limit / LITE_NAMES_SHARE, stats);
 	/*
-	 * Ids of an earlier incarnation must not name LMRs of this one: start above all that it can
-	 * have reached at fewer than 61,000 a second. Ids stay below 2^48, as cursors and keys
-	 * require, until 2116.
+	 * Ids of an earlier incarnation must not name LMRs of this one: start above all that it
+	 * reached at fewer than 61,000 a second. Until 2116 ids stay below 2^48, as cursors need.
 	 */
 	atomic64_set(&mem->ids, ktime_get_real_ns() >> 14);
 	xa_init(&mem->allocs);
@@ -111,24 +114,15 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	if (lite_names_init(&mem->directory, &mem->names_limit))
 		goto err_local;
 	mem->wq = alloc_workqueue("lite-memory", WQ_UNBOUND, 0);
-	if (!mem->wq)
-		goto err_directory;
 	mem->revoke_wq = alloc_workqueue("lite-revoke", WQ_UNBOUND, 0);
-	if (!mem->revoke_wq)
-		goto err_wq;
 	mem->ends_wq = alloc_workqueue("lite-chunks", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!mem->ends_wq)
-		goto err_revoke_wq;
 	mem->file_wq = alloc_workqueue("lite-file", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!mem->file_wq)
-		goto err_ends_wq;
 	/* A user may have any number of items. */
 	mem->views_wq =
 		alloc_workqueue("lite-views", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
-	if (!mem->views_wq)
-		goto err_file_wq;
-	if (lite_crew_init(&mem->reaps, "lite-reaps"))
-		goto err_views_wq;
+	if (!mem->wq || !mem->revoke_wq || !mem->ends_wq || !mem->file_wq || !mem->views_wq ||
+	    lite_crew_init(&mem->reaps, "lite-reaps"))
+		goto err_wqs;
 	if (lite_arenas_init(mem))
 		goto err_reaps;
 	if (lite_leases_init(mem))
@@ -151,17 +145,11 @@ err_arenas:
 	lite_arenas_exit(mem);
 err_reaps:
 	lite_crew_exit(&mem->reaps);
-err_views_wq:
-	destroy_workqueue(mem->views_wq);
-err_file_wq:
-	destroy_workqueue(mem->file_wq);
-err_ends_wq:
-	destroy_workqueue(mem->ends_wq);
-err_revoke_wq:
-	destroy_workqueue(mem->revoke_wq);
-err_wq:
-	destroy_workqueue(mem->wq);
-err_directory:
+err_wqs:
+	for (i = 0; i < ARRAY_SIZE(wqs); i++) {
+		if (*wqs[i])
+			destroy_workqueue(*wqs[i]);
+	}
 	lite_names_exit(&mem->directory);
 err_local:
 	lite_names_exit(&mem->local);
