@@ -14,33 +14,13 @@
 /* Attempts per LMR, across sessions. */
 #define LITE_FENCE_TRIES 3
 
-/* Flush atomics that the device performed on memory of this node. */
-static int lite_fence_self(struct lite_memory *mem)
-{
-	struct lite_conn *conn = lite_cluster_self_conn_tryget(mem->cl);
-	int err;
-
-	if (!conn)
-		return 0;
-	err = lite_conn_flush(conn);
-	lite_conn_put_live(conn);
-	return err;
-}
-
-/* The connection to flush for a share that has been entered: held live, NULL or ERR_PTR. */
-static struct lite_conn *lite_fence_conn(struct lite_mapping *m, u32 share)
-{
-	if (m->share[share].node == lite_cluster_id(m->mem->cl))
-		return lite_cluster_self_conn_tryget(m->mem->cl);
-	return lite_access_conn(m, share);
-}
-
 /*
  * Flush the node of a share, entered nowhere. @generation is set for share 0; after a change the
  * shares are others, and all are flushed anew: -EAGAIN. 1: there is no such share; 0; or an errno.
  */
 static int lite_fence_share(const struct lite_access *a, u32 share, u64 *generation)
 {
+	struct lite_cluster *cl = a->ctx->mem->cl;
 	struct lite_mapping *m = lite_access_enter(a);
 	struct lite_conn *conn = NULL;
 	bool over, same;
@@ -53,7 +33,9 @@ static int lite_fence_share(const struct lite_access *a, u32 share, u64 *generat
 	same = *generation == m->generation;
 	over = share >= m->n_shares;
 	if (same && !over)
-		conn = lite_fence_conn(m, share);
+		conn = m->share[share].node == lite_cluster_id(cl) ?
+			       lite_cluster_self_conn_tryget(cl) :
+			       lite_access_conn(m, share);
 	/* So no change of the LMR waits for this thread, which may be without a processor. */
 	lite_access_exit(m);
 	if (!same)
@@ -95,10 +77,15 @@ static int lite_fence_handle(const struct lite_access *a)
 static int lite_fence_all(struct lite_memory *mem)
 {
 	int err = lite_cluster_ready(mem->cl);
+	struct lite_conn *self;
 	u32 node = 0;
 
-	if (!err)
-		err = lite_fence_self(mem);
+	/* Atomics that the device performed on memory of this node. */
+	self = err ? NULL : lite_cluster_self_conn_tryget(mem->cl);
+	if (self) {
+		err = lite_conn_flush(self);
+		lite_conn_put_live(self);
+	}
 	while (!err && (node = lite_cluster_next(mem->cl, node))) {
 		err = lite_cluster_flush(mem->cl, node);
 		if (!err && lite_given_up())
