@@ -285,21 +285,6 @@ static enum lite_wave_no lite_wave_enter(struct lite_vector *v, struct lite_mapp
 	return LITE_WAVE_ADDED;
 }
 
-/* Has the wave entered this LMR already, with this right? */
-static bool lite_wave_is_in(const struct lite_vector *v, const struct lite_access *a)
-{
-	return v->m && v->lh == a->lh && !(a->right & ~v->rights);
-}
-
-/* Note which LMR the wave has entered last, and with which rights. */
-static void lite_wave_stay(struct lite_vector *v, const struct lite_access *a,
-			   struct lite_mapping *m)
-{
-	v->rights = m == v->m && a->lh == v->lh ? v->rights | a->right : a->right;
-	v->lh = a->lh;
-	v->m = m;
-}
-
 static enum lite_wave_no lite_wave_add(struct lite_vector *v, struct lite_op *op)
 {
 	struct lite_access a = { .ctx = v->ctx, .lh = op->lh };
@@ -312,17 +297,21 @@ static enum lite_wave_no lite_wave_add(struct lite_vector *v, struct lite_op *op
 		return LITE_WAVE_ALONE;
 	if (v->n == LITE_WAVE_OPS || !lite_wave_room(v, op->length))
 		return v->n ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
-	/* Another chunk, or out of bounds: enter anew. */
-	if (lite_wave_is_in(v, &a) && !lite_mapping_bounds(v->m, op->offset, op->length))
+	/* Entered already, with this right. Another chunk, or out of bounds: enter anew. */
+	if (v->m && v->lh == a.lh && !(a.right & ~v->rights) &&
+	    !lite_mapping_bounds(v->m, op->offset, op->length))
 		return lite_wave_enter(v, v->m, op, false);
 	m = lite_tryenter_range(&a, op->offset, op->length, &stale);
 	if (IS_ERR(m))
 		return LITE_WAVE_ALONE;
 	no = lite_wave_enter(v, m, op, true);
-	if (no == LITE_WAVE_ADDED)
-		lite_wave_stay(v, &a, m);
-	else
+	if (no == LITE_WAVE_ADDED) {
+		v->rights = m == v->m && a.lh == v->lh ? v->rights | a.right : a.right;
+		v->lh = a.lh;
+		v->m = m;
+	} else {
 		lite_access_exit(m);
+	}
 	return no;
 }
 
