@@ -124,7 +124,7 @@ static struct lite_name_entry *lite_name_claim_entry(const struct lite_name_clai
 	return entry && entry->at.id == c->id ? entry : NULL;
 }
 
-/* Raise our flag, once no other LMR of ours claims the name. lite_name_claim_end() follows. */
+/* Raise our flag, once no other LMR of ours claims the name. The caller leaves the line. */
 static int lite_name_claim_begin(struct lite_name_claim *c)
 {
 	struct lite_names *local = &c->mem->local;
@@ -152,17 +152,6 @@ static int lite_name_claim_begin(struct lite_name_claim *c)
 	} while (err == -EINPROGRESS && !(err = lite_name_claim_wait(c)));
 	lite_name_entry_free(local, new);
 	return err;
-}
-
-/* Leave the line: the next claim has its turn. */
-static void lite_name_claim_end(struct lite_name_claim *c)
-{
-	struct lite_names *local = &c->mem->local;
-
-	spin_lock(&local->lock);
-	lite_line_leave(&c->place);
-	lite_name_wake_locked(local, c->name);
-	spin_unlock(&local->lock);
 }
 
 /* Change our entry's state and tell waiters. Return: false: it is gone, as the LMR was freed. */
@@ -385,7 +374,11 @@ int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id, u32 uid
 
 	if (!err)
 		err = lite_name_claim_win(&c);
-	lite_name_claim_end(&c);
+	/* Leave the line: the next claim has its turn. */
+	spin_lock(&mem->local.lock);
+	lite_line_leave(&c.place);
+	lite_name_wake_locked(&mem->local, name);
+	spin_unlock(&mem->local.lock);
 	if (!err || !begun)
 		return err;
 	/* Leaving the cluster explains any other error. */
