@@ -258,44 +258,20 @@ static void lite_register_drop(struct lite_register_from *from)
 static int lite_register_take(struct lite_memory *mem, const struct lite_ioc_register *r,
 			      struct lite_gate *gate, struct lite_register_from *from)
 {
-	struct lite_pinned *pin;
 	int err;
 
 	lite_gate_leave(gate);
 	from->pin = NULL;
 	err = lite_arena_find(mem, r->addr, r->length, &from->range);
 	if (!err && !from->range.file) {
-		pin = lite_pinned_new(mem, r->addr, r->length);
-		err = PTR_ERR_OR_ZERO(pin);
-		if (!err)
-			from->pin = pin;
+		from->pin = lite_pinned_new(mem, r->addr, r->length);
+		err = PTR_ERR_OR_ZERO(from->pin);
 	}
 	if (lite_gate_enter(gate))
 		return err;
 	if (!err)
 		lite_register_drop(from);
 	return -ENODEV;
-}
-
-/* Make it an allocation, which @ctx lists. Consumes @from. */
-static struct lite_alloc *lite_register_adopt(struct lite_ctx *ctx, struct lite_register_from *from,
-					      u32 uid)
-{
-	struct lite_memory *mem = ctx->mem;
-	struct lite_alloc *alloc;
-
-	if (from->pin)
-		alloc = lite_pinned_adopt(mem, from->pin, uid);
-	else
-		alloc = lite_arena_adopt(mem, &from->range, uid);
-	lite_arena_range_put(&from->range);
-	if (IS_ERR(alloc))
-		return alloc;
-	/* The caller's reference keeps it until it is listed. */
-	write_lock(&mem->runs_lock);
-	list_add(&alloc->reg.list, &ctx->registered);
-	write_unlock(&mem->runs_lock);
-	return alloc;
 }
 
 static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lite_cred *cred,
@@ -322,11 +298,17 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lit
 		kfree(req);
 		return ERR_PTR(err);
 	}
-	alloc = lite_register_adopt(ctx, &from, cred->uid);
+	alloc = from.pin ? lite_pinned_adopt(mem, from.pin, cred->uid) :
+			   lite_arena_adopt(mem, &from.range, cred->uid);
+	lite_arena_range_put(&from.range);
 	if (IS_ERR(alloc)) {
 		kfree(req);
 		return ERR_CAST(alloc);
 	}
+	/* Our reference keeps it until it is listed. */
+	write_lock(&mem->runs_lock);
+	list_add(&alloc->reg.list, &ctx->registered);
+	write_unlock(&mem->runs_lock);
 	origin.alloc = alloc;
 	lmr = lite_home_create(mem, NULL, req, &origin, life, NULL);
 	kfree(req);
