@@ -243,16 +243,6 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 	return slot;
 }
 
-static bool lite_wr_is_long(const struct ib_send_wr *send)
-{
-	u32 bytes = 0;
-	int i;
-
-	for (i = 0; i < send->num_sge; i++)
-		bytes += send->sg_list[i].length;
-	return bytes > LITE_BULK_BYTES;
-}
-
 /**
  * lite_qp_post - post a work request
  * @qp: of a connection that the caller holds live
@@ -272,7 +262,7 @@ int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send
 	int slot, err;
 
 	if (unlikely((send->num_sge != 1 || send->sg_list->length > LITE_BULK_BYTES) &&
-		     lite_wr_is_long(send)))
+		     lite_wr_bytes(send) > LITE_BULK_BYTES))
 		kind = LITE_SLOT_BULK;
 	if (unlikely(lite_slot_awaited(qp, kind)))
 		return lite_qp_post_later(qp, kind, io, send, how);

@@ -28,6 +28,16 @@ struct lite_post {
 
 static_assert(LITE_SQ_DEPTH == 64, "lite_qp.busy has a bit for each slot");
 
+static inline u32 lite_wr_bytes(const struct ib_send_wr *send)
+{
+	u32 bytes = 0;
+	int i;
+
+	for (i = 0; i < send->num_sge; i++)
+		bytes += send->sg_list[i].length;
+	return bytes;
+}
+
 /* Slots of a class, a bit each. */
 static inline u64 lite_slots_of(enum lite_slot_class kind)
 {

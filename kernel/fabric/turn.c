@@ -226,16 +226,6 @@ void lite_turn_done(struct ib_cq *cq, struct ib_wc *wc)
 	lite_turn_end(conn, &flight);
 }
 
-static u32 lite_wr_bytes(const struct ib_send_wr *send)
-{
-	u32 bytes = 0;
-	int i;
-
-	for (i = 0; i < send->num_sge; i++)
-		bytes += send->sg_list[i].length;
-	return bytes;
-}
-
 /*
  * Choose the work requests for the next turn of @post: as many as cost no more than a quantum, but
  * at least one. Returns their bytes.
