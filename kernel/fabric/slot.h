@@ -89,11 +89,6 @@ void lite_slot_queue(struct lite_post *post);
 void lite_slots_schedule(struct lite_qp *qp, bool on);
 void lite_slot_wait(struct lite_post *post);
 
-static inline bool lite_slots_unwanted(const struct lite_qp *qp)
-{
-	return list_empty(&qp->line[LITE_SLOT_SMALL]) && list_empty(&qp->line[LITE_SLOT_BULK]);
-}
-
 /*
  * Give slots back, a bit each, and grant them to waiters. Nothing is in flight on the slots.
  * Process context, preemptible or not.
@@ -105,7 +100,8 @@ static inline void lite_slots_give(struct lite_qp *qp, u64 slots)
 	smp_mb__after_atomic(); /* with lite_slot_wait() */
 	BUILD_BUG_ON(sizeof(qp->waiting) != sizeof(qp->any_waiting));
 	/* On a scheduled connection it is never 0. */
-	if (unlikely(READ_ONCE(qp->any_waiting)) && !lite_slots_unwanted(qp))
+	if (unlikely(READ_ONCE(qp->any_waiting)) &&
+	    !(list_empty(&qp->line[LITE_SLOT_SMALL]) && list_empty(&qp->line[LITE_SLOT_BULK])))
 		lite_slots_grant(qp);
 }
 
