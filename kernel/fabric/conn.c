@@ -108,9 +108,11 @@ static void lite_conn_flush_qps(struct lite_conn *conn)
 	do {
 		if (wait_for_completion_timeout(&conn->drained, LITE_FLUSH_LOOK))
 			break;
+		/* Nothing is posted any more. */
 		flushed = true;
 		for (i = 0; i < conn->nqps; i++)
-			flushed &= lite_qp_is_flushed(&conn->qp[i]);
+			flushed &= !atomic64_read(&conn->qp[i].busy) &&
+				   !lite_qp_in_flight(&conn->qp[i]);
 	} while (!flushed && time_before(jiffies, end));
 }
 

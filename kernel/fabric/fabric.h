@@ -258,7 +258,7 @@ u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge);
 int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io, u32 prio);
 int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first);
 void lite_qp_flush(struct lite_qp *qp);
-bool lite_qp_is_flushed(const struct lite_qp *qp);
+bool lite_qp_in_flight(const struct lite_qp *qp);
 bool lite_qp_destroy(struct lite_qp *qp);
 void lite_qp_abort(struct lite_qp *qp);
 void lite_qp_free(struct lite_qp *qp);

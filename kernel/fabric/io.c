@@ -198,7 +198,8 @@ static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp, struct lite_pac
 	return false;
 }
 
-static bool lite_qp_in_flight(const struct lite_qp *qp)
+/* Is anything with the device? Any context. */
+bool lite_qp_in_flight(const struct lite_qp *qp)
 {
 	int i;
 

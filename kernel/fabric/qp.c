@@ -435,22 +435,6 @@ void lite_qp_flush(struct lite_qp *qp)
 }
 
 /*
- * Has all been completed that was posted? Nothing is posted any more: the connection is DEAD, and a
- * grace period has passed since. Any context.
- */
-bool lite_qp_is_flushed(const struct lite_qp *qp)
-{
-	int i;
-
-	if (atomic64_read(&qp->busy))
-		return false;
-	for (i = 0; qp == qp->conn->qp && i < LITE_MESSAGES; i++)
-		if (READ_ONCE(qp->conn->message[i].io))
-			return false;
-	return true;
-}
-
-/*
  * Destroy the device's queue pair, after the flush: the fence. Completions are not taken from now
  * on: lite_cq_quiesce() and lite_qp_abort() must follow. May sleep. Returns true if the device does
  * not access memory on its behalf any more; false: it may.
