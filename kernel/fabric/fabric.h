@@ -215,7 +215,6 @@ static inline void lite_io_init_unwaited(struct lite_io *io, void (*end)(struct 
 
 void lite_io_end(struct lite_io *io, int status, int n);
 void lite_io_wait(struct lite_io *io, struct lite_qp *qp);
-void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp, u64 awake_ns);
 void lite_io_wait_ticking(struct lite_io *io, struct lite_qp *qp, u64 awake_ns,
 			  void (*tick)(struct lite_io *io));
 

@@ -248,7 +248,7 @@ static noinline void lite_io_await(struct lite_io *io, struct lite_qp *qp)
 	struct lite_pace_wait wait;
 
 	if (atomic_read(&io->pending) > 1 + LITE_SMALL_WRS) {
-		lite_io_wait_long(io, qp, LITE_PACE_MIN_NS);
+		lite_io_wait_ticking(io, qp, LITE_PACE_MIN_NS, NULL);
 		return;
 	}
 	lite_pace_begin(&qp->pace, &wait, atomic_read(&qp->scq->sleepers));
@@ -273,17 +273,9 @@ void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
 }
 
 /*
- * Like lite_io_wait(), for a long operation, awake for up to @awake_ns: does not update the pace of
- * small ones.
- */
-void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp, u64 awake_ns)
-{
-	lite_io_wait_ticking(io, qp, awake_ns, NULL);
-}
-
-/*
- * As lite_io_wait_long(). While the waiter sleeps it calls @tick, if not NULL, several times a
- * second. That may sleep, and may end the io.
+ * As lite_io_wait(), for a long operation, awake for up to @awake_ns: does not update the pace of
+ * small ones. While the waiter sleeps it calls @tick, if not NULL, several times a second. That may
+ * sleep, and may end the io.
  */
 void lite_io_wait_ticking(struct lite_io *io, struct lite_qp *qp, u64 awake_ns,
 			  void (*tick)(struct lite_io *io))

@@ -14,8 +14,8 @@
  * Batches end in the order of posting. After one has failed, later ones do not count: only leading
  * bytes are reported as done.
  *
- * The device accesses the caller's memory only between posting and the end of lite_io_wait_long(),
- * which cannot be interrupted.
+ * The device accesses the caller's memory only between posting and the end of
+ * lite_io_wait_ticking(), which cannot be interrupted.
  */
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
@@ -353,7 +353,7 @@ static void lite_large_end(struct lite_large *l)
 	bool cut, lost;
 	int err;
 
-	lite_io_wait_long(&b->io, b->qp, LITE_PACE_MIN_NS);
+	lite_io_wait_ticking(&b->io, b->qp, LITE_PACE_MIN_NS, NULL);
 	l->ended++;
 	/* Nothing has failed of a batch that gave up waiting for its turn. */
 	cut = b->err == -EAGAIN && !b->io.status;
