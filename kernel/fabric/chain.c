@@ -23,7 +23,7 @@
 
 /*
  * Begin a chain, of a priority (LITE_POST_PRIO), that is posted with @io, which lite_io_init() has
- * been called for. The caller holds the connection live until lite_chain_wait().
+ * been called for. The caller holds the connection live until lite_io_wait().
  */
 void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp, struct lite_io *io, u8 prio)
 {
@@ -55,9 +55,10 @@ void lite_chain_confirm(struct lite_chain *chain, struct lite_link *link)
 }
 
 /*
- * Post a chain of any number of links. lite_chain_wait() must follow; it returns the error, if any.
- * With @wait it may sleep when the send queue is full. @cut is set if it was not posted whole
- * without waiting, or has given up waiting (lite_io_hooks): those after @posted are not executed.
+ * Post a chain of any number of links. lite_io_wait() must follow. With @wait it may sleep when the
+ * send queue is full. @cut is set if it was not posted whole without waiting, or has given up
+ * waiting (lite_io_hooks). Those after @posted are not executed; if the io's status is an error the
+ * outcome of the others is unknown.
  */
 void lite_chain_post(struct lite_chain *chain, bool wait)
 {
@@ -77,15 +78,4 @@ void lite_chain_post(struct lite_chain *chain, bool wait)
 	chain->cut = err == -EAGAIN;
 	if (err && !chain->cut)
 		cmpxchg(&chain->io->status, 0, err);
-}
-
-/*
- * Wait until the device is done with a chain that was posted. May sleep; uninterruptible, as
- * lite_io_wait(). Returns 0 if all were executed. Otherwise a negative errno: for the first
- * lite_chain.posted the outcome is unknown; the others were not executed.
- */
-int lite_chain_wait(struct lite_chain *chain)
-{
-	lite_io_wait(chain->io, chain->qp);
-	return chain->io->status;
 }

@@ -32,6 +32,5 @@ void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp, struct lite_i
 void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr);
 void lite_chain_confirm(struct lite_chain *chain, struct lite_link *link);
 void lite_chain_post(struct lite_chain *chain, bool wait);
-int lite_chain_wait(struct lite_chain *chain);
 
 #endif /* _LITE_FABRIC_CHAIN_H */

@@ -473,8 +473,10 @@ static void lite_wave_submit(struct lite_vector *v)
 		if (v->to[i].packs)
 			lite_wave_pack(v, i, deadline);
 	}
-	for (i = 0; i < v->n_to; i++)
-		v->alone |= lite_chain_wait(&v->to[i].chain) != 0;
+	for (i = 0; i < v->n_to; i++) {
+		lite_io_wait(&v->to[i].io, v->to[i].chain.qp);
+		v->alone |= v->to[i].io.status != 0;
+	}
 	lite_wave_sync(v, false);
 	for (i = 0; i < v->n_to; i++) {
 		lite_wave_leave(&v->to[i]);
