@@ -412,21 +412,16 @@ static struct lite_turns *lite_turns_alloc(void)
 	return turns;
 }
 
-static void lite_turns_free(struct lite_turns *turns)
-{
-	struct lite_turn_tenant *t, *next;
-
-	if (!turns)
-		return;
-	list_for_each_entry_safe(t, next, &turns->tenants, list)
-		kfree(t);
-	kfree(turns);
-}
-
 /* No thread uses the connection any more. */
 void lite_turns_exit(struct lite_conn *conn)
 {
-	lite_turns_free(conn->turns);
+	struct lite_turn_tenant *t, *next;
+
+	if (!conn->turns)
+		return;
+	list_for_each_entry_safe(t, next, &conn->turns->tenants, list)
+		kfree(t);
+	kfree(conn->turns);
 }
 
 /* In other modes nothing ever waits. */
@@ -478,7 +473,7 @@ int lite_turns_make(struct lite_conn *conn)
 		return -ENOMEM;
 	/* Another thread may have been quicker. */
 	if (cmpxchg(&conn->turns, NULL, new))
-		lite_turns_free(new);
+		kfree(new);
 	return 0;
 }
 
