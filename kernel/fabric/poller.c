@@ -276,19 +276,13 @@ static int lite_poller_thread(void *arg)
 /* Start the thread; @name is for ps(1). May sleep. Returns 0 or -errno. */
 int lite_poller_start(struct lite_poller *poller, const char *name)
 {
-	struct task_struct *task;
-
 	spin_lock_init(&poller->lock);
 	INIT_LIST_HEAD(&poller->ready);
 	atomic_set(&poller->watchers, 0);
 	init_waitqueue_head(&poller->asleep);
 	timer_setup(&poller->guard, lite_poller_guard, 0);
-	task = kthread_create(lite_poller_thread, poller, "lite-poll/%s", name);
-	if (IS_ERR(task))
-		return PTR_ERR(task);
-	poller->task = task;
-	wake_up_process(task);
-	return 0;
+	poller->task = kthread_run(lite_poller_thread, poller, "lite-poll/%s", name);
+	return PTR_ERR_OR_ZERO(poller->task);
 }
 
 /* Stop the thread; all its CQs have been destroyed. May sleep. */
@@ -296,5 +290,4 @@ void lite_poller_stop(struct lite_poller *poller)
 {
 	del_timer_sync(&poller->guard);
 	kthread_stop(poller->task);
-	poller->task = NULL;
 }

@@ -430,8 +430,7 @@ void lite_qp_flush(struct lite_qp *qp)
 	while (lite_turns_grant(qp->conn) || lite_slots_grant(qp))
 		cond_resched();
 	/* There may be no waiter left to poll: the poller takes the completions. */
-	atomic_inc(&qp->scq->sleepers);
-	lite_cq_arm(qp->scq);
+	lite_cq_arm_sleeper(qp->scq);
 }
 
 /*
