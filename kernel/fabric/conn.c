@@ -273,9 +273,7 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 	int i, kind;
 
 	conn = kzalloc(sizeof(*conn), GFP_KERNEL);
-	if (!conn)
-		return ERR_PTR(-ENOMEM);
-	if (percpu_ref_init(&conn->live, lite_conn_drained, 0, GFP_KERNEL)) {
+	if (!conn || percpu_ref_init(&conn->live, lite_conn_drained, 0, GFP_KERNEL)) {
 		kfree(conn);
 		return ERR_PTR(-ENOMEM);
 	}

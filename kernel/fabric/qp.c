@@ -228,19 +228,16 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 	post.err = 0;
 	post.item.flight.cost = 0;
 	lite_io_expect(io, 1);
-	if (how & LITE_POST_NOWAIT)
+	if (how & LITE_POST_NOWAIT) {
 		lite_cq_poll(qp->scq);
+		return lite_qp_post_list(&post, false);
+	}
 	lite_quirks_post_begin(quirks);
 	slot = lite_slot_try(&post);
 	if (slot >= 0)
 		lite_post_with(&post, slot);
 	lite_quirks_post_end(quirks);
-	if (slot >= 0)
-		return post.err;
-	if (!(how & LITE_POST_NOWAIT))
-		return lite_qp_post_list(&post, true);
-	lite_post_fail(&post, slot);
-	return slot;
+	return slot >= 0 ? post.err : lite_qp_post_list(&post, true);
 }
 
 /**
