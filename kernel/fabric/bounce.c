@@ -28,25 +28,34 @@ struct lite_bounce_turn {
 	struct lite_bounce *page;
 };
 
-static int lite_bounce_fill(struct lite_fabric *fab, struct lite_bounce_pool *pool, int cpu)
+/* Map @page, unless that is NULL, for @b. On failure it is freed, and @b as it was. */
+static bool lite_bounce_map(struct lite_fabric *fab, struct lite_bounce *b, struct page *page)
 {
 	u32 since = lite_dma_since(fab);
+
+	if (!page)
+		return false;
+	if (lite_dma_map_page(fab, page, LITE_BOUNCE_SIZE, &b->dma)) {
+		__free_page(page);
+		return false;
+	}
+	b->since = since;
+	b->data = page_address(page);
+	return true;
+}
+
+static int lite_bounce_fill(struct lite_fabric *fab, struct lite_bounce_pool *pool, int cpu)
+{
 	int i;
 
 	for (i = 0; i < LITE_BOUNCES_PER_CPU; i++) {
 		struct page *page = alloc_pages_node(cpu_to_node(cpu), GFP_KERNEL, 0);
 		struct lite_bounce *b = &pool->bounce[i];
 
-		if (!page)
+		if (!lite_bounce_map(fab, b, page))
 			return -ENOMEM;
-		if (lite_dma_map_page(fab, page, LITE_BOUNCE_SIZE, &b->dma)) {
-			__free_page(page);
-			return -ENOMEM;
-		}
 		b->pool = pool;
-		b->since = since;
 		b->bit = BIT_ULL(i);
-		b->data = page_address(page);
 		atomic64_or(b->bit, &pool->free);
 	}
 	return 0;
@@ -184,25 +193,13 @@ static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 static struct lite_bounce *lite_bounce_make(struct lite_fabric *fab)
 {
 	struct lite_bounce *b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	struct page *page;
 
-	if (!b)
+	if (!b || !lite_bounce_map(fab, b, alloc_page(GFP_KERNEL_ACCOUNT | __GFP_NOWARN))) {
+		kfree(b);
 		return NULL;
-	b->since = lite_dma_since(fab);
-	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!page)
-		goto free;
-	if (lite_dma_map_page(fab, page, LITE_BOUNCE_SIZE, &b->dma))
-		goto free_page;
-	b->data = page_address(page);
+	}
 	lite_stat_inc(fab->stats, LITE_STAT_SLOTS_BUSY);
 	return b;
-
-free_page:
-	__free_page(page);
-free:
-	kfree(b);
-	return NULL;
 }
 
 static void lite_bounce_free(struct lite_fabric *fab, struct lite_bounce *b)
@@ -241,23 +238,13 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
  */
 void lite_bounce_failed(struct lite_fabric *fab, struct lite_bounce *b)
 {
-	u32 since = lite_dma_since(fab);
-	struct page *page;
-	u64 dma;
+	u64 dma = b->dma;
+	u32 since = b->since;
 
-	if (likely(b->since == since) || !b->pool)
+	if (likely(since == lite_dma_since(fab)) || !b->pool)
 		return;
-	page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
-	if (page && lite_dma_map_page(fab, page, LITE_BOUNCE_SIZE, &dma)) {
-		__free_page(page);
-		page = NULL;
-	}
-	if (!page) {
+	if (lite_bounce_map(fab, b, alloc_page(GFP_NOWAIT | __GFP_NOWARN)))
+		lite_dma_unmap_page(fab, dma, LITE_BOUNCE_SIZE, since);
+	else
 		b->bit = 0;
-		return;
-	}
-	lite_dma_unmap_page(fab, b->dma, LITE_BOUNCE_SIZE, b->since);
-	b->data = page_address(page);
-	b->dma = dma;
-	b->since = since;
 }
