@@ -222,24 +222,6 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 	return 0;
 }
 
-static int lite_cm_on_request(struct lite_fabric *fab, struct rdma_cm_id *id,
-			      const struct rdma_conn_param *param)
-{
-	enum lite_cm_kind kind;
-	int err;
-
-	err = lite_cm_check(param->private_data, param->private_data_len, &kind);
-	if (!err && kind == LITE_CM_HELLO)
-		return lite_cm_on_hello(fab, id, param->private_data);
-	if (!err)
-		err = kind == LITE_CM_CONNECT ?
-		      lite_cm_on_connect(fab, id, param, param->private_data) : -EPROTO;
-	if (err)
-		lite_cm_refuse(fab, id, err);
-	/* An error makes the CM destroy the identifier. */
-	return err;
-}
-
 /* ---- both ---------------------------------------------------------------- */
 
 static void lite_cm_step(struct lite_conn *conn, int status)
@@ -310,14 +292,28 @@ static int lite_cm_conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event
 
 static int lite_cm_listen_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
+	const struct rdma_conn_param *param = &event->param.conn;
+	/* A new identifier inherits the listener's. */
+	struct lite_fabric *fab = id->context;
+	enum lite_cm_kind kind;
+	int err;
+
 	/*
 	 * The listener's own events need no action: our ib_client has stopped the node before its
 	 * device is removed.
 	 */
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
-	/* The new identifier inherits the listener's context: the fabric. */
-	return lite_cm_on_request(id->context, id, &event->param.conn);
+	err = lite_cm_check(param->private_data, param->private_data_len, &kind);
+	if (!err && kind == LITE_CM_HELLO)
+		return lite_cm_on_hello(fab, id, param->private_data);
+	if (!err)
+		err = kind == LITE_CM_CONNECT ?
+		      lite_cm_on_connect(fab, id, param, param->private_data) : -EPROTO;
+	if (err)
+		lite_cm_refuse(fab, id, err);
+	/* An error makes the CM destroy the identifier. */
+	return err;
 }
 
 /*
