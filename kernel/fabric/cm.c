@@ -86,14 +86,14 @@ static void lite_cm_ident_get(struct lite_ident *to, const struct lite_cm_ident 
 	to->incarnation = le64_to_cpu(from->incarnation);
 }
 
-static void lite_cm_param_fill(struct lite_fabric *fab, struct rdma_conn_param *param,
+static void lite_cm_param_fill(const struct lite_conn *conn, struct rdma_conn_param *param,
 			       const void *data, u8 len)
 {
 	*param = (struct rdma_conn_param){
 		.private_data = data,
 		.private_data_len = len,
-		.responder_resources = fab->rd_atom,
-		.initiator_depth = fab->rd_atom,
+		.responder_resources = conn->rd_atom,
+		.initiator_depth = conn->rd_atom,
 		.retry_count = LITE_RETRY_COUNT,
 		.rnr_retry_count = LITE_RNR_RETRY_COUNT,
 		.flow_control = 1,
@@ -155,9 +155,7 @@ static int lite_conn_accept(struct lite_conn *conn)
 	err = lite_auth_accept_mac(&fab->auth, &fab->addr, conn->nonce, &accept, accept.mac);
 	if (err)
 		return err;
-	lite_cm_param_fill(fab, &param, &accept, sizeof(accept));
-	param.responder_resources = conn->rd_atom;
-	param.initiator_depth = conn->rd_atom;
+	lite_cm_param_fill(conn, &param, &accept, sizeof(accept));
 	rdma_set_ack_timeout(conn->id, LITE_ACK_TIMEOUT);
 	rdma_lock_handler(conn->id);
 	err = rdma_accept(conn->id, &param);
@@ -434,7 +432,7 @@ static int lite_cm_hello(struct lite_conn *conn, const struct sockaddr_storage *
 
 	err = lite_cm_resolve(conn, dst, deadline);
 	if (!err) {
-		lite_cm_param_fill(conn->fab, &param, hello, sizeof(*hello));
+		lite_cm_param_fill(conn, &param, hello, sizeof(*hello));
 		param.qp_num = number;
 		/* A hello must not be accepted. */
 		err = rdma_connect(conn->id, &param) ?: lite_cm_wait(conn, deadline) ?: -EPROTO;
@@ -502,7 +500,7 @@ static int lite_cm_handshake(struct lite_conn *conn, const struct sockaddr_stora
 	err = err ?: lite_cm_resolve(conn, dst, deadline) ?: lite_conn_setup(conn);
 	if (err)
 		return err;
-	lite_cm_param_fill(fab, &param, &connect, sizeof(connect));
+	lite_cm_param_fill(conn, &param, &connect, sizeof(connect));
 	err = rdma_connect(conn->id, &param) ?: lite_cm_wait(conn, deadline);
 	if (err == -ECONNREFUSED)
 		return lite_cm_rejection(conn) ?: -EPROTO;
