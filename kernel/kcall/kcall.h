@@ -223,9 +223,6 @@ static inline void *lite_slot_data(struct lite_slots *slots, u32 slot)
 
 int lite_kcall_post_live(struct lite_kcall_conn *rc, enum lite_imm_kind kind, u32 slot,
 			 struct lite_io *io);
-int lite_kcall_post(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
-		    u32 slot, struct lite_io *io);
-int lite_kcall_posted(struct lite_kcall_conn *rc, struct lite_io *io);
 void lite_kcall_on_request(struct lite_kcall_conn *rc, u32 slot);
 int lite_kcall_serve_init(struct lite_kcall_conn *rc);
 void lite_kcall_serve_exit(struct lite_kcall_conn *rc);

@@ -107,9 +107,13 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 	out->error = cpu_to_le32(-err);
 	out->length = cpu_to_le32(err ? 0 : reply_len);
 
-	/* Fails only if the connection dies. */
-	if (!lite_kcall_post(rc, LITE_IMM_REPLY, slot, &io))
-		lite_kcall_posted(rc, &io);
+	if (!lite_conn_tryget(conn))
+		return;
+	lite_io_init(&io);
+	/* Fails only if the connection dies; then another thread may be ending the io. */
+	lite_kcall_post_live(rc, LITE_IMM_REPLY, slot, &io);
+	lite_io_wait(&io, &conn->qp[0]);
+	lite_conn_put_live(conn);
 }
 
 static void lite_serve_work(struct work_struct *work)

@@ -196,39 +196,3 @@ int lite_kcall_post_live(struct lite_kcall_conn *rc, enum lite_imm_kind kind, u3
 			      (request ? conn->requests : conn->replies) + lite_slot_offset(slot),
 			      lite_imm_encode(kind, slot));
 }
-
-/**
- * lite_kcall_post - write the message in a slot to the peer, and announce it
- * @rc: of the connection
- * @kind: request or reply
- * @slot: number
- * @io: told of the completion
- *
- * Context: process; may sleep. Return: 0: lite_kcall_posted() must follow. A negative errno:
- * nothing is sent.
- */
-int lite_kcall_post(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
-		    u32 slot, struct lite_io *io)
-{
-	int err;
-
-	if (!lite_conn_tryget(rc->conn))
-		return -EHOSTDOWN;
-	lite_io_init(io);
-	err = lite_kcall_post_live(rc, kind, slot, io);
-	/* Another thread may be ending it. */
-	if (err)
-		lite_kcall_posted(rc, io);
-	return err;
-}
-
-/*
- * Wait until what the same thread has posted is in the peer's memory. May sleep. Return: 0 or a
- * negative errno.
- */
-int lite_kcall_posted(struct lite_kcall_conn *rc, struct lite_io *io)
-{
-	lite_io_wait(io, &rc->conn->qp[0]);
-	lite_conn_put_live(rc->conn);
-	return io->status;
-}
