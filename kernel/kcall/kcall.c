@@ -71,18 +71,6 @@ static u32 lite_lane_has(const struct lite_kcall_conn *rc, enum lite_lane lane, 
 	return n;
 }
 
-/* Is a slot of a lane busy with such a call? */
-static bool lite_lane_has_call(const struct lite_kcall_conn *rc, enum lite_lane lane, u16 call)
-{
-	u32 i;
-
-	for (i = lite_lane_first[lane]; i < lite_lane_first[lane + 1]; i++) {
-		if (rc->call[i].state != LITE_SLOT_FREE && rc->call[i].call == call)
-			return true;
-	}
-	return false;
-}
-
 /* May a user have a free slot of a lane? */
 static bool lite_lane_is_open(const struct lite_kcall_conn *rc, enum lite_lane lane, u32 uid)
 {
@@ -90,11 +78,16 @@ static bool lite_lane_is_open(const struct lite_kcall_conn *rc, enum lite_lane l
 			lite_lane_has(rc, lane, 0) < lite_lane_share[lane].users);
 }
 
-/* May a chunk have a free slot of a lane now? */
+/* May a chunk have a free slot of a lane now? Not if another one has one. */
 static bool lite_lane_takes_chunk(const struct lite_kcall_conn *rc, enum lite_lane lane)
 {
-	return lane == lite_call_lane(LITE_CALL_LMR_CHUNK) &&
-	       !lite_lane_has_call(rc, lane, LITE_CALL_LMR_CHUNK);
+	u32 i;
+
+	for (i = lite_lane_first[lane]; i < lite_lane_first[lane + 1]; i++) {
+		if (rc->call[i].state != LITE_SLOT_FREE && rc->call[i].call == LITE_CALL_LMR_CHUNK)
+			return false;
+	}
+	return lane == lite_call_lane(LITE_CALL_LMR_CHUNK);
 }
 
 static struct lite_line *lite_call_line(struct lite_kcall_conn *rc, u16 call)
@@ -612,10 +605,8 @@ static bool lite_call_abandon(struct lite_call_desc *d)
 static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
 				       const struct lite_call_desc *d)
 {
-	unsigned long now = jiffies;
-
 	if (d->deadline)
-		return time_before(now, d->deadline) ? d->deadline - now : 0;
+		return lite_jiffies_left(d->deadline);
 	return d->timeout ?: rc->rpc->timeout;
 }
 
