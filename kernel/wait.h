@@ -38,6 +38,12 @@ static inline unsigned long lite_later(unsigned long then, unsigned long by)
 	return time_after(then + by, now) ? now : then + by;
 }
 
+/* The later of two stamps in jiffies. */
+static inline unsigned long lite_latest(unsigned long a, unsigned long b)
+{
+	return time_after(b, a) ? b : a;
+}
+
 static inline bool lite_timeout_ok(s32 ms)
 {
 	return ms >= LITE_TIMEOUT_DEFAULT && ms <= LITE_TIMEOUT_MAX;

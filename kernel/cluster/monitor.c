@@ -97,10 +97,7 @@ void lite_peer_ping_work(struct work_struct *work)
 /* Jiffies of the last sign of life in a session. Any context. */
 unsigned long lite_session_heard(const struct lite_conn *conn)
 {
-	unsigned long heard = lite_conn_heard(conn);
-	unsigned long beat = lite_beat_heard(conn);
-
-	return time_after(beat, heard) ? beat : heard;
+	return lite_latest(lite_conn_heard(conn), lite_beat_heard(conn));
 }
 
 /* Cluster locked. */

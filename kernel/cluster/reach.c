@@ -72,18 +72,17 @@ bool lite_cluster_is_cut_off(struct lite_cluster *cl)
 unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 				     u64 incarnation, unsigned long patience)
 {
-	unsigned long left = MAX_JIFFY_OFFSET, now;
+	unsigned long left = MAX_JIFFY_OFFSET;
 	struct lite_peer *peer;
 
 	mutex_lock(&cl->lock);
-	now = jiffies;
 	peer = xa_load(&cl->peers, node);
 	/* A life newer than the one we know is about to be published. */
 	if (!peer || peer->incarnation > incarnation ||
 	    (lite_peer_has_left(peer) && peer->incarnation == incarnation))
 		left = 0;
 	else if (peer->incarnation == incarnation && !lite_peer_is_live(peer))
-		left = time_before(now, peer->heard + patience) ? peer->heard + patience - now : 0;
+		left = lite_jiffies_left(peer->heard + patience);
 	mutex_unlock(&cl->lock);
 	return left;
 }

@@ -382,12 +382,8 @@ unsigned long lite_conn_acked(const struct lite_conn *conn)
 	unsigned long latest = READ_ONCE(conn->qp[0].acked);
 	int i;
 
-	for (i = 1; i < LITE_QPS_MAX; i++) {
-		unsigned long acked = READ_ONCE(conn->qp[i].acked);
-
-		if (time_after(acked, latest))
-			latest = acked;
-	}
+	for (i = 1; i < LITE_QPS_MAX; i++)
+		latest = lite_latest(latest, READ_ONCE(conn->qp[i].acked));
 	return latest;
 }
 
@@ -402,12 +398,10 @@ unsigned long lite_conn_heard(const struct lite_conn *conn)
 {
 	unsigned long asked = READ_ONCE(conn->asked);
 	unsigned long heard = READ_ONCE(conn->heard);
-	unsigned long acked;
 
 	if (time_after(asked, heard))
 		return asked;
-	acked = lite_conn_acked(conn);
-	return time_after(acked, heard) ? acked : heard;
+	return lite_latest(heard, lite_conn_acked(conn));
 }
 
 /* A concurrent update may be lost; the next one corrects that. */

@@ -117,9 +117,8 @@ unsigned long lite_beat_heard(const struct lite_conn *conn)
 bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
 {
 	const struct lite_kcall_conn *rc = conn->rpc;
-	unsigned long acked = lite_conn_acked(conn);
 
-	*since = time_after(acked, rc->beat.asked) ? acked : rc->beat.asked;
+	*since = lite_latest(rc->beat.asked, lite_conn_acked(conn));
 	return READ_ONCE(rc->beat.asking);
 }
 
