@@ -123,11 +123,8 @@ int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	struct lite_wire_attach mine, theirs;
 	struct lite_call_desc d = {
-		.call = LITE_CALL_ATTACH,
-		.req = &mine,
-		.len = sizeof(mine),
-		.reply = &theirs,
-		.reply_max = sizeof(theirs),
+		LITE_REQUEST(LITE_CALL_ATTACH, mine),
+		LITE_REPLY(theirs),
 		.timeout = LITE_CONNECT_TIMEOUT,
 		.killable = true,
 	};

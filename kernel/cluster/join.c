@@ -33,11 +33,8 @@ static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
 	struct lite_wire_join req = {};
 	struct lite_wire_join_reply reply;
 	struct lite_call_desc d = {
-		.call = LITE_CALL_JOIN,
-		.req = &req,
-		.len = sizeof(req),
-		.reply = &reply,
-		.reply_max = sizeof(reply),
+		LITE_REQUEST(LITE_CALL_JOIN, req),
+		LITE_REPLY(reply),
 		.killable = true,
 	};
 	struct lite_conn *conn;
@@ -351,9 +348,7 @@ static void lite_leave_tell(struct lite_cluster *cl)
 		.incarnation = cpu_to_le64(cl->fab->self.incarnation),
 	};
 	const struct lite_call_desc d = {
-		.call = LITE_CALL_LEAVE,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_LEAVE, req),
 		.timeout = HZ,
 	};
 

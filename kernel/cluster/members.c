@@ -195,9 +195,7 @@ int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
 	struct lite_wire_members_reply *r;
 	struct lite_wire_members req = {};
 	struct lite_call_desc d = {
-		.call = LITE_CALL_MEMBERS,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_MEMBERS, req),
 		.reply_max = LITE_PAYLOAD_MAX,
 		.killable = true,
 	};

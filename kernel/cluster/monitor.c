@@ -76,11 +76,8 @@ void lite_peer_ping_work(struct work_struct *work)
 	struct lite_cluster *cl = peer->cl;
 	struct lite_wire_ping req, reply;
 	struct lite_call_desc d = {
-		.call = LITE_CALL_PING,
-		.req = &req,
-		.len = sizeof(req),
-		.reply = &reply,
-		.reply_max = sizeof(reply),
+		LITE_REQUEST(LITE_CALL_PING, req),
+		LITE_REPLY(reply),
 		.timeout = cl->dead,
 	};
 	struct lite_conn *conn = lite_peer_conn_get(peer);

@@ -109,6 +109,10 @@ struct lite_call_desc {
 	int err;                     /* result of the call */
 };
 
+/* What most of these begin with: the payloads are variables of the right type. */
+#define LITE_REQUEST(which, from) .call = which, .req = &(from), .len = sizeof(from)
+#define LITE_REPLY(to) .reply = &(to), .reply_max = sizeof(to)
+
 int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 		    unsigned long timeout);
 void lite_kcall_exit(struct lite_kcalls *rpc);
