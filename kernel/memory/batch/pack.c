@@ -68,9 +68,7 @@ static void lite_pack_prepare_work(struct work_struct *work)
 	struct lite_packs *packs = container_of(work, struct lite_packs, prepare);
 	struct lite_memory *mem = container_of(packs, struct lite_memory, packs);
 	struct lite_call_desc d = {
-		.call = LITE_CALL_OP_PREPARE,
-		.req = &packs->op,
-		.len = sizeof(packs->op),
+		LITE_REQUEST(LITE_CALL_OP_PREPARE, packs->op),
 		.timeout = mem->fab->op_timeout,
 		.slot_timeout = LITE_PACK_SLOT_TIME,
 	};

@@ -171,9 +171,7 @@ static void *lite_ask_about(struct lite_ctx *ctx, const struct lite_target *targ
 		.ctx = ctx,
 		.target = target,
 		.d = {
-			.call = call,
-			.req = &req,
-			.len = sizeof(req),
+			LITE_REQUEST(call, req),
 			.reply_max = LITE_PAYLOAD_MAX,
 		},
 	};
@@ -331,9 +329,7 @@ int lite_memory_list(struct lite_memory *mem, u64 *cursor, struct lite_lmr_info 
 	struct lite_lister l = {
 		.mem = mem,
 		.d = {
-			.call = LITE_CALL_LMR_LIST,
-			.req = &req,
-			.len = sizeof(req),
+			LITE_REQUEST(LITE_CALL_LMR_LIST, req),
 			.reply_max = LITE_PAYLOAD_MAX,
 			.killable = true,
 		},
@@ -472,11 +468,8 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target, void *
 		.ctx = ctx,
 		.target = target,
 		.d = {
-			.call = LITE_CALL_LMR_MOVE,
-			.req = &req,
-			.len = sizeof(req),
-			.reply = &reply,
-			.reply_max = sizeof(reply),
+			LITE_REQUEST(LITE_CALL_LMR_MOVE, req),
+			LITE_REPLY(reply),
 		},
 	};
 	u64 size;

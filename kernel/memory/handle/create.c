@@ -145,9 +145,7 @@ static int lite_create_only(struct lite_memory *mem, u32 home, const struct lite
 {
 	struct lite_wire_map_reply *r;
 	struct lite_call_desc d = {
-		.call = LITE_CALL_LMR_CREATE,
-		.req = req,
-		.len = sizeof(*req),
+		LITE_REQUEST(LITE_CALL_LMR_CREATE, *req),
 		.reply_max = LITE_PAYLOAD_MAX,
 		.timeout = 120 * HZ,
 		.killable = true,

@@ -301,9 +301,7 @@ static void lite_revoke_work(struct work_struct *work)
 	struct lite_memory *mem = lmr->mem;
 	unsigned long begun = jiffies;
 	struct lite_call_desc d = {
-		.call = t->call,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(t->call, req),
 		.deadline = begun + mem->fab->op_timeout + LITE_REVOKE_GRACE,
 	};
 	int unfenced = 0;

@@ -57,11 +57,8 @@ static int lite_part_session(struct lite_lmr *lmr, const struct lite_part *from,
 	};
 	struct lite_wire_mem_session_reply reply;
 	struct lite_call_desc d = {
-		.call = LITE_CALL_MEM_SESSION,
-		.req = &req,
-		.len = sizeof(req),
-		.reply = &reply,
-		.reply_max = sizeof(reply),
+		LITE_REQUEST(LITE_CALL_MEM_SESSION, req),
+		LITE_REPLY(reply),
 		.life = from->at.incarnation,
 	};
 	int err;

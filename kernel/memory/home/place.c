@@ -72,11 +72,8 @@ static int lite_part_alloc_remote(struct lite_lmr *lmr, struct lite_part *part, 
 	};
 	struct lite_wire_mem_alloc_reply reply;
 	struct lite_call_desc d = {
-		.call = LITE_CALL_MEM_ALLOC,
-		.req = &req,
-		.len = sizeof(req),
-		.reply = &reply,
-		.reply_max = sizeof(reply),
+		LITE_REQUEST(LITE_CALL_MEM_ALLOC, req),
+		LITE_REPLY(reply),
 		.uid = lmr->acl.uid,
 		.life = part->at.incarnation,
 		.timeout = 60 * HZ, /* it may have to zero a lot of memory */
@@ -99,9 +96,7 @@ static int lite_part_extents_remote(struct lite_lmr *lmr, struct lite_part *part
 	struct lite_wire_extents req = { .id = cpu_to_le64(part->alloc) };
 	struct lite_wire_extents_reply *r;
 	struct lite_call_desc d = {
-		.call = LITE_CALL_MEM_EXTENTS,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_MEM_EXTENTS, req),
 		.reply_max = LITE_PAYLOAD_MAX,
 		.life = part->at.incarnation,
 		.killable = true,

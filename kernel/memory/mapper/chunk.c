@@ -129,9 +129,7 @@ static int lite_chunk_ask(struct lite_mapping *m, u64 at, bool write)
 	};
 	struct lite_wire_chunk_reply *reply = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
 	struct lite_call_desc d = {
-		.call = LITE_CALL_LMR_CHUNK,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_LMR_CHUNK, req),
 		.reply = reply,
 		.reply_max = LITE_PAYLOAD_MAX,
 		.killable = true,

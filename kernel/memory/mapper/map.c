@@ -134,9 +134,7 @@ static int lite_mapping_fetch(struct lite_mapping *m, u32 n_extents)
 	struct lite_wire_extents req = { .id = cpu_to_le64(m->id) };
 	struct lite_wire_extents_reply *r;
 	struct lite_call_desc d = {
-		.call = LITE_CALL_LMR_EXTENTS,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_LMR_EXTENTS, req),
 		.reply_max = LITE_PAYLOAD_MAX,
 		.killable = true,
 	};
@@ -374,9 +372,7 @@ static void lite_create_undo(struct lite_memory *mem, struct lite_conn *conn, u6
 		.cred = *owner,
 	};
 	struct lite_call_desc d = {
-		.call = LITE_CALL_LMR_FREE,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_LMR_FREE, req),
 		.timeout = LITE_UNDO_TIMEOUT,
 	};
 
@@ -511,9 +507,7 @@ int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
 {
 	struct lite_wire_id req = { .id = cpu_to_le64(id) };
 	struct lite_call_desc d = {
-		.call = LITE_CALL_LMR_AWAIT,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_LMR_AWAIT, req),
 		.killable = true,
 	};
 
@@ -546,9 +540,7 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 i
 		.renew = cpu_to_le32(!name),
 	};
 	struct lite_map_ask q = {
-		.call = LITE_CALL_LMR_MAP,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_LMR_MAP, req),
 		.home = home,
 	};
 	struct lite_mapping *m;
@@ -590,9 +582,7 @@ struct lite_mapping *lite_mapping_open(struct lite_memory *mem, const char *name
 {
 	struct lite_wire_map req = { .rights = cpu_to_le32(rights) };
 	struct lite_map_ask q = {
-		.call = LITE_CALL_NAME_OPEN,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_NAME_OPEN, req),
 	};
 	struct lite_mapping *m;
 	int tries = 0;
@@ -628,9 +618,7 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 u64 *id, u32 *granted)
 {
 	struct lite_map_ask q = {
-		.call = LITE_CALL_LMR_CREATE,
-		.req = req,
-		.len = sizeof(*req),
+		LITE_REQUEST(LITE_CALL_LMR_CREATE, *req),
 		.payer = payer,
 		.home = home,
 	};

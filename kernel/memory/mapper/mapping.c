@@ -324,9 +324,7 @@ bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64
 		.flags = cpu_to_le32(flags),
 	};
 	struct lite_call_desc d = {
-		.call = LITE_CALL_LMR_UNMAP,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_LMR_UNMAP, req),
 	};
 
 	/* A call to this node itself cannot fail. */

@@ -229,11 +229,8 @@ static int lite_memop_client_call(struct lite_memop_client *job, struct lite_con
 {
 	unsigned long timeout = job->mem->fab->op_timeout;
 	struct lite_call_desc d = {
-		.call = job->call,
-		.req = &job->req,
-		.len = sizeof(job->req),
-		.reply = reply,
-		.reply_max = sizeof(*reply),
+		LITE_REQUEST(job->call, job->req),
+		LITE_REPLY(*reply),
 		.timeout = max(timeout / 2, 1UL),
 		.slot_timeout = timeout,
 		/* It would wait for a device, with LMRs entered, in this thread. */
@@ -269,9 +266,7 @@ static int lite_memop_client_call(struct lite_memop_client *job, struct lite_con
 int lite_memop_prepare(struct lite_memory *mem, u32 node, const struct lite_wire_op *req)
 {
 	struct lite_call_desc d = {
-		.call = LITE_CALL_OP_PREPARE,
-		.req = req,
-		.len = sizeof(*req),
+		LITE_REQUEST(LITE_CALL_OP_PREPARE, *req),
 		.timeout = LITE_PREPARE_TIMEOUT,
 		.killable = true,
 	};

@@ -142,11 +142,8 @@ int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name, u6
 	struct lite_wire_name_reply reply;
 	/* Not killable: an abandoned call might enter it after DROP. */
 	struct lite_call_desc d = {
-		.call = LITE_CALL_NAME_ENTER,
-		.req = &req,
-		.len = sizeof(req),
-		.reply = &reply,
-		.reply_max = sizeof(reply),
+		LITE_REQUEST(LITE_CALL_NAME_ENTER, req),
+		LITE_REPLY(reply),
 	};
 	int err;
 
@@ -271,9 +268,7 @@ static void lite_names_sync(struct lite_memory *mem)
 {
 	struct lite_wire_name_sync req = {};
 	struct lite_call_desc d = {
-		.call = LITE_CALL_NAME_SYNC,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_NAME_SYNC, req),
 	};
 
 	lite_cluster_call_all(mem->cl, 0, &d, NULL, NULL);

@@ -165,9 +165,7 @@ static struct lite_call_desc lite_name_desc(struct lite_memory *mem, struct lite
 	};
 	strscpy(req->name, name, sizeof(req->name));
 	return (struct lite_call_desc){
-		.call = call,
-		.req = req,
-		.len = sizeof(*req),
+		LITE_REQUEST(call, *req),
 		.reply_max = reply_max,
 		/* A query has no effect, so it may be abandoned. */
 		.killable = reply_max,
