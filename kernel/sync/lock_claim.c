@@ -236,9 +236,7 @@ static int lite_lock_claim_call(struct lite_lock_claim *c, struct lite_conn *con
 	struct lite_wire_lock req = lite_lock_wire(
 		&c->lock->word, c->name.incarnation, c->name.ticket, -status);
 	struct lite_call_desc d = {
-		.call = LITE_CALL_LOCK_GRANT,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_LOCK_GRANT, req),
 	};
 
 	if (conn)

@@ -228,11 +228,8 @@ static int lite_lock_claim_ask(struct lite_lock_claim *c, u32 *state)
 	struct lite_wire_lock req = lite_lock_wire(
 		&c->lock->word, c->name.incarnation, c->name.ticket, 0);
 	struct lite_call_desc d = {
-		.call = LITE_CALL_LOCK_PROBE,
-		.req = &req,
-		.len = sizeof(req),
-		.reply = &reply,
-		.reply_max = sizeof(reply),
+		LITE_REQUEST(LITE_CALL_LOCK_PROBE, req),
+		LITE_REPLY(reply),
 	};
 	/* Does not wait for a suspect node: it is probed again later. */
 	int err = lite_cluster_call(c->lock->locks->cl, c->name.node, &d);

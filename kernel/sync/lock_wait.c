@@ -40,9 +40,7 @@ static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *aga
 {
 	struct lite_wire_lock req = lite_lock_wire(&h->word, h->incarnation, h->ticket, end);
 	struct lite_call_desc d = {
-		.call = LITE_CALL_LOCK_RELEASE,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_LOCK_RELEASE, req),
 		.killable = true,
 		.life = h->word.incarnation,
 		.by_worker = true, /* it takes home_lock */
@@ -79,9 +77,7 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn, bool try, 
 	struct lite_kcalls *rpc = h->locks->cl->rpc;
 	struct lite_wire_lock req;
 	struct lite_call_desc d = {
-		.call = LITE_CALL_LOCK_WAIT,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_LOCK_WAIT, req),
 		.life = h->word.incarnation,
 		.timeout = clamp(left, 1UL, rpc->timeout),
 		.killable = true,

@@ -52,9 +52,7 @@ static int lite_client_ring_tell_unbind(struct lite_rpc_peer *rp, u32 index)
 {
 	struct lite_wire_rpc_unbind req = { .ring = cpu_to_le32(index) };
 	struct lite_call_desc d = {
-		.call = LITE_CALL_RPC_UNBIND,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_RPC_UNBIND, req),
 		.slot_timeout = LITE_SLOT_SURELY,
 	};
 	int err = lite_rpc_peer_call(rp, &d);
@@ -297,9 +295,7 @@ static int lite_client_ring_bind(struct lite_client_ring *ring, struct lite_rcal
 {
 	struct lite_wire_rpc_bind req = { .function = cpu_to_le32(ring->function) };
 	struct lite_call_desc d = {
-		.call = LITE_CALL_RPC_BIND,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_RPC_BIND, req),
 		.reply_max = LITE_PAYLOAD_MAX,
 		.uid = call->cred->uid,
 		.deadline = call->deadline ?: 1,

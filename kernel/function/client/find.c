@@ -7,11 +7,8 @@ static int lite_find(struct lite_cluster *cl, u32 node, const struct lite_wire_r
 		     struct lite_wire_rpc_func *out, unsigned long timeout)
 {
 	struct lite_call_desc d = {
-		.call = LITE_CALL_RPC_FIND,
-		.req = req,
-		.len = sizeof(*req),
-		.reply = out,
-		.reply_max = sizeof(*out),
+		LITE_REQUEST(LITE_CALL_RPC_FIND, *req),
+		LITE_REPLY(*out),
 		.timeout = timeout,
 		.killable = true,
 	};

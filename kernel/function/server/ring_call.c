@@ -157,9 +157,7 @@ void lite_ring_gone_work(struct work_struct *work)
 	struct lite_ring *ring = container_of(work, struct lite_ring, gone_work);
 	struct lite_wire_rpc_unbind req = { .ring = cpu_to_le32(ring->index) };
 	struct lite_call_desc d = {
-		.call = LITE_CALL_RPC_GONE,
-		.req = &req,
-		.len = sizeof(req),
+		LITE_REQUEST(LITE_CALL_RPC_GONE, req),
 		/* If it fails, the client finds out when it calls: keep no worker for long. */
 		.timeout = HZ,
 		.slot_timeout = 2 * HZ,
