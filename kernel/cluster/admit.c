@@ -8,8 +8,6 @@
  * give out the same ones. A joiner may become the coordinator, so it takes over the reservations of
  * the members (members.c).
  */
-#include <linux/ktime.h>
-
 #include "cluster.h"
 
 /*

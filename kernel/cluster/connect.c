@@ -15,8 +15,6 @@
  * - it has chosen the other's when it serves that ATTACH, and drops its own;
  * - the node with the higher id accepts any ATTACH.
  */
-#include <linux/slab.h>
-
 #include "cluster.h"
 
 #define LITE_CONNECT_TIMEOUT (5 * HZ)

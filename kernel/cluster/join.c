@@ -8,7 +8,6 @@
  * is called down.
  */
 #include <linux/sched/signal.h>
-#include <linux/slab.h>
 #include <linux/timekeeping.h>
 
 #include "cluster.h"

@@ -17,7 +17,6 @@
  * may see it differently, and disconnect us.
  */
 #include "cluster.h"
-#include "wait.h"
 
 /*
  * A device that acknowledges nothing for this long has lost our queue pair, or cannot be reached: a

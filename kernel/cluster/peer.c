@@ -9,7 +9,6 @@
 #include <linux/slab.h>
 
 #include "cluster.h"
-#include "wait.h"
 
 static void lite_peer_release(struct kref *ref)
 {

@@ -16,7 +16,6 @@
  */
 #include <linux/random.h>
 #include <linux/sched/signal.h>
-#include <linux/slab.h>
 #include <net/ipv6.h>
 #include <rdma/ib_cm.h>
 

@@ -7,8 +7,6 @@
  * it are those that ib_dma_map_*() returns. Only lite_dma_map_page() (dma.c) and the scatterlists
  * of one-sided operations make such addresses, so another key mode would be added here.
  */
-#include <linux/slab.h>
-
 #include "fabric.h"
 
 /* Outstanding reads and atomics per QP, each way. */

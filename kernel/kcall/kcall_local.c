@@ -10,7 +10,6 @@
  * What runs concurrently: callers, and the work items. A call belongs to the one that takes it out
  * of the line, until it completes the call.
  */
-#include <linux/cred.h>
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
