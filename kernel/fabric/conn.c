@@ -145,8 +145,10 @@ static void lite_conn_dispose(struct lite_conn *conn)
 	conn->id = NULL;
 	if (conn->fab->quirks.tasklets)
 		lite_cq_barrier();
-	for (i = 0; i < conn->nqps; i++)
-		lite_qp_free(&conn->qp[i]);
+	for (i = 0; i < conn->nqps; i++) {
+		if (conn->qp[i].scq)
+			lite_cq_destroy(conn->qp[i].scq, conn->qp[i].stuck);
+	}
 	if (conn->rcq)
 		lite_cq_destroy(conn->rcq, conn->stuck);
 }

@@ -260,7 +260,6 @@ void lite_qp_flush(struct lite_qp *qp);
 bool lite_qp_in_flight(const struct lite_qp *qp);
 bool lite_qp_destroy(struct lite_qp *qp);
 void lite_qp_abort(struct lite_qp *qp);
-void lite_qp_free(struct lite_qp *qp);
 
 /* ---- bounce pages -------------------------------------------------------- */
 

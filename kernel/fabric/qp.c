@@ -366,7 +366,7 @@ static void lite_wr_init(struct lite_wr *wr, struct lite_qp *qp, u64 bit)
 /*
  * Make a queue pair; the connection's CM identifier is bound to the device. @first: the one that
  * the CM connects, and that receives messages. May sleep. Returns 0 or a negative errno;
- * lite_qp_destroy() and lite_qp_free() undo it in any case.
+ * lite_qp_destroy() and lite_cq_destroy() undo it in any case.
  */
 int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 {
@@ -463,11 +463,4 @@ void lite_qp_abort(struct lite_qp *qp)
 		lite_wr_complete(&qp->wr[i], -EHOSTDOWN);
 	for (i = 0; qp == qp->conn->qp && i < LITE_MESSAGES; i++)
 		lite_wr_complete(&qp->conn->message[i], -EHOSTDOWN);
-}
-
-/* Free the completion queue; @qp has no posters and waiters. May sleep. */
-void lite_qp_free(struct lite_qp *qp)
-{
-	if (qp->scq)
-		lite_cq_destroy(qp->scq, qp->stuck);
 }
