@@ -339,21 +339,6 @@ int lite_serve_leave(void *priv, struct lite_conn *conn, const void *req,
 	return 0;
 }
 
-/* Tell all peers; those that miss it learn it from others. */
-static void lite_leave_tell(struct lite_cluster *cl)
-{
-	struct lite_wire_leave req = {
-		.node = cpu_to_le16(cl->fab->self.node),
-		.incarnation = cpu_to_le64(cl->fab->self.incarnation),
-	};
-	const struct lite_call_desc d = {
-		LITE_REQUEST(LITE_CALL_LEAVE, req),
-		.timeout = HZ,
-	};
-
-	lite_cluster_call_all(cl, 0, &d, NULL, NULL);
-}
-
 /* No peer is waited for any more; the caller wakes all waiters. Cluster locked. */
 static void lite_suspects_clear(struct lite_cluster *cl)
 {
@@ -396,8 +381,14 @@ int lite_cluster_begin_leave(struct lite_cluster *cl)
 u32 lite_cluster_leave(struct lite_cluster *cl)
 {
 	u32 id = cl->fab->self.node;
+	struct lite_wire_leave req = {
+		.node = cpu_to_le16(id),
+		.incarnation = cpu_to_le64(cl->fab->self.incarnation),
+	};
+	const struct lite_call_desc d = { LITE_REQUEST(LITE_CALL_LEAVE, req), .timeout = HZ };
 
-	lite_leave_tell(cl);
+	/* Those that miss it learn it from others. */
+	lite_cluster_call_all(cl, 0, &d, NULL, NULL);
 	lite_fabric_end_all(cl->fab, -ENOTCONN);
 	lite_peers_clear(cl);
 	mutex_lock(&cl->lock);
