@@ -103,12 +103,6 @@ void lite_qos_get(struct lite_qos *qos, u64 tenant, struct lite_qos_rule *out)
 	rcu_read_unlock();
 }
 
-/* lite_fabric_schedule() must follow. */
-void lite_qos_set_mode(struct lite_qos *qos, enum lite_sched_mode mode)
-{
-	WRITE_ONCE(qos->mode, mode);
-}
-
 /* ---- tenants -------------------------------------------------------------- */
 
 /*

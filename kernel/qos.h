@@ -31,7 +31,7 @@ struct lite_qos {
 	struct mutex lock;   /* held by threads that change the others; they are read without it */
 	struct xarray rules; /* struct lite_qos_rule, by tenant */
 	u32 n;               /* of these */
-	enum lite_sched_mode mode;
+	enum lite_sched_mode mode; /* lite_fabric_schedule() applies a new one */
 	bool by_cgroup;      /* tenants are control groups */
 };
 
@@ -41,7 +41,6 @@ int lite_qos_set(struct lite_qos *qos, const struct lite_qos_rule *rule);
 int lite_qos_reset(struct lite_qos *qos, u64 tenant);
 void lite_qos_get(struct lite_qos *qos, u64 tenant, struct lite_qos_rule *out);
 bool lite_qos_next(struct lite_qos *qos, u64 from, struct lite_qos_rule *out);
-void lite_qos_set_mode(struct lite_qos *qos, enum lite_sched_mode mode);
 int lite_qos_set_by_cgroup(struct lite_qos *qos, bool by_cgroup);
 u64 lite_qos_tenant(struct lite_qos *qos);
 u32 lite_qos_weight(struct lite_qos *qos, u64 tenant);

@@ -34,7 +34,7 @@ static int lite_nl_qos_change(struct lite_qos *qos, struct nlattr **attrs)
 						   LITE_QOS_BY_CGROUP);
 	if (!attrs[LITE_A_QOS_MODE])
 		return lite_nl_qos_rule(qos, attrs);
-	lite_qos_set_mode(qos, nla_get_u8(attrs[LITE_A_QOS_MODE]));
+	WRITE_ONCE(qos->mode, nla_get_u8(attrs[LITE_A_QOS_MODE]));
 	return 0;
 }
 
