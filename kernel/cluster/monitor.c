@@ -101,8 +101,11 @@ static bool lite_session_silent(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	if (!lite_cluster_silent(cl, lite_session_heard(conn)))
 		return false;
-	/* Its message may be here, and the poller not scheduled. */
-	lite_conn_listen(conn);
+	/* Its message may be here, and the poller not scheduled. A session has a receive CQ. */
+	if (lite_conn_tryget(conn)) {
+		lite_cq_poll(conn->rcq);
+		lite_conn_put_live(conn);
+	}
 	return lite_cluster_silent(cl, lite_session_heard(conn));
 }
 

@@ -424,19 +424,6 @@ void lite_conn_excuse(struct lite_conn *conn, unsigned long by)
 	lite_stamp_shift(&conn->heard, by);
 }
 
-/*
- * Handle the messages that have arrived: the poller may not have been scheduled for a while. The
- * caller has a reference; @conn was UP. Process context; does not sleep.
- */
-void lite_conn_listen(struct lite_conn *conn)
-{
-	if (!lite_conn_tryget(conn))
-		return;
-	/* A connection that was UP has a receive CQ, while it is live. */
-	lite_cq_poll(conn->rcq);
-	lite_conn_put_live(conn);
-}
-
 /* ---- making -------------------------------------------------------------- */
 
 /* Only wr_cqe and status are valid in a completion with an error. */

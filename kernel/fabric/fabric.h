@@ -536,7 +536,6 @@ void lite_conn_asked(struct lite_conn *conn, unsigned long begun);
 unsigned long lite_conn_acked(const struct lite_conn *conn);
 unsigned long lite_conn_heard(const struct lite_conn *conn);
 void lite_conn_excuse(struct lite_conn *conn, unsigned long by);
-void lite_conn_listen(struct lite_conn *conn);
 void lite_turns_exit(struct lite_conn *conn);
 int lite_turns_make(struct lite_conn *conn);
 int lite_turns_update(struct lite_conn *conn);
