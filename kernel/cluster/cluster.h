@@ -141,8 +141,7 @@ void lite_cluster_start(struct lite_cluster *cl);
 void lite_cluster_stop(struct lite_cluster *cl);
 void lite_cluster_exit(struct lite_cluster *cl);
 
-int lite_cluster_may_join(struct lite_cluster *cl, const char **why);
-int lite_cluster_begin_join(struct lite_cluster *cl, const char **why);
+int lite_cluster_begin_join(struct lite_cluster *cl, bool try, const char **why);
 void lite_cluster_cancel_join(struct lite_cluster *cl);
 int lite_cluster_join(struct lite_cluster *cl, const struct sockaddr_storage *addr,
 		      unsigned long timeout, const char **why);

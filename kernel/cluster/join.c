@@ -178,41 +178,25 @@ static int lite_join_check_alone(struct lite_cluster *cl, const char **why)
 	return 0;
 }
 
-static int lite_join_check(struct lite_cluster *cl, const char **why)
-{
-	lockdep_assert_held(&cl->lock);
-	if (cl->state == LITE_NODE_STOPPED)
-		return -ENODEV;
-	if (cl->state != LITE_NODE_UP && cl->state != LITE_NODE_IDLE) {
-		*why = "the node is joining or leaving";
-		return -EBUSY;
-	}
-	return lite_join_check_alone(cl, why);
-}
-
-/* Would lite_cluster_begin_join() succeed now? Changes nothing. May sleep. Return: as that. */
-int lite_cluster_may_join(struct lite_cluster *cl, const char **why)
-{
-	int err;
-
-	mutex_lock(&cl->lock);
-	err = lite_join_check(cl, why);
-	mutex_unlock(&cl->lock);
-	return err;
-}
-
 /*
  * Stop making new objects of this life, which goes on until lite_cluster_join(): there may be
- * objects already. May sleep. Return: 0; -EBUSY: joining or leaving, or not alone; -ENODEV. @why is
- * set to a text where that says too little.
+ * objects already. With @try change nothing. May sleep. Return: 0; -EBUSY: joining or leaving, or
+ * not alone; -ENODEV. @why is set to a text where that says too little.
  */
-int lite_cluster_begin_join(struct lite_cluster *cl, const char **why)
+int lite_cluster_begin_join(struct lite_cluster *cl, bool try, const char **why)
 {
 	int err;
 
 	mutex_lock(&cl->lock);
-	err = lite_join_check(cl, why);
-	if (!err)
+	if (cl->state == LITE_NODE_STOPPED) {
+		err = -ENODEV;
+	} else if (cl->state != LITE_NODE_UP && cl->state != LITE_NODE_IDLE) {
+		*why = "the node is joining or leaving";
+		err = -EBUSY;
+	} else {
+		err = lite_join_check_alone(cl, why);
+	}
+	if (!err && !try)
 		WRITE_ONCE(cl->state, LITE_NODE_JOINING);
 	mutex_unlock(&cl->lock);
 	smp_mb(); /* with lite_cluster_recheck() */

@@ -63,7 +63,7 @@ int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
 		return -EBUSY;
 	}
 	/* Alone, it only has mappings of its own LMRs, which are given back without calls. */
-	err = lite_cluster_may_join(cl, why);
+	err = lite_cluster_begin_join(cl, true, why);
 	if (err)
 		return err;
 	/*
@@ -72,7 +72,7 @@ int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
 	 */
 	if (!lite_memory_idle(&node->memory))
 		goto err_lmrs;
-	err = lite_cluster_begin_join(cl, why);
+	err = lite_cluster_begin_join(cl, false, why);
 	if (err)
 		return err;
 	if (!lite_memory_idle(&node->memory)) {
