@@ -44,6 +44,12 @@ static bool lite_bounce_map(struct lite_fabric *fab, struct lite_bounce *b, stru
 	return true;
 }
 
+static void lite_bounce_unmap(struct lite_fabric *fab, struct lite_bounce *b)
+{
+	if (lite_dma_unmap_page(fab, b->dma, LITE_BOUNCE_SIZE, b->since))
+		free_page((unsigned long)b->data);
+}
+
 static int lite_bounce_fill(struct lite_fabric *fab, struct lite_bounce_pool *pool, int cpu)
 {
 	int i;
@@ -95,8 +101,8 @@ void lite_bounce_exit(struct lite_fabric *fab)
 		for (i = 0; i < LITE_BOUNCES_PER_CPU; i++) {
 			struct lite_bounce *b = &pool->bounce[i];
 
-			if (b->data && lite_dma_unmap_page(fab, b->dma, LITE_BOUNCE_SIZE, b->since))
-				free_page((unsigned long)b->data);
+			if (b->data)
+				lite_bounce_unmap(fab, b);
 		}
 	}
 	free_percpu(fab->bounce);
@@ -202,13 +208,6 @@ static struct lite_bounce *lite_bounce_make(struct lite_fabric *fab)
 	return b;
 }
 
-static void lite_bounce_free(struct lite_fabric *fab, struct lite_bounce *b)
-{
-	if (lite_dma_unmap_page(fab, b->dma, LITE_BOUNCE_SIZE, b->since))
-		free_page((unsigned long)b->data);
-	kfree(b);
-}
-
 /* Take a bounce page, or wait for one; NULL on a fatal signal. May sleep. */
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 {
@@ -220,7 +219,8 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 {
 	lite_stat_dec(fab->stats, LITE_STAT_SLOTS_BUSY);
 	if (unlikely(!b->pool)) {
-		lite_bounce_free(fab, b);
+		lite_bounce_unmap(fab, b);
+		kfree(b);
 		return;
 	}
 	/* Our accesses to it come first; with lite_bounce_take(). */

@@ -220,24 +220,11 @@ void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure
 /* lite_conn_end() with the cause that follows from the errno @reason. Any context. */
 void lite_conn_kill(struct lite_conn *conn, int reason)
 {
-	enum lite_end_cause cause;
+	enum lite_end_cause cause =
+		reason == -EPROTO || reason == -EBADMSG ? LITE_END_MESSAGE :
+		reason == -EIO || reason == -ENOMEM ? LITE_END_DEVICE :
+		reason == -ENOTCONN || reason == -ENODEV ? LITE_END_LEAVE : LITE_END_CALL;
 
-	switch (reason) {
-	case -EPROTO:
-	case -EBADMSG:
-		cause = LITE_END_MESSAGE;
-		break;
-	case -EIO:
-	case -ENOMEM:
-		cause = LITE_END_DEVICE;
-		break;
-	case -ENOTCONN:
-	case -ENODEV:
-		cause = LITE_END_LEAVE;
-		break;
-	default:
-		cause = LITE_END_CALL;
-	}
 	lite_conn_end(conn, cause, -reason, reason);
 }
 
