@@ -346,9 +346,8 @@ int lite_cluster_begin_leave(struct lite_cluster *cl)
 		err = -ENOTCONN;
 	else if (cl->state != LITE_NODE_UP)
 		err = -EBUSY;
-	else
-		cl->state = LITE_NODE_LEAVING;
 	if (!err) {
+		cl->state = LITE_NODE_LEAVING;
 		WRITE_ONCE(cl->life, cl->life + 1);
 		lite_suspects_clear(cl);
 	}
