@@ -27,13 +27,9 @@ int lite_extent_table_check(const struct lite_extent *table, u32 n, u64 length, 
 	for (i = 0; i < n; i++) {
 		const struct lite_extent *e = &table[i];
 
-		if (e->start != end || !e->length)
-			return -EPROTO;
-		if (check_add_overflow(end, e->length, &end))
-			return -EPROTO;
-		if (check_add_overflow(e->addr, e->length - 1, &last))
-			return -EPROTO;
-		if (e->share >= n_shares)
+		if (e->start != end || !e->length || e->share >= n_shares ||
+		    check_add_overflow(end, e->length, &end) ||
+		    check_add_overflow(e->addr, e->length - 1, &last))
 			return -EPROTO;
 	}
 	return end == length ? 0 : -EPROTO;

@@ -52,12 +52,6 @@ enum lite_lock_step lite_lock_step(u64 word)
 
 u64 lite_lock_after(enum lite_lock_end end)
 {
-	switch (end) {
-	case LITE_LOCK_DEAD:
-		return lite_lockword(LITE_LOCKWORD_DIED);
-	case LITE_LOCK_BROKEN:
-		return lite_lockword(LITE_LOCKWORD_ENDED);
-	default:
-		return lite_lockword(LITE_LOCKWORD_FREE);
-	}
+	return lite_lockword(end == LITE_LOCK_DEAD ? LITE_LOCKWORD_DIED :
+			     end == LITE_LOCK_BROKEN ? LITE_LOCKWORD_ENDED : LITE_LOCKWORD_FREE);
 }

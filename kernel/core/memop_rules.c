@@ -7,9 +7,8 @@
 
 int lite_pattern_check(u64 pattern, u64 length)
 {
-	if (!length || length > LITE_PATTERN_MAX)
-		return -EINVAL;
-	if (length < LITE_PATTERN_MAX && pattern >> (8 * length))
+	if (!length || length > LITE_PATTERN_MAX ||
+	    (length < LITE_PATTERN_MAX && pattern >> (8 * length)))
 		return -EINVAL;
 	return 0;
 }
@@ -83,21 +82,14 @@ size_t lite_first_difference(const void *a, const void *b, size_t n)
 			i++;
 		return i;
 	}
-	for (; i < n; i++) {
-		if (x[i] != y[i])
-			break;
-	}
+	while (i < n && x[i] == y[i])
+		i++;
 	return i;
 }
 
 u64 lite_atomic_result(u32 opcode, u64 old, u64 operand)
 {
-	switch (opcode) {
-	case LITE_OP_FETCH_AND:
+	if (opcode == LITE_OP_FETCH_AND)
 		return old & operand;
-	case LITE_OP_FETCH_OR:
-		return old | operand;
-	default:
-		return operand;
-	}
+	return opcode == LITE_OP_FETCH_OR ? old | operand : operand;
 }

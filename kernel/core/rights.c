@@ -21,12 +21,12 @@ bool lite_cred_equal(const struct lite_cred *a, const struct lite_cred *b)
 }
 
 /* The rights that owner, group and mode give. */
-static u32 lite_rights_by_mode(const struct lite_cred *cred, u32 uid, const struct lite_acl *acl)
+static u32 lite_rights_by_mode(const struct lite_cred *cred, const struct lite_acl *acl)
 {
 	u32 rights = 0;
 	u32 bits;
 
-	if (uid == acl->uid) {
+	if (cred->uid == acl->uid) {
 		bits = acl->mode >> 6;
 		rights = LITE_RIGHT_MASTER | LITE_RIGHT_SHARE;
 	} else if (lite_cred_in_group(cred, acl->gid)) {
@@ -50,12 +50,9 @@ u32 lite_rights_of(const struct lite_cred *cred, u32 node, const struct lite_acl
 	u32 rights;
 	u32 i;
 
-	if (cred->uid)
-		rights = lite_rights_by_mode(cred, cred->uid, acl);
-	else if (squash)
-		rights = lite_rights_by_mode(&none, none.uid, acl);
-	else
+	if (!cred->uid && !squash)
 		return LITE_RIGHTS_ALL;
+	rights = lite_rights_by_mode(cred->uid ? cred : &none, acl);
 	for (i = 0; i < acl->n_grants; i++) {
 		const struct lite_grant *g = &acl->grants[i];
 

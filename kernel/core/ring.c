@@ -115,7 +115,5 @@ int lite_ring_record_check(u32 units, u32 chunk, u32 at, u64 bytes)
 {
 	u64 n = bytes / LITE_RING_UNIT + !!(bytes % LITE_RING_UNIT);
 
-	if (!n || at >= units || n > chunk)
-		return -EPROTO;
-	return at % chunk + n <= chunk ? 0 : -EPROTO;
+	return n && at < units && n <= chunk && at % chunk + n <= chunk ? 0 : -EPROTO;
 }
