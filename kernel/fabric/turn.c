@@ -397,21 +397,6 @@ bool lite_turn_wait(struct lite_post *post)
 
 /* ---- the policy ----------------------------------------------------------- */
 
-static struct lite_turns *lite_turns_alloc(void)
-{
-	struct lite_turns *turns = kzalloc(sizeof(*turns), GFP_KERNEL);
-
-	if (!turns)
-		return NULL;
-	spin_lock_init(&turns->lock);
-	INIT_LIST_HEAD(&turns->tenants);
-	INIT_LIST_HEAD(&turns->line);
-	lite_sched_init(&turns->sched, &lite_turn_conf);
-	lite_sched_tenant_init(&turns->root, LITE_SCHED_WEIGHT_DEFAULT);
-	lite_sched_tenant_init(&turns->rest, LITE_SCHED_WEIGHT_DEFAULT);
-	return turns;
-}
-
 /* No thread uses the connection any more. */
 void lite_turns_exit(struct lite_conn *conn)
 {
@@ -468,9 +453,15 @@ int lite_turns_make(struct lite_conn *conn)
 
 	if (lite_turns_of(conn) || !lite_turns_needed(lite_qos_mode(conn->fab->qos)))
 		return 0;
-	new = lite_turns_alloc();
+	new = kzalloc(sizeof(*new), GFP_KERNEL);
 	if (!new)
 		return -ENOMEM;
+	spin_lock_init(&new->lock);
+	INIT_LIST_HEAD(&new->tenants);
+	INIT_LIST_HEAD(&new->line);
+	lite_sched_init(&new->sched, &lite_turn_conf);
+	lite_sched_tenant_init(&new->root, LITE_SCHED_WEIGHT_DEFAULT);
+	lite_sched_tenant_init(&new->rest, LITE_SCHED_WEIGHT_DEFAULT);
 	/* Another thread may have been quicker. */
 	if (cmpxchg(&conn->turns, NULL, new))
 		kfree(new);
