@@ -115,19 +115,6 @@ void lite_cq_wake(struct lite_cq *cq)
 	lite_poller_rouse(poller);
 }
 
-static struct lite_cq *lite_poller_pop(struct lite_poller *poller)
-{
-	struct lite_cq *cq;
-
-	spin_lock_irq(&poller->lock);
-	cq = list_first_entry_or_null(&poller->ready, struct lite_cq, ready);
-	/* Events from here on list it again. */
-	if (cq)
-		list_del_init(&cq->ready);
-	spin_unlock_irq(&poller->lock);
-	return cq;
-}
-
 /*
  * Serve one CQ, if one is ready. False: no completions were handled.
  *
@@ -143,7 +130,12 @@ static bool lite_poller_step(struct lite_poller *poller)
 	if (lite_poller_empty(poller))
 		return false;
 	preempt_disable();
-	cq = lite_poller_pop(poller);
+	spin_lock_irq(&poller->lock);
+	cq = list_first_entry_or_null(&poller->ready, struct lite_cq, ready);
+	/* Events from here on list it again. */
+	if (cq)
+		list_del_init(&cq->ready);
+	spin_unlock_irq(&poller->lock);
 	if (cq) {
 		while (turns < LITE_POLLER_STEP && lite_cq_poll(cq))
 			turns++;
