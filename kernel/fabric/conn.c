@@ -135,24 +135,6 @@ static void lite_conn_destroy(struct lite_conn *conn)
 		lite_qp_abort(&conn->qp[i]);
 }
 
-/* After lite_conn_destroy(), and when all threads have left: destroy the rest. */
-static void lite_conn_dispose(struct lite_conn *conn)
-{
-	int i;
-
-	if (conn->id)
-		rdma_destroy_id(conn->id);
-	conn->id = NULL;
-	if (conn->fab->quirks.tasklets)
-		lite_cq_barrier();
-	for (i = 0; i < conn->nqps; i++) {
-		if (conn->qp[i].scq)
-			lite_cq_destroy(conn->qp[i].scq, conn->qp[i].stuck);
-	}
-	if (conn->rcq)
-		lite_cq_destroy(conn->rcq, conn->stuck);
-}
-
 static void lite_conn_kill_work(struct work_struct *work)
 {
 	struct lite_conn *conn = container_of(work, struct lite_conn, kill_work);
@@ -181,10 +163,21 @@ static void lite_conn_gone_work(struct work_struct *work)
 {
 	struct lite_conn *conn = container_of(work, struct lite_conn, gone_work);
 	struct lite_fabric *fab = conn->fab;
+	int i;
 
 	wait_for_completion(&conn->drained);
 	mutex_lock(&conn->lock);
-	lite_conn_dispose(conn);
+	if (conn->id)
+		rdma_destroy_id(conn->id);
+	conn->id = NULL;
+	if (fab->quirks.tasklets)
+		lite_cq_barrier();
+	for (i = 0; i < conn->nqps; i++) {
+		if (conn->qp[i].scq)
+			lite_cq_destroy(conn->qp[i].scq, conn->qp[i].stuck);
+	}
+	if (conn->rcq)
+		lite_cq_destroy(conn->rcq, conn->stuck);
 	mutex_unlock(&conn->lock);
 	fab->ops->conn_gone(fab->priv, conn);
 	complete_all(&conn->gone);
