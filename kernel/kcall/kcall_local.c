@@ -61,11 +61,13 @@ static struct lite_local_call *lite_local_first(struct lite_locals *locals)
 	return NULL;
 }
 
-/* Take the call that a worker is to serve out of the line; NULL: none. */
-static struct lite_local_call *lite_local_next(struct lite_local_worker *worker)
+static void lite_local_work(struct work_struct *work)
 {
+	struct lite_local_worker *worker = container_of(work, struct lite_local_worker, work);
 	struct lite_locals *locals = worker->locals;
+	struct lite_kcalls *rpc = locals->rpc;
 	struct lite_local_call *call;
+	struct mem_cgroup *own;
 
 	spin_lock(&locals->lock);
 	worker->uid = 0;
@@ -75,17 +77,6 @@ static struct lite_local_call *lite_local_next(struct lite_local_worker *worker)
 		lite_line_leave(&call->place);
 	}
 	spin_unlock(&locals->lock);
-	return call;
-}
-
-static void lite_local_work(struct work_struct *work)
-{
-	struct lite_local_worker *worker = container_of(work, struct lite_local_worker, work);
-	struct lite_local_call *call = lite_local_next(worker);
-	struct lite_locals *locals = worker->locals;
-	struct lite_kcalls *rpc = locals->rpc;
-	struct mem_cgroup *own;
-
 	if (!call)
 		return;
 	own = set_active_memcg(call->memcg);
