@@ -159,25 +159,14 @@ static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max, 
 static void lite_call_settled(struct lite_call_slot *s, int status);
 static void lite_call_sent(struct lite_io *io);
 
-static void lite_call_write(struct lite_call_slot *s, const struct lite_call_desc *d)
-{
-	struct lite_wire_msg *msg = lite_slot_data(&s->rc->req_out, s - s->rc->call);
-
-	memset(msg, 0, sizeof(*msg));
-	msg->magic = cpu_to_le32(LITE_WIRE_MAGIC);
-	msg->version = LITE_WIRE_VERSION;
-	msg->call = cpu_to_le16(d->call);
-	msg->length = cpu_to_le32(d->len);
-	msg->seq = cpu_to_le64(s->seq);
-	memcpy(msg + 1, d->req, d->len);
-}
-
 /*
  * Give a free slot to a call, and write its request, which may go as soon as its caller is told of
  * the slot. lite_call_post() must follow, with preemption still off.
  */
 static void lite_call_slot_claim(struct lite_call_slot *s, struct lite_call_desc *d, u32 uid)
 {
+	struct lite_wire_msg *msg = lite_slot_data(&s->rc->req_out, s - s->rc->call);
+
 	lockdep_assert_held(&s->rc->lock);
 	s->state = LITE_SLOT_WAITING;
 	s->uid = uid;
@@ -196,7 +185,14 @@ static void lite_call_slot_claim(struct lite_call_slot *s, struct lite_call_desc
 	s->counted = false;
 	s->sender = &d->io;
 	lite_io_expect(&d->io, 1);
-	lite_call_write(s, d);
+	*msg = (struct lite_wire_msg){
+		.magic = cpu_to_le32(LITE_WIRE_MAGIC),
+		.version = LITE_WIRE_VERSION,
+		.call = cpu_to_le16(d->call),
+		.length = cpu_to_le32(d->len),
+		.seq = cpu_to_le64(s->seq),
+	};
+	memcpy(msg + 1, d->req, d->len);
 	d->slot = s;
 	d->sent = true;
 	lite_stat_inc(s->rc->rpc->stats, LITE_STAT_CALLS);
