@@ -544,41 +544,32 @@ static long lite_call_wait(struct completion *done, unsigned long timeout, bool 
 	return ret;
 }
 
-static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc,
-						  struct lite_slot_waiter *w, unsigned long timeout,
-						  bool killable)
-{
-	struct lite_call_slot *s;
-	long ret = lite_call_wait(&w->done, timeout, killable);
-
-	spin_lock(&rc->lock);
-	s = w->desc->slot;
-	if (!s)
-		lite_line_leave(&w->place);
-	spin_unlock(&rc->lock);
-	/* Take a slot that was granted at the last moment. */
-	if (s)
-		return s;
-	return ERR_PTR(ret < 0 ? -EINTR : -ETIMEDOUT);
-}
-
 /* As lite_kcall_begin(). */
 static int lite_call_slot_get(struct lite_kcall_conn *rc, struct lite_call_desc *d,
 			      unsigned long timeout)
 {
+	bool killable = d->slot_timeout != LITE_SLOT_SURELY && (d->killable || d->slot_timeout);
 	u32 uid = d->uid ?: lite_current_uid();
 	struct lite_slot_waiter w = {
 		.desc = d,
 		.done = COMPLETION_INITIALIZER_ONSTACK(w.done),
 	};
 	struct lite_call_slot *s = lite_call_slot_take(rc, d, uid, d->no_wait ? NULL : &w);
+	long ret;
 
-	if (!s && d->no_wait)
+	if (s)
+		return PTR_ERR_OR_ZERO(s);
+	if (d->no_wait)
 		return -EAGAIN;
+	ret = lite_call_wait(&w.done, d->slot_timeout ?: timeout, killable);
+	spin_lock(&rc->lock);
+	/* It may have been granted at the last moment. */
+	s = d->slot;
 	if (!s)
-		s = lite_call_slot_wait(rc, &w, d->slot_timeout ?: timeout,
-					d->slot_timeout != LITE_SLOT_SURELY &&
-						(d->killable || d->slot_timeout));
+		lite_line_leave(&w.place);
+	spin_unlock(&rc->lock);
+	if (!s)
+		return ret < 0 ? -EINTR : -ETIMEDOUT;
 	return PTR_ERR_OR_ZERO(s);
 }
 
