@@ -422,13 +422,12 @@ struct lite_conn *lite_peer_conn_get(struct lite_peer *peer)
 /* The session of a node, as lite_peer_conn_get(). NULL for this node. */
 struct lite_conn *lite_cluster_conn_get(struct lite_cluster *cl, u32 node)
 {
-	struct lite_conn *conn = NULL;
+	struct lite_conn *conn;
 	struct lite_peer *peer;
 
 	rcu_read_lock();
 	peer = xa_load(&cl->peers, node);
-	if (peer)
-		conn = lite_peer_conn_get(peer);
+	conn = peer ? lite_peer_conn_get(peer) : NULL;
 	rcu_read_unlock();
 	return conn;
 }

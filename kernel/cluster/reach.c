@@ -49,20 +49,19 @@ u64 lite_cluster_incarnation(struct lite_cluster *cl, u32 node)
 bool lite_cluster_is_cut_off(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
-	bool down = false, live = false;
+	bool cut_off = false;
 	unsigned long id;
 
 	rcu_read_lock();
 	xa_for_each(&cl->peers, id, peer) {
 		if (READ_ONCE(peer->life) != LITE_PEER_MEMBER)
 			continue;
-		down = true;
-		live = lite_peer_is_live(peer);
-		if (live)
+		cut_off = !lite_peer_is_live(peer);
+		if (!cut_off)
 			break;
 	}
 	rcu_read_unlock();
-	return down && !live;
+	return cut_off;
 }
 
 /*
@@ -93,15 +92,14 @@ unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
  */
 u64 lite_cluster_session(struct lite_cluster *cl, u32 node, u64 *incarnation)
 {
-	struct lite_conn *conn = NULL;
+	struct lite_conn *conn;
 	struct lite_peer *peer;
 	u64 session = 0;
 
 	/* A connection is freed a grace period after conn_down, which ends the session. */
 	rcu_read_lock();
 	peer = xa_load(&cl->peers, node);
-	if (peer)
-		conn = rcu_dereference(peer->conn);
+	conn = peer ? rcu_dereference(peer->conn) : NULL;
 	if (conn) {
 		session = conn->session;
 		*incarnation = conn->from.incarnation;
