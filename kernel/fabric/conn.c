@@ -490,13 +490,8 @@ void lite_conn_share_qps(struct lite_conn *conn)
 	spin_lock(&fab->conns_lock);
 	apart = fab->quirks.fetch_apart ? conn->n_connected - 1 : 0;
 	for (prio = 0; prio < LITE_PRIOS; prio++) {
-		if (apart) {
-			lite_conn_use(conn, prio, false, 0, max(conn->n_up - 1, 1));
-			lite_conn_use(conn, prio, true, apart, 1);
-		} else {
-			lite_conn_use(conn, prio, false, 0, conn->n_up);
-			lite_conn_use(conn, prio, true, 0, conn->n_up);
-		}
+		lite_conn_use(conn, prio, false, 0, apart ? max(conn->n_up - 1, 1) : conn->n_up);
+		lite_conn_use(conn, prio, true, apart, apart ? 1 : conn->n_up);
 	}
 	spin_unlock(&fab->conns_lock);
 }
