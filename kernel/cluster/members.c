@@ -43,7 +43,6 @@ u64 lite_members_digest(struct lite_cluster *cl)
 static void lite_member_fill(struct lite_wire_member *m, u32 id, u64 incarnation,
 			     const struct sockaddr_storage *addr, u16 flags)
 {
-	memset(m, 0, sizeof(*m));
 	lite_addr_to_wire(&m->addr, addr);
 	m->node = cpu_to_le16(id);
 	m->incarnation = cpu_to_le64(incarnation);
