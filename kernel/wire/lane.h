@@ -49,11 +49,6 @@ static const u16 lite_lane_offset[LITE_LANES] = {
 #define LITE_PAYLOAD_MAX (2048U - LITE_SLOT_HEAD)
 #define LITE_WORK_PAYLOAD_MAX (4096U - LITE_SLOT_HEAD)
 
-static inline u32 lite_lane_payload_max(enum lite_lane lane)
-{
-	return lite_lane_bytes[lane] - LITE_SLOT_HEAD;
-}
-
 /* The lane of a slot less than LITE_SLOT_COUNT. */
 static inline enum lite_lane lite_slot_lane(u32 slot)
 {

@@ -185,7 +185,7 @@ struct lite_wire_msg {
 /* Maximum payload of a call, and of its reply. */
 static inline u32 lite_call_payload_max(u16 call)
 {
-	return lite_lane_payload_max(lite_call_lane(call));
+	return lite_lane_bytes[lite_call_lane(call)] - LITE_SLOT_HEAD;
 }
 
 /* Entries that fit behind the head of a payload. */
@@ -337,10 +337,7 @@ struct lite_wire_extent {
 	__le64 length_share; /* length << 8 | share */
 } __packed;
 
-/*
- * Followed by the shares and the first extents. OPEN by name at a directory that only knows where
- * the LMR is: @id and @home, and nothing else.
- */
+/* Then shares and first extents. OPEN at a directory that is not the home: only @id and @home. */
 struct lite_wire_map_reply {
 	__le64 id;
 	__le64 length;
