@@ -14,7 +14,7 @@
 
 #include "fabric.h"
 
-/* Largest mapping that cannot be split: function/area.c, kcall.c. */
+/* Largest mapping that cannot be split: function/area.c, kcall_slots.c. */
 #define LITE_DMA_LEAST SZ_1M
 
 /*

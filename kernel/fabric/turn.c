@@ -160,7 +160,6 @@ static void lite_turn_trace(const struct lite_conn *conn, const struct lite_sche
 	const struct lite_sched_flight *flight = &item->flight;
 	const struct lite_turn_tenant *t =
 		container_of(flight->tenant, struct lite_turn_tenant, tenant);
-
 	bool own = flight->tenant != &conn->turns->root && flight->tenant != &conn->turns->rest;
 
 	trace_lite_turn(conn->session, own ? t->id : LITE_QOS_ROOT, flight->prio, item->bytes,
