@@ -323,7 +323,7 @@ static int lite_node_build(struct lite_node *node,
 			       &lite_node_memory_ops, node);
 	if (err)
 		goto err_cluster;
-	err = lite_locks_init(&node->locks, &node->memory, &node->rpc, node->stats);
+	err = lite_locks_init(&node->locks, &node->memory);
 	if (err)
 		goto err_memory;
 	err = lite_service_init(&node->service, &node->memory);

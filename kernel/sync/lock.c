@@ -323,12 +323,11 @@ static void lite_lock_pools_init(struct lite_locks *locks)
 }
 
 /* Initialize the zeroed @locks. May sleep. Return: 0 or -ENOMEM. */
-int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
-		    struct lite_kcalls *rpc, struct lite_stats __percpu *stats)
+int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem)
 {
 	locks->mem = mem;
 	locks->cl = mem->cl;
-	locks->stats = stats;
+	locks->stats = mem->stats;
 	spin_lock_init(&locks->lock);
 	xa_init_flags(&locks->tickets, XA_FLAGS_ALLOC1);
 	locks->left_barriers = RB_ROOT;
@@ -340,8 +339,8 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 		goto err_words;
 	if (lite_crew_init(&locks->lefts, "lite-left"))
 		goto err_tells;
-	lite_lock_take_handlers(locks, rpc);
-	lite_lock_home_init(locks, rpc);
+	lite_lock_take_handlers(locks);
+	lite_lock_home_init(locks);
 	return 0;
 
 err_tells:

@@ -79,8 +79,7 @@ struct lite_lock_args {
 };
 
 /* lock.c */
-int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
-		    struct lite_kcalls *rpc, struct lite_stats __percpu *stats);
+int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem);
 void lite_locks_changed(struct lite_locks *locks);
 void lite_locks_shut(struct lite_locks *locks);
 void lite_locks_exit(struct lite_locks *locks);
@@ -191,7 +190,7 @@ struct lite_hold *lite_hold_in(const struct rb_root *tree, const struct lite_wor
 int lite_lock_check(const struct lite_lock_args *args);
 void lite_lock_give_up(struct lite_hold *h);
 int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args);
-void lite_lock_take_handlers(struct lite_locks *locks, struct lite_kcalls *rpc);
+void lite_lock_take_handlers(struct lite_locks *locks);
 void lite_hold_free(struct lite_hold *h);
 void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end);
 void lite_hold_left_job(struct work_struct *work);
@@ -278,7 +277,7 @@ struct lite_lock_claim {
 };
 
 /* lock_home.c */
-void lite_lock_home_init(struct lite_locks *locks, struct lite_kcalls *rpc);
+void lite_lock_home_init(struct lite_locks *locks);
 void lite_lock_home_shut(struct lite_locks *locks);
 void lite_lock_put(struct lite_lock *l);
 void lite_lock_go_on(struct lite_lock *l);

@@ -578,14 +578,15 @@ void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length)
 
 /* ---- life ---------------------------------------------------------------- */
 
-void lite_lock_home_init(struct lite_locks *locks, struct lite_kcalls *rpc)
+void lite_lock_home_init(struct lite_locks *locks)
 {
 	mutex_init(&locks->home_lock);
 	locks->home = RB_ROOT;
 	INIT_WORK(&locks->sweep, lite_locks_sweep);
-	lite_kcall_handle(rpc, LITE_CALL_LOCK_WAIT, lite_serve_lock_wait, locks);
-	lite_kcall_handle(rpc, LITE_CALL_LOCK_RELEASE, lite_serve_lock_release, locks);
-	lite_kcall_handle(rpc, LITE_CALL_BARRIER_ARRIVE, lite_serve_barrier_arrive, locks);
+	lite_kcall_handle(locks->cl->rpc, LITE_CALL_LOCK_WAIT, lite_serve_lock_wait, locks);
+	lite_kcall_handle(locks->cl->rpc, LITE_CALL_LOCK_RELEASE, lite_serve_lock_release, locks);
+	lite_kcall_handle(locks->cl->rpc, LITE_CALL_BARRIER_ARRIVE, lite_serve_barrier_arrive,
+			  locks);
 }
 
 /* Forget all locks; @locks is closing. May sleep. */

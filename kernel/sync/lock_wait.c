@@ -561,8 +561,8 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn, const void 
 	return 0;
 }
 
-void lite_lock_take_handlers(struct lite_locks *locks, struct lite_kcalls *rpc)
+void lite_lock_take_handlers(struct lite_locks *locks)
 {
-	lite_kcall_handle(rpc, LITE_CALL_LOCK_GRANT, lite_serve_lock_grant, locks);
-	lite_kcall_handle(rpc, LITE_CALL_LOCK_PROBE, lite_serve_lock_probe, locks);
+	lite_kcall_handle(locks->cl->rpc, LITE_CALL_LOCK_GRANT, lite_serve_lock_grant, locks);
+	lite_kcall_handle(locks->cl->rpc, LITE_CALL_LOCK_PROBE, lite_serve_lock_probe, locks);
 }
