@@ -36,26 +36,28 @@ static inline bool lite_line_empty(const struct lite_line *line)
 	return list_empty(&line->firsts);
 }
 
+/* For trees: which of two keys comes first. */
+static inline int lite_order(u64 a, u64 b)
+{
+	return a < b ? -1 : a > b;
+}
+
 static inline int lite_line_cmp(const void *kind, const struct rb_node *node)
 {
-	u64 wanted = *(const u64 *)kind;
-	u64 has = rb_entry(node, struct lite_line_place, by_kind)->kind;
-
-	return wanted < has ? -1 : wanted > has;
+	return lite_order(*(const u64 *)kind,
+			  rb_entry(node, struct lite_line_place, by_kind)->kind);
 }
 
 static inline bool lite_line_less(struct rb_node *a, const struct rb_node *b)
 {
-	return rb_entry(a, struct lite_line_place, by_kind)->kind <
-	       rb_entry(b, struct lite_line_place, by_kind)->kind;
+	return lite_line_cmp(&rb_entry(a, struct lite_line_place, by_kind)->kind, b) < 0;
 }
 
 /* The first of a kind, or NULL. */
 static inline struct lite_line_place *lite_line_first(struct lite_line *line, u64 kind)
 {
-	struct rb_node *node = rb_find(&kind, &line->kinds, lite_line_cmp);
-
-	return node ? rb_entry(node, struct lite_line_place, by_kind) : NULL;
+	return rb_entry_safe(rb_find(&kind, &line->kinds, lite_line_cmp), struct lite_line_place,
+			     by_kind);
 }
 
 /* The first of the kind that has its turn, or NULL. */

@@ -25,11 +25,6 @@
 
 /* ---- holds --------------------------------------------------------------- */
 
-static int lite_order(u64 a, u64 b)
-{
-	return a < b ? -1 : a > b;
-}
-
 struct lite_hold_key {
 	const struct lite_word *word;
 	u64 owner;

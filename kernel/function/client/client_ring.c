@@ -326,27 +326,23 @@ static u64 lite_client_ring_key(u32 function, u32 uid)
 
 static int lite_client_ring_cmp(const void *key, const struct rb_node *node)
 {
-	u64 wanted = *(const u64 *)key;
-	u64 has = rb_entry(node, struct lite_client_ring, by_function)->key;
-
-	return wanted < has ? -1 : wanted > has;
+	return lite_order(*(const u64 *)key,
+			  rb_entry(node, struct lite_client_ring, by_function)->key);
 }
 
 static bool lite_client_ring_less(struct rb_node *a, const struct rb_node *b)
 {
-	return rb_entry(a, struct lite_client_ring, by_function)->key <
-	       rb_entry(b, struct lite_client_ring, by_function)->key;
+	return lite_client_ring_cmp(&rb_entry(a, struct lite_client_ring, by_function)->key, b) < 0;
 }
 
 /* The LIVE ring of a function with @uid LITE_RING_OF_ALL, else the NEW one of a user; or NULL. */
 static struct lite_client_ring *lite_client_ring_of(struct lite_rpc_peer *rp, u32 function, u32 uid)
 {
 	u64 key = lite_client_ring_key(function, uid);
-	struct rb_node *node;
 
 	lockdep_assert_held(&rp->lock);
-	node = rb_find(&key, &rp->by_function, lite_client_ring_cmp);
-	return node ? rb_entry(node, struct lite_client_ring, by_function) : NULL;
+	return rb_entry_safe(rb_find(&key, &rp->by_function, lite_client_ring_cmp),
+			     struct lite_client_ring, by_function);
 }
 
 /* The ring for new calls of a user to a function, LIVE or NEW, or NULL. */

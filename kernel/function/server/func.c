@@ -43,11 +43,8 @@ static bool lite_func_less(struct rb_node *a, const struct rb_node *b)
 
 static struct lite_func *lite_func_by_name(struct lite_service *svc, const char *name)
 {
-	struct rb_node *node;
-
 	lockdep_assert_held(&svc->lock);
-	node = rb_find(name, &svc->names, lite_func_cmp);
-	return node ? rb_entry(node, struct lite_func, by_name) : NULL;
+	return rb_entry_safe(rb_find(name, &svc->names, lite_func_cmp), struct lite_func, by_name);
 }
 
 /*
