@@ -51,10 +51,11 @@ static void lite_conn_free(struct kref *ref)
 	kfree(conn);
 }
 
-/* Drop a reference to the memory. Context: process. */
+/* Drop a reference to the memory; @conn may be NULL. Context: process. */
 void lite_conn_put(struct lite_conn *conn)
 {
-	kref_put(&conn->ref, lite_conn_free);
+	if (conn)
+		kref_put(&conn->ref, lite_conn_free);
 }
 
 /* Devices have kept queue pairs that point to our code. */

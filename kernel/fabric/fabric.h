@@ -551,7 +551,8 @@ int lite_conn_connect(struct lite_fabric *fab, const struct sockaddr_storage *ds
 
 static inline void lite_conn_get(struct lite_conn *conn)
 {
-	kref_get(&conn->ref);
+	if (conn)
+		kref_get(&conn->ref);
 }
 
 /* Become a poster; false: the connection is dying. */

@@ -265,8 +265,7 @@ static void lite_lock_claim_job(struct work_struct *work)
 	status = c->status;
 	mutex_unlock(&locks->home_lock);
 	err = dead ? -EHOSTDOWN : lite_lock_claim_call(c, conn, status);
-	if (conn)
-		lite_conn_put(conn);
+	lite_conn_put(conn);
 
 	mutex_lock(&locks->home_lock);
 	/* Check again: a node that has come back counts as alive. */

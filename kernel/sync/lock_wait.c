@@ -171,8 +171,7 @@ static int lite_lock_tell_home(struct lite_hold *h, bool try, unsigned long left
 	/* The home may have gone down and come up meanwhile. */
 	if (err == -EHOSTDOWN && lite_cluster_is_live(cl, h->word.home))
 		err = -EAGAIN;
-	if (conn)
-		lite_conn_put(conn);
+	lite_conn_put(conn);
 	return err;
 }
 

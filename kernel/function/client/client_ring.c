@@ -36,8 +36,7 @@ static void lite_client_ring_release(struct kref *ref)
 	kfree(ring->remote);
 	kvfree(ring->map.bits);
 	kvfree(ring);
-	if (conn)
-		lite_conn_put(conn);
+	lite_conn_put(conn);
 }
 
 /* Drop a reference. Context: process; no locks held. */
@@ -427,8 +426,7 @@ static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
 	INIT_LIST_HEAD(&ring->cancel_list);
 	INIT_WORK(&ring->line_work, lite_ring_line_work);
 	INIT_WORK(&ring->unbind_work, lite_unbind_work);
-	if (rp->conn)
-		lite_conn_get(rp->conn);
+	lite_conn_get(rp->conn);
 	return ring;
 }
 

@@ -35,8 +35,7 @@ static void lite_ring_release(struct kref *ref)
 	lite_area_put(ring->area);
 	lite_func_put(ring->func);
 	kvfree(ring);
-	if (conn)
-		lite_conn_put(conn);
+	lite_conn_put(conn);
 }
 
 /* Drop a reference. Context: process, no lock held. */
@@ -128,8 +127,7 @@ struct lite_ring *lite_ring_make(struct lite_rpc_peer *rp, u32 function)
 	INIT_LIST_HEAD(&ring->of_func);
 	INIT_WORK(&ring->gone_work, lite_ring_gone_work);
 	ring->number = function;
-	if (rp->conn)
-		lite_conn_get(rp->conn);
+	lite_conn_get(rp->conn);
 	for (i = 0; i < LITE_RPC_DEPTH; i++)
 		ring->req[i].ring = ring;
 	ring->area = lite_ring_area(ring);
@@ -186,10 +184,9 @@ void lite_request_answer(struct lite_request *req, u8 status, u32 length, u32 us
 	req->length = length;
 	req->user = user;
 	list_add_tail(&req->list, &rp->answers);
-	if (rp->conn)
-		lite_conn_get(rp->conn);
+	lite_conn_get(rp->conn);
 	/* Not the last: the request keeps its ring, which has one. */
-	if (!queue_work(rp->svc->wq[LITE_WQ_CALLS], &rp->answer_work) && rp->conn)
+	if (!queue_work(rp->svc->wq[LITE_WQ_CALLS], &rp->answer_work))
 		lite_conn_put(rp->conn);
 }
 
@@ -273,8 +270,7 @@ void lite_answer_work(struct work_struct *work)
 			break;
 		__lite_request_post(req, req->status, req->length, req->user, false);
 	}
-	if (conn)
-		lite_conn_put(conn);
+	lite_conn_put(conn);
 }
 
 /*
