@@ -279,8 +279,8 @@ err:
 	return -ENOMEM;
 }
 
-/* Move an open file to @stopped, with a reference; NULL: none is left. */
-static struct lite_rpc_file *lite_service_next(struct lite_service *svc, struct list_head *stopped)
+/* Move an open file to @to, and get it with a reference; NULL: none is left, and all are back. */
+static struct lite_rpc_file *lite_service_next(struct lite_service *svc, struct list_head *to)
 {
 	struct lite_rpc_file *file;
 
@@ -288,9 +288,9 @@ static struct lite_rpc_file *lite_service_next(struct lite_service *svc, struct 
 	file = list_first_entry_or_null(&svc->files, struct lite_rpc_file, list);
 	if (file) {
 		kref_get(&file->ref);
-		list_move(&file->list, stopped);
+		list_move(&file->list, to);
 	} else {
-		list_splice_init(stopped, &svc->files);
+		list_splice_init(to, &svc->files);
 	}
 	spin_unlock(&svc->lock);
 	return file;
@@ -319,14 +319,7 @@ void lite_service_shut(struct lite_service *svc)
 {
 	struct lite_rpc_file *file;
 
-	for (;;) {
-		spin_lock(&svc->lock);
-		file = list_first_entry_or_null(&svc->files, struct lite_rpc_file, list);
-		if (file)
-			kref_get(&file->ref);
-		spin_unlock(&svc->lock);
-		if (!file)
-			break;
+	while ((file = lite_service_next(svc, &svc->files))) {
 		lite_rpc_file_shut(file);
 		lite_rpc_file_put(file);
 	}
