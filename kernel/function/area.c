@@ -58,8 +58,9 @@ static struct lite_area *lite_area_new(struct lite_service *svc, enum lite_pool_
 	return area;
 }
 
-static void lite_area_free(struct lite_area *area)
+static void lite_area_release(struct kref *ref)
 {
+	struct lite_area *area = container_of(ref, struct lite_area, ref);
 	u32 i;
 
 	lite_bulk_unmap(area);
@@ -75,14 +76,9 @@ static void lite_area_free(struct lite_area *area)
 	kvfree(area);
 }
 
-static void lite_area_release(struct kref *ref)
-{
-	lite_area_free(container_of(ref, struct lite_area, ref));
-}
-
 static void lite_area_put_work(struct work_struct *work)
 {
-	lite_area_free(container_of(work, struct lite_area, put_work));
+	lite_area_release(&container_of(work, struct lite_area, put_work)->ref);
 }
 
 static void lite_area_release_later(struct kref *ref)
@@ -134,7 +130,7 @@ struct lite_area *lite_ring_area_make(struct lite_service *svc, bool mapped, u32
 	if (!mapped || !lite_bulk_map(area))
 		return area;
 err_free:
-	lite_area_free(area);
+	lite_area_put(area);
 	return ERR_PTR(-ENOMEM);
 }
 
@@ -209,7 +205,7 @@ struct lite_area *lite_bulk_make(struct lite_service *svc, u32 uid, u32 bytes)
 	err = lite_bulk_fill(bulk, max);
 	if (!err)
 		return bulk;
-	lite_area_free(bulk);
+	lite_area_put(bulk);
 	return ERR_PTR(err);
 }
 
