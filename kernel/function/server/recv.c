@@ -203,20 +203,6 @@ static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r
 	return lite_request_return(req, file) ? 0 : 1;
 }
 
-static int lite_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
-		     struct lite_gate *gate)
-{
-	unsigned long deadline = lite_serve_deadline(r->timeout_ms);
-	u32 function = r->function;
-	int ret;
-
-	do {
-		r->token = 0;
-		ret = lite_recv_one(file, r, gate, function, deadline);
-	} while (ret > 0);
-	return ret;
-}
-
 /* ---- answering ----------------------------------------------------------- */
 
 /* The request that the file has taken, for a reply of @length bytes. */
@@ -386,6 +372,8 @@ void lite_file_untake(struct lite_rpc_file *file, u64 token)
 int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r, struct lite_gate *gate)
 {
 	bool reply = r->flags & (LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY);
+	u32 function = r->function;
+	unsigned long deadline;
 	int err;
 
 	if (r->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY | LITE_RPC_DROP))
@@ -407,7 +395,11 @@ int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r, stru
 	r->token = 0;
 	if (r->flags & LITE_RPC_REPLY_ONLY)
 		return 0;
-	err = lite_recv(file, r, gate);
+	deadline = lite_serve_deadline(r->timeout_ms);
+	do {
+		r->token = 0;
+		err = lite_recv_one(file, r, gate, function, deadline);
+	} while (err > 0);
 	/* The reply must not be posted again. LITE_RPC_NOWAIT is set. */
 	return err == -LITE_EPUTOFF && r->answered ? -EAGAIN : err;
 }
