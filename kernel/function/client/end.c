@@ -237,10 +237,9 @@ static void lite_cancels_done(struct lite_rpc_peer *rp, const struct lite_wire_r
 	for (i = 0; i < n; i++) {
 		slot = le32_to_cpu(c->which[i].slot);
 		ring = xa_load(&rp->by_index, le32_to_cpu(c->which[i].ring));
-		if (!ring || ring->slot[slot].state != LITE_CLIENT_RING_CANCELLING ||
-		    ring->slot[slot].seq != le64_to_cpu(c->which[i].seq))
-			continue;
-		if (le32_to_cpu(r->cancelled[i]) == LITE_RPC_CANCELLED)
+		if (ring && ring->slot[slot].state == LITE_CLIENT_RING_CANCELLING &&
+		    ring->slot[slot].seq == le64_to_cpu(c->which[i].seq) &&
+		    le32_to_cpu(r->cancelled[i]) == LITE_RPC_CANCELLED)
 			lite_slot_free(ring, slot);
 	}
 	spin_unlock(&rp->lock);

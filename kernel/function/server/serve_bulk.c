@@ -41,9 +41,8 @@ int lite_request_list(struct lite_request *req, u32 unit, const struct lite_wire
 	if (n_request > LITE_RPC_BULK_CHUNKS_MAX || n_reply > LITE_RPC_BULK_CHUNKS_MAX)
 		return -EPROTO;
 	list = lite_rpc_list_bytes(n_request + n_reply);
-	if (list > left)
-		return -EPROTO;
-	if (lite_wire_rpc_bulk_check(b->chunk, n_request, n_reply, le32_to_cpu(h->length),
+	if (list > left ||
+	    lite_wire_rpc_bulk_check(b->chunk, n_request, n_reply, le32_to_cpu(h->length),
 				     le32_to_cpu(h->room)))
 		return -EPROTO;
 	req->list_bytes = list;
