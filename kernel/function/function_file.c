@@ -248,7 +248,8 @@ void lite_rpc_file_shut(struct lite_rpc_file *file)
 	spin_unlock(&svc->lock);
 	if (!first)
 		return;
-	lite_func_leave_all(file);
+	while (!lite_func_unregister(file, 0, true))
+		;
 	lite_async_cancel(file, NULL, NULL);
 	lite_rpc_file_put(file); /* the list's */
 }

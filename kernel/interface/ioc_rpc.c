@@ -34,7 +34,7 @@ static int lite_ioc_rpc_register(struct lite_command *cmd, void *arg)
 
 static void lite_ioc_undo_rpc_register(struct lite_command *cmd, void *arg)
 {
-	lite_func_unregister(cmd->lf->rpc, ((struct lite_ioc_rpc_register *)arg)->function);
+	lite_func_unregister(cmd->lf->rpc, ((struct lite_ioc_rpc_register *)arg)->function, false);
 }
 
 static int lite_ioc_rpc_unregister(struct lite_command *cmd, void *arg)
@@ -42,7 +42,7 @@ static int lite_ioc_rpc_unregister(struct lite_command *cmd, void *arg)
 	struct lite_ioc_rpc_unregister *u = arg;
 	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
 
-	return rpc ? lite_func_unregister(rpc, u->function) : -ENOMEM;
+	return rpc ? lite_func_unregister(rpc, u->function, false) : -ENOMEM;
 }
 
 static int lite_ioc_rpc_find(struct lite_command *cmd, void *arg)

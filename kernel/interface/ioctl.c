@@ -40,16 +40,13 @@ const struct lite_cred *lite_cmd_user(struct lite_command *cmd)
 /* Set the LMR that a command is about. Return: 0 or a negative errno. */
 int lite_cmd_target(struct lite_command *cmd, u64 lh, const char *name)
 {
-	int len;
-
 	cmd->target = (struct lite_target){ .cred = lite_cmd_user(cmd), .lh = lh, .name = name };
 	if (lh)
 		return 0;
 	/* Functions for kernel modules take a name or a handle. */
 	if (!cmd->lf && !name[0])
 		return -EBADF;
-	len = lite_name_check(name, LITE_NAME_SIZE);
-	return len < 0 ? len : 0;
+	return min(lite_name_check(name, LITE_NAME_SIZE), 0);
 }
 
 /* Find command LITE_IOC_*. Context: any. Return: its row, or NULL. */

@@ -252,8 +252,8 @@ struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number)
 	return NULL;
 }
 
-/* End one registration by an open file: of @number, or any if @any. */
-static int lite_file_leave(struct lite_rpc_file *file, u32 number, bool any)
+/* End a file's registration of @number, or any if @any. Context: process. Return: 0 or -ENOENT. */
+int lite_func_unregister(struct lite_rpc_file *file, u32 number, bool any)
 {
 	struct lite_service *svc = file->svc;
 	struct lite_func *over = NULL;
@@ -271,19 +271,6 @@ static int lite_file_leave(struct lite_rpc_file *file, u32 number, bool any)
 		return -ENOENT;
 	lite_server_release(s);
 	return 0;
-}
-
-/* End the registration of a function by an open file. Context: process. Return: 0 or -ENOENT. */
-int lite_func_unregister(struct lite_rpc_file *file, u32 number)
-{
-	return lite_file_leave(file, number, false);
-}
-
-/* End all registrations of an open file that is shut. Context: process. */
-void lite_func_leave_all(struct lite_rpc_file *file)
-{
-	while (!lite_file_leave(file, 0, true))
-		;
 }
 
 /* ---- registering --------------------------------------------------------- */
@@ -373,8 +360,6 @@ static int lite_server_enter(struct lite_server *s, struct lite_func *func, u32 
 
 static int lite_func_check(const struct lite_ioc_rpc_register *r)
 {
-	int len;
-
 	if (r->flags & ~LITE_RPC_SHARED || r->reserved)
 		return -EOPNOTSUPP;
 	if (r->function > LITE_FUNCTION_MAX || r->mode & ~LITE_MODE_MASK ||
@@ -382,8 +367,7 @@ static int lite_func_check(const struct lite_ioc_rpc_register *r)
 		return -EINVAL;
 	if (r->ring_size && (r->ring_size < LITE_RPC_RING_MIN || r->ring_size > LITE_RPC_RING_MAX))
 		return -EINVAL;
-	len = r->name[0] ? lite_function_name_check(r->name) : 0;
-	return len < 0 ? len : 0;
+	return r->name[0] ? min(lite_function_name_check(r->name), 0) : 0;
 }
 
 static struct lite_func *lite_func_alloc(struct lite_service *svc,

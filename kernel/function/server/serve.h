@@ -97,8 +97,7 @@ struct lite_recv_waiter {
 int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file, struct lite_kfunc *kf,
 		       const struct lite_cred *cred, struct lite_ioc_rpc_register *r);
 void lite_func_unregister_kernel(struct lite_func *func);
-int lite_func_unregister(struct lite_rpc_file *file, u32 number);
-void lite_func_leave_all(struct lite_rpc_file *file);
+int lite_func_unregister(struct lite_rpc_file *file, u32 number, bool any);
 void lite_func_stop(struct lite_rpc_file *file);
 struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number);
 bool lite_func_is_like(const struct lite_func *a, const struct lite_func *b);
