@@ -86,7 +86,7 @@ static int lite_ioc_priority(struct lite_command *cmd, void *arg)
 {
 	const struct lite_ioc_priority *p = arg;
 
-	return lite_ctx_set_prio(cmd->ctx, p->priority, false);
+	return lite_ctx_set_prio(cmd->ctx, p->priority, !cmd->lf);
 }
 
 /* Vectors (ioc_vector.c), priorities, files and arenas have numbers among those of calls. */

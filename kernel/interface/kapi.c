@@ -86,14 +86,8 @@ EXPORT_SYMBOL_GPL(lite_ctx_node_id);
 
 int lite_ctx_set_priority(struct lite_ctx *ctx, u32 priority)
 {
-	struct lite_node *node = lite_kapi_enter(ctx);
-	int err = -ENODEV;
-
-	if (node) {
-		err = lite_ctx_set_prio(ctx, priority, true);
-		lite_node_exit(node);
-	}
-	return err;
+	return lite_kapi(ctx, LITE_IOC_PRIORITY,
+			 &(struct lite_ioc_priority){ .priority = priority });
 }
 EXPORT_SYMBOL_GPL(lite_ctx_set_priority);
 
