@@ -46,6 +46,7 @@ struct lite_ioc {
 #define LITE_IOC_BYTES 536 /* of the largest structure */
 #define LITE_IOC_GROUP 16 /* commands in a table */
 
+#define LITE_IOC_ZERO(type) .zero = offsetof(struct type, reserved)
 #define LITE_IOC_ENTRY(cmd, type, last, ...)                                                       \
 	[_IOC_NR(cmd) % LITE_IOC_GROUP] = {                                                        \
 		.size = sizeof(struct type) +                                                      \

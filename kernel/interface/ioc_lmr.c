@@ -211,7 +211,6 @@ static int lite_ioc_move(struct lite_command *cmd, void *arg)
 }
 
 #define LITE_IOC_NAME(type, member) .name = offsetof(struct type, member)
-#define LITE_IOC_ZERO(type) .zero = offsetof(struct type, reserved)
 
 const struct lite_ioc lite_iocs_lmr[LITE_IOC_GROUP] = {
 	LITE_IOC_ENTRY(LITE_IOC_QUERY, lite_ioc_query, reserved, LITE_IOC_ZERO(lite_ioc_query),

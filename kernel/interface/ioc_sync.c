@@ -55,9 +55,8 @@ static int lite_ioc_barrier(struct lite_command *cmd, void *arg)
 }
 
 const struct lite_ioc lite_iocs_sync[LITE_IOC_GROUP] = {
-	LITE_IOC_ENTRY(LITE_IOC_LOCK, lite_ioc_lock, reserved,
-		       .flags = LITE_LOCK_SHARED | LITE_LOCK_TRY,
-		       .zero = offsetof(struct lite_ioc_lock, reserved), .fn = lite_ioc_lock),
+	LITE_IOC_ENTRY(LITE_IOC_LOCK, lite_ioc_lock, reserved, LITE_IOC_ZERO(lite_ioc_lock),
+		       .flags = LITE_LOCK_SHARED | LITE_LOCK_TRY, .fn = lite_ioc_lock),
 	LITE_IOC_ENTRY(LITE_IOC_UNLOCK, lite_ioc_unlock, owner, .fn = lite_ioc_unlock),
 	LITE_IOC_ENTRY(LITE_IOC_CONSISTENT, lite_ioc_unlock, owner, .fn = lite_ioc_consistent),
 	LITE_IOC_ENTRY(LITE_IOC_BARRIER, lite_ioc_barrier, timeout_ms, .fn = lite_ioc_barrier),
