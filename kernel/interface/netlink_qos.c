@@ -126,37 +126,34 @@ int lite_nl_qos_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	struct lite_node *node = lite_get_node(lite_dump_attrs(cb), cb->extack);
 	struct lite_turn_count count;
 	struct lite_qos_rule rule;
-	const u8 cmd = LITE_CMD_QOS_GET;
-	bool room = true;
 
 	if (!node)
 		return -ENODEV;
-	while (room && cb->args[0] < 4) {
+	while (cb->args[0] < 4) {
+		int (*fill)(struct sk_buff *, struct lite_node *, void *) = lite_put_turn_count;
 		u64 from = cb->args[1];
+		void *item = &count;
 		bool more = false;
 
 		switch (cb->args[0]) {
 		case 0:
-			room = lite_dump(skb, cb, cmd, lite_put_qos_mode, node, NULL);
+			fill = lite_put_qos_mode;
 			break;
 		case 1:
 			more = lite_qos_next(&node->qos, from, &rule);
-			if (more)
-				room = lite_dump(skb, cb, cmd, lite_put_qos_rule, node, &rule);
+			fill = lite_put_qos_rule;
+			item = &rule;
 			from = rule.tenant;
 			break;
 		case 2:
 			more = lite_turns_count_class(&node->fabric, from, &count);
-			if (more)
-				room = lite_dump(skb, cb, cmd, lite_put_turn_count, node, &count);
 			break;
 		default:
 			more = lite_turns_count_tenant(&node->fabric, from, &count);
-			if (more)
-				room = lite_dump(skb, cb, cmd, lite_put_turn_count, node, &count);
 			from = count.tenant;
 		}
-		if (!room)
+		if ((more || !cb->args[0]) &&
+		    !lite_dump(skb, cb, LITE_CMD_QOS_GET, fill, node, item))
 			break;
 		cond_resched();
 		cb->args[0] += !more;
