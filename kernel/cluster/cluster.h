@@ -93,15 +93,16 @@ static inline bool lite_peer_has_left(const struct lite_peer *peer)
 /* Events for the layer above. */
 struct lite_cluster_ops {
 	/* A member came up or went down; must not wait for calls. */
-	void (*members_changed)(void *priv);
+	void (*members_changed)(struct lite_node *node);
 	/* A session ended and its peer is fenced; may sleep, must not wait for calls. */
-	void (*peer_gone)(void *priv, const struct lite_conn *conn);
+	void (*peer_gone)(struct lite_node *node, const struct lite_conn *conn);
 	/* An incarnation will never come back, but the next may be up; may sleep, must not call. */
-	void (*peer_lost)(void *priv, u32 id, u64 incarnation);
-	/* For the administrator: @node is now in @state. */
-	void (*event)(void *priv, u32 node, enum lite_node_state state);
+	void (*peer_lost)(struct lite_node *node, u32 id, u64 incarnation);
+	/* For the administrator: node @id is now in @state. */
+	void (*event)(struct lite_node *node, u32 id, enum lite_node_state state);
 	/* For the administrator: a session ended, its peer is in @state, where UP means suspect. */
-	void (*ended)(void *priv, const struct lite_conn *conn, enum lite_node_state state);
+	void (*ended)(struct lite_node *node, const struct lite_conn *conn,
+		      enum lite_node_state state);
 };
 
 struct lite_cluster_params {
@@ -114,7 +115,7 @@ struct lite_cluster {
 	struct lite_fabric *fab;
 	struct lite_kcalls *rpc;
 	const struct lite_cluster_ops *ops;
-	void *priv;
+	struct lite_node *priv;
 	struct mutex lock;
 	enum lite_node_state state;
 	unsigned long life;       /* number of lives that this node has ended */
@@ -136,7 +137,7 @@ struct lite_cluster {
 
 int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct lite_kcalls *rpc,
 		      const struct lite_cluster_params *params, const struct lite_cluster_ops *ops,
-		      void *priv);
+		      struct lite_node *priv);
 void lite_cluster_start(struct lite_cluster *cl);
 void lite_cluster_stop(struct lite_cluster *cl);
 void lite_cluster_exit(struct lite_cluster *cl);

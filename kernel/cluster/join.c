@@ -399,7 +399,7 @@ void lite_cluster_end_leave(struct lite_cluster *cl, u32 id)
  */
 int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct lite_kcalls *rpc,
 		      const struct lite_cluster_params *params, const struct lite_cluster_ops *ops,
-		      void *priv)
+		      struct lite_node *priv)
 {
 	cl->fab = fab;
 	cl->rpc = rpc;

@@ -77,7 +77,8 @@ static void lite_device_put_mr(struct lite_fabric *fab)
  * as documented for LITE_CMD_NODE_START.
  */
 int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *params,
-		     const struct lite_fabric_ops *ops, void *priv, const char **why)
+		     const struct lite_fabric_ops *ops, struct lite_node *priv,
+		     const char **why)
 {
 	int err;
 

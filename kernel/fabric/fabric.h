@@ -433,21 +433,23 @@ struct lite_conn {
 	struct completion gone;       /* the device has nothing of it any more */
 };
 
+struct lite_node;
+
 /* Callbacks to the layers above; Documentation/locking.rst has their contexts. */
 struct lite_fabric_ops {
 	/* Is a device that was found not about to be removed, and will removal wait for us? */
-	bool (*stays)(void *priv, struct ib_device *dev);
+	bool (*stays)(struct lite_node *node, struct ib_device *dev);
 	/* Allocate message slots, and free them when the device cannot reach them any more. */
-	int (*conn_init)(void *priv, struct lite_conn *conn);
-	void (*conn_release)(void *priv, struct lite_conn *conn);
+	int (*conn_init)(struct lite_node *node, struct lite_conn *conn);
+	void (*conn_release)(struct lite_node *node, struct lite_conn *conn);
 	/* A message was announced. */
-	void (*recv)(void *priv, struct lite_conn *conn, u32 imm);
+	void (*recv)(struct lite_node *node, struct lite_conn *conn, u32 imm);
 	/* A peer that knows the secret wants to connect: 0 or -errno. */
-	int (*admit)(void *priv, struct lite_conn *conn);
+	int (*admit)(struct lite_node *node, struct lite_conn *conn);
 	/* The connection is dying; must not wait for operations that do. */
-	void (*conn_down)(void *priv, struct lite_conn *conn);
+	void (*conn_down)(struct lite_node *node, struct lite_conn *conn);
 	/* The peer is fenced. */
-	void (*conn_gone)(void *priv, struct lite_conn *conn);
+	void (*conn_gone)(struct lite_node *node, struct lite_conn *conn);
 };
 
 /* What a node wants of its device. */
@@ -491,7 +493,7 @@ struct lite_fabric {
 	struct workqueue_struct *gone_wq;   /* ... and the rest */
 	struct workqueue_struct *accept_wq; /* accepts; waits for ends */
 	const struct lite_fabric_ops *ops;
-	void *priv;
+	struct lite_node *priv;
 	atomic64_t sessions;
 	spinlock_t conns_lock;      /* protects conns and closing */
 	struct list_head conns;
@@ -502,7 +504,8 @@ struct lite_fabric {
 };
 
 int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *params,
-		     const struct lite_fabric_ops *ops, void *priv, const char **why);
+		     const struct lite_fabric_ops *ops, struct lite_node *priv,
+		     const char **why);
 int lite_fabric_listen(struct lite_fabric *fab);
 void lite_fabric_end_all(struct lite_fabric *fab, int reason);
 void lite_fabric_shutdown(struct lite_fabric *fab);

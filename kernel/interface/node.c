@@ -38,28 +38,26 @@ static struct ib_client lite_client;
  * A removal is announced under the registry's lock, which the starting thread holds. Either it was
  * announced before, and the client data is NULL, or it waits for the lock and then finds the node.
  */
-static bool lite_node_device_stays(void *priv, struct ib_device *dev)
+static bool lite_node_device_stays(struct lite_node *node, struct ib_device *dev)
 {
 	lockdep_assert_held(&lite_registry.lock);
 	return ib_get_client_data(dev, &lite_client);
 }
 
-static int lite_node_conn_init(void *priv, struct lite_conn *conn)
+static int lite_node_conn_init(struct lite_node *node, struct lite_conn *conn)
 {
-	struct lite_node *node = priv;
-
 	return lite_service_conn_init(&node->service, conn) ?:
 	       lite_kcall_conn_init(&node->rpc, conn);
 }
 
-static void lite_node_conn_release(void *priv, struct lite_conn *conn)
+static void lite_node_conn_release(struct lite_node *node, struct lite_conn *conn)
 {
 	if (conn->rpc)
 		lite_kcall_conn_release(conn);
 	lite_service_conn_release(conn);
 }
 
-static void lite_node_recv(void *priv, struct lite_conn *conn, u32 imm)
+static void lite_node_recv(struct lite_node *node, struct lite_conn *conn, u32 imm)
 {
 	if (lite_imm_is_ring(imm))
 		lite_service_recv(conn, imm);
@@ -67,27 +65,21 @@ static void lite_node_recv(void *priv, struct lite_conn *conn, u32 imm)
 		lite_kcall_recv(conn, imm);
 }
 
-static int lite_node_admit(void *priv, struct lite_conn *conn)
+static int lite_node_admit(struct lite_node *node, struct lite_conn *conn)
 {
-	struct lite_node *node = priv;
-
 	return lite_cluster_admit(&node->cluster, conn);
 }
 
-static void lite_node_conn_down(void *priv, struct lite_conn *conn)
+static void lite_node_conn_down(struct lite_node *node, struct lite_conn *conn)
 {
-	struct lite_node *node = priv;
-
 	lite_kcall_conn_down(conn);
 	lite_cluster_conn_down(&node->cluster, conn);
 	lite_memop_execs_conn_down(&node->memory, conn);
 	lite_service_conn_down(conn);
 }
 
-static void lite_node_conn_gone(void *priv, struct lite_conn *conn)
+static void lite_node_conn_gone(struct lite_node *node, struct lite_conn *conn)
 {
-	struct lite_node *node = priv;
-
 	lite_kcall_conn_gone(conn);
 	lite_service_conn_gone(conn);
 	lite_cluster_conn_gone(&node->cluster, conn);
@@ -103,25 +95,19 @@ static const struct lite_fabric_ops lite_node_fabric_ops = {
 	.conn_gone = lite_node_conn_gone,
 };
 
-static void lite_node_members_changed(void *priv)
+static void lite_node_members_changed(struct lite_node *node)
 {
-	struct lite_node *node = priv;
-
 	lite_memory_members_changed(&node->memory);
 	lite_locks_changed(&node->locks);
 }
 
-static void lite_node_peer_gone(void *priv, const struct lite_conn *conn)
+static void lite_node_peer_gone(struct lite_node *node, const struct lite_conn *conn)
 {
-	struct lite_node *node = priv;
-
 	lite_memory_peer_gone(&node->memory, conn);
 }
 
-static void lite_node_peer_lost(void *priv, u32 id, u64 incarnation)
+static void lite_node_peer_lost(struct lite_node *node, u32 id, u64 incarnation)
 {
-	struct lite_node *node = priv;
-
 	lite_memory_peer_lost(&node->memory, id, incarnation);
 	lite_locks_changed(&node->locks);
 }
@@ -130,22 +116,19 @@ static void lite_node_peer_lost(void *priv, u32 id, u64 incarnation)
  * While the module is unloaded, only the STOPPED of lite_node_unbuild() is sent. By then an attempt
  * to join has ended.
  */
-void lite_node_event(void *priv, u32 id, enum lite_node_state state)
+void lite_node_event(struct lite_node *node, u32 id, enum lite_node_state state)
 {
-	struct lite_node *node = priv;
-
 	/* Memory may be waited for, and its reclaim waits for fences, which take the lock. */
 	lockdep_assert_not_held(&node->cluster.lock);
 	trace_lite_member(lite_cluster_id(&node->cluster), id,
 			  node->fabric.self.incarnation, state);
 	if (state == LITE_NODE_STOPPED || !READ_ONCE(lite_registry.closing))
-		lite_netlink_event(priv, id, state, LITE_END_NONE, 0);
+		lite_netlink_event(node, id, state, LITE_END_NONE, 0);
 }
 
-static void lite_node_ended(void *priv, const struct lite_conn *conn, enum lite_node_state state)
+static void lite_node_ended(struct lite_node *node, const struct lite_conn *conn,
+			    enum lite_node_state state)
 {
-	struct lite_node *node = priv;
-
 	if (state == LITE_NODE_DOWN)
 		trace_lite_member(lite_cluster_id(&node->cluster), conn->from.node,
 				  node->fabric.self.incarnation, state);
@@ -153,18 +136,14 @@ static void lite_node_ended(void *priv, const struct lite_conn *conn, enum lite_
 		lite_netlink_event(node, conn->from.node, state, conn->cause, conn->figure);
 }
 
-static void lite_node_member(void *priv, u32 id, enum lite_node_state state)
+static void lite_node_member(struct lite_node *node, u32 id, enum lite_node_state state)
 {
-	struct lite_node *node = priv;
-
-	lite_node_event(priv, id, state);
+	lite_node_event(node, id, state);
 	lite_locks_changed(&node->locks);
 }
 
-static void lite_node_lmr_cut(void *priv, u64 id, u64 length)
+static void lite_node_lmr_cut(struct lite_node *node, u64 id, u64 length)
 {
-	struct lite_node *node = priv;
-
 	lite_locks_lmr_cut(&node->locks, id, length);
 }
 

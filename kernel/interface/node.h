@@ -73,7 +73,7 @@ bool lite_node_joined(struct lite_node *node, u32 *number, int *err, const char 
 void lite_node_join_work(struct work_struct *work);
 void lite_node_leave_work(struct work_struct *work);
 int lite_node_leave(struct lite_node *node);
-void lite_node_event(void *priv, u32 id, enum lite_node_state state);
+void lite_node_event(struct lite_node *node, u32 id, enum lite_node_state state);
 struct lite_node *lite_node_find(u32 index);
 struct lite_node *lite_node_next(int after);
 void lite_node_put(struct lite_node *node);

@@ -45,7 +45,7 @@ static const struct lite_home_ops lite_home_ops = {
  */
 int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 		     struct lite_stats __percpu *stats, const struct lite_memory_params *params,
-		     const struct lite_memory_ops *ops, void *priv)
+		     const struct lite_memory_ops *ops, struct lite_node *priv)
 {
 	struct workqueue_struct **const wqs[] = { &mem->views_wq, &mem->file_wq, &mem->ends_wq,
 						  &mem->revoke_wq, &mem->wq };

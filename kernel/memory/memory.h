@@ -51,7 +51,7 @@
 /* Callbacks into the layer above. */
 struct lite_memory_ops {
 	/* An LMR at home here was cut to @length bytes, or freed (0). May sleep, must not call. */
-	void (*lmr_cut)(void *priv, u64 id, u64 length);
+	void (*lmr_cut)(struct lite_node *node, u64 id, u64 length);
 };
 
 struct lite_memory_params {
@@ -159,7 +159,7 @@ struct lite_memory {
 	struct lite_fabric *fab;
 	struct lite_stats __percpu *stats;
 	const struct lite_memory_ops *ops;
-	void *priv;
+	struct lite_node *priv;
 	const struct lite_store_ops *store_ops; /* callbacks within this layer: memory.c */
 	const struct lite_home_ops *home_ops;
 	u32 handle_limit;
@@ -226,7 +226,7 @@ struct lite_memory {
 
 int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 		     struct lite_stats __percpu *stats, const struct lite_memory_params *params,
-		     const struct lite_memory_ops *ops, void *priv);
+		     const struct lite_memory_ops *ops, struct lite_node *priv);
 void lite_memory_give_up(struct lite_memory *mem);
 void lite_memory_forget(struct lite_memory *mem);
 void lite_memory_shut(struct lite_memory *mem);
