@@ -14,9 +14,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "memory/handle/ctx.h"
 #include "service.h"
-#include "wait.h"
 
 /* Largest chunk of a bulk to try: 1 MB with 4 KB pages. */
 #define LITE_BULK_ORDER 8

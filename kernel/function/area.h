@@ -11,7 +11,6 @@
 #include "wire/wire_rpc.h"
 
 struct lite_buf;
-struct lite_service;
 
 /* 1/LITE_BULK_SHARE of the machine's memory is the limit for bulks. */
 #define LITE_BULK_SHARE 4

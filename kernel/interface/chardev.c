@@ -9,7 +9,6 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "memory/handle/ctx.h"
 #include "node.h"
 
 #define LITE_CLOSE_WAIT (2 * HZ)

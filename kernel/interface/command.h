@@ -3,7 +3,6 @@
 #ifndef _LITE_COMMAND_H
 #define _LITE_COMMAND_H
 
-#include "memory/handle/ctx.h"
 #include "node.h"
 
 struct lite_command {

@@ -4,7 +4,6 @@
  * and locks, except operations, run the same commands as the ioctls of processes, as root.
  */
 #include <linux/export.h>
-#include <linux/slab.h>
 
 #include "memory/batch/op.h"
 #include "command.h"

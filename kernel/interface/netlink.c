@@ -9,9 +9,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/security.h>
-#include <net/genetlink.h>
 #include <net/ipv6.h>
-#include <uapi/lite_netlink.h>
 
 #include "compat.h"
 #include "netlink.h"

@@ -3,7 +3,6 @@
 #ifndef _LITE_NETLINK_H
 #define _LITE_NETLINK_H
 
-#include <linux/netlink.h>
 #include <net/genetlink.h>
 #include <uapi/lite_netlink.h>
 

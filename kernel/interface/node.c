@@ -5,7 +5,6 @@
  * The registry's mutex serializes starting, stopping and removal of a device. It must not be taken
  * while active on a node.
  */
-#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>

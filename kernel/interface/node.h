@@ -12,10 +12,7 @@
 
 #include <linux/miscdevice.h>
 
-#include "crew.h"
 #include "function/service.h"
-#include "memory/handle/ctx.h"
-#include "memory/memory.h"
 #include "sync/lock.h"
 
 /* Settings of LITE_CMD_NODE_START. */

@@ -18,7 +18,6 @@
  * - Claims of dead nodes are swept. A claim that had been entered is not entered again when its
  *   node comes back: the round may have been complete.
  */
-#include "memory/memop/word.h"
 #include "lock.h"
 #include "wait.h"
 

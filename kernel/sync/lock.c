@@ -13,7 +13,6 @@
 #include <linux/slab.h>
 
 #include "memory/io/io.h"
-#include "memory/memop/word.h"
 #include "lock.h"
 #include "trace.h"
 #include "wait.h"

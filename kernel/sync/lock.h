@@ -35,14 +35,11 @@
 #ifndef _LITE_LOCK_H
 #define _LITE_LOCK_H
 
-#include <linux/rbtree.h>
-
 #include "core/lockword.h"
 #include "crew.h"
 #include "memory/handle/ctx.h"
 #include "memory/memop/word.h"
 #include "memory/memory.h"
-#include "pool.h"
 
 /* The locks of a node. */
 struct lite_locks {

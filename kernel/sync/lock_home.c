@@ -17,7 +17,6 @@
 #include <linux/slab.h>
 
 #include "memory/home/home.h"
-#include "memory/memop/word.h"
 #include "lock.h"
 #include "trace.h"
 

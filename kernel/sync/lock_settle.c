@@ -13,9 +13,6 @@
  *
  * What cannot run concurrently: two of these for one lock, as each lock has one job.
  */
-#include <linux/slab.h>
-
-#include "memory/memop/word.h"
 #include "lock.h"
 #include "trace.h"
 

@@ -16,10 +16,6 @@
  * finds the hold WAITING is accepted, whatever else ended the wait. A later GRANT is refused, and
  * the home passes the lock on.
  */
-#include <linux/slab.h>
-
-#include "memory/handle/ctx.h"
-#include "memory/memop/word.h"
 #include "lock.h"
 #include "trace.h"
 #include "wait.h"

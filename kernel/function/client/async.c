@@ -28,7 +28,6 @@
 #include <linux/slab.h>
 
 #include "function/service.h"
-#include "memory/handle/ctx.h"
 #include "trace.h"
 
 /* Longest reply that the receive handler copies, in bytes. */

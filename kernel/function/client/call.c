@@ -20,9 +20,7 @@
 #include <linux/slab.h>
 
 #include "function/service.h"
-#include "memory/handle/ctx.h"
 #include "trace.h"
-#include "wait.h"
 
 /* ---- long requests and replies ------------------------------------------- */
 

@@ -3,17 +3,9 @@
 #ifndef _LITE_FUNCTION_CALL_H
 #define _LITE_FUNCTION_CALL_H
 
-#include "core/ring.h"
 #include "crew.h"
 #include "function/area.h"
 #include "memory/io/io.h"
-#include "memory/memory.h"
-#include "wire/wire_rpc.h"
-
-struct lite_rcall;
-struct lite_rpc_file;
-struct lite_rpc_peer;
-struct lite_service;
 
 enum lite_client_ring_slot_state {
 	LITE_CLIENT_RING_FREE,

@@ -13,11 +13,9 @@
  * all; CLOSING: calls under way, the last of which queues unbind_work; DEAD: none. Mirror and
  * object go with the last reference; the tables' reference is dropped after UNBIND or the fence.
  */
-#include <linux/cred.h>
 #include <linux/slab.h>
 
 #include "function/service.h"
-#include "wait.h"
 
 /* In keys of LIVE rings, instead of a uid. */
 #define LITE_RING_OF_ALL U32_MAX

@@ -12,7 +12,6 @@
  * of a user at its limit, also a long one while that user has another call in the ring.
  */
 #include "function/service.h"
-#include "wait.h"
 
 /* Calls that are ended with the lock held. */
 #define LITE_RING_WAIT_ENDS 64

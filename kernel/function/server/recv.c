@@ -9,12 +9,9 @@
  * it returns the request to where it came from: the head of the function's queue, or the file.
  */
 #include <linux/nospec.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "function/service.h"
-#include "memory/handle/ctx.h"
-#include "wait.h"
 
 /* ---- states -------------------------------------------------------------- */
 

@@ -3,17 +3,8 @@
 #ifndef _LITE_FUNCTION_SERVE_H
 #define _LITE_FUNCTION_SERVE_H
 
-#include <linux/rbtree.h>
-
-#include "core/ring.h"
-#include "wire/wire_rpc.h"
 #include "memory/memory.h"
 #include "function/area.h"
-
-struct lite_ring;
-struct lite_rpc_file;
-struct lite_rpc_peer;
-struct lite_service;
 
 /* ---- functions: func.c --------------------------------------------------- */
 

@@ -11,7 +11,6 @@
  * gives up. Within a node the client's bulks are found by their slot, and copied.
  */
 #include "function/service.h"
-#include "wait.h"
 
 /* Work requests per batch; waiting after each lets short calls in. */
 #define LITE_BULK_BATCH 8
