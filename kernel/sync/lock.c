@@ -305,20 +305,14 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 
 /* ---- life ---------------------------------------------------------------- */
 
-/* Limit the claims of local processes, and those kept as a home. */
-static void lite_lock_pools_init(struct lite_locks *locks)
+/* Initialize the zeroed @locks. May sleep. Return: 0 or -ENOMEM. */
+int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem)
 {
+	/* Of the claims of local processes, and of those kept as a home. */
 	u64 limit = min_t(u64, LITE_LOCK_CLAIMS_MAX,
 			  ((u64)totalram_pages() << PAGE_SHIFT) / LITE_LOCK_CLAIMS_PART /
 				  LITE_LOCK_CLAIM_BYTES);
 
-	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCKS), limit, limit / 8, 0);
-	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS), limit, limit / 8, 0);
-}
-
-/* Initialize the zeroed @locks. May sleep. Return: 0 or -ENOMEM. */
-int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem)
-{
 	locks->mem = mem;
 	locks->cl = mem->cl;
 	locks->stats = mem->stats;
@@ -326,7 +320,8 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem)
 	xa_init_flags(&locks->tickets, XA_FLAGS_ALLOC1);
 	locks->left_barriers = RB_ROOT;
 	lite_crowd_init(&locks->left_wait);
-	lite_lock_pools_init(locks);
+	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCKS), limit, limit / 8, 0);
+	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS), limit, limit / 8, 0);
 	if (lite_crew_init(&locks->words, "lite-locks"))
 		return -ENOMEM;
 	if (lite_crew_init(&locks->tells, "lite-grants"))

@@ -171,11 +171,6 @@ static int lite_lock_tell_home(struct lite_hold *h, bool try, unsigned long left
 	return err;
 }
 
-static bool lite_hold_has_news(const struct lite_hold *h, int seen)
-{
-	return READ_ONCE(h->state) != LITE_HOLD_WAITING || atomic_read(&h->locks->changes) != seen;
-}
-
 static int lite_lock_wait_verdict(struct lite_hold *h, const struct lite_lock_args *args)
 {
 	struct lite_locks *locks = h->locks;
@@ -201,7 +196,9 @@ static int lite_lock_wait_verdict(struct lite_hold *h, const struct lite_lock_ar
 			cond_resched();
 			continue;
 		}
-		ret = lite_wait_event_timeout(h->wait, lite_hold_has_news(h, seen), left);
+		ret = lite_wait_event_timeout(h->wait,
+					      READ_ONCE(h->state) != LITE_HOLD_WAITING ||
+					      atomic_read(&locks->changes) != seen, left);
 		if (READ_ONCE(h->state) != LITE_HOLD_WAITING)
 			return 0;
 		if (ret < 0)
