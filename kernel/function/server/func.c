@@ -205,21 +205,6 @@ void lite_func_stop(struct lite_rpc_file *file)
 	} while (more);
 }
 
-/* End the waits for a server that has ended, which may be many. */
-static void lite_server_release(struct lite_server *s)
-{
-	struct lite_service *svc = s->file->svc;
-	bool more;
-
-	do {
-		spin_lock(&svc->lock);
-		more = lite_waiter_end(&s->waiters, -ENOENT);
-		spin_unlock(&svc->lock);
-		cond_resched();
-	} while (more);
-	kfree(s);
-}
-
 /* Return: the function, if this was its last server: the caller puts it. */
 static struct lite_func *lite_server_end(struct lite_server *s)
 {
@@ -258,6 +243,7 @@ int lite_func_unregister(struct lite_rpc_file *file, u32 number, bool any)
 	struct lite_service *svc = file->svc;
 	struct lite_func *over = NULL;
 	struct lite_server *s;
+	bool more;
 
 	spin_lock(&svc->lock);
 	s = any ? list_first_entry_or_null(&file->servers, struct lite_server, of_file) :
@@ -269,7 +255,14 @@ int lite_func_unregister(struct lite_rpc_file *file, u32 number, bool any)
 		lite_func_put(over);
 	if (!s)
 		return -ENOENT;
-	lite_server_release(s);
+	/* The waits for it may be many. */
+	do {
+		spin_lock(&svc->lock);
+		more = lite_waiter_end(&s->waiters, -ENOENT);
+		spin_unlock(&svc->lock);
+		cond_resched();
+	} while (more);
+	kfree(s);
 	return 0;
 }
 

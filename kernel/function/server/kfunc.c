@@ -42,15 +42,6 @@ static int lite_kreply_make(struct lite_kreply *r, struct lite_service *svc, u32
 	return 0;
 }
 
-static void lite_kreply_free(struct lite_kreply *r)
-{
-	if (r->bulk)
-		vunmap(r->mem);
-	else
-		kvfree(r->mem);
-	lite_area_put(r->bulk);
-}
-
 /* Run the handler on @data. Bytes in @reply, or a negative errno. */
 static int lite_kfunc_run(struct lite_request *req, const void *data, void *reply, u32 *status)
 {
@@ -134,7 +125,11 @@ static void lite_kfunc_work(struct work_struct *work)
 			    lite_kfunc_run_long(req, reply.mem, &status) :
 			    lite_kfunc_run(req, lite_kfunc_data(req), reply.mem, &status);
 	lite_request_post(req, lite_kfunc_reply(req, &reply, n), max(n, 0), status);
-	lite_kreply_free(&reply);
+	if (reply.bulk)
+		vunmap(reply.mem);
+	else
+		kvfree(reply.mem);
+	lite_area_put(reply.bulk);
 	lite_kfunc_leave(kf);
 }
 
