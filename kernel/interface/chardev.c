@@ -100,13 +100,6 @@ static int lite_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
-/* Has a user's close() waited in vain recently? */
-static bool lite_close_is_slow(u32 uid)
-{
-	return uid == READ_ONCE(lite_close_slow_uid) &&
-	       time_before_eq(jiffies, READ_ONCE(lite_close_slow) + 5 * LITE_CLOSE_WAIT);
-}
-
 /* Release the state of a file that is closed. Context: may sleep, for at most LITE_CLOSE_WAIT. */
 void lite_file_close(struct lite_file *lf)
 {
@@ -119,7 +112,9 @@ void lite_file_close(struct lite_file *lf)
 		lite_node_exit(lf->node);
 	}
 	lite_crew_queue(&lite_closes, &lf->closing);
-	if (!lite_close_is_slow(uid) &&
+	/* Unless a close() of the user has waited in vain recently. */
+	if ((uid != READ_ONCE(lite_close_slow_uid) ||
+	     time_after(jiffies, READ_ONCE(lite_close_slow) + 5 * LITE_CLOSE_WAIT)) &&
 	    !wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT)) {
 		WRITE_ONCE(lite_close_slow, jiffies);
 		WRITE_ONCE(lite_close_slow_uid, uid);

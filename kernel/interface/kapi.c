@@ -143,9 +143,8 @@ EXPORT_SYMBOL_GPL(lite_lmr_free_name);
 
 int lite_lmr_grant(struct lite_ctx *ctx, u64 lh, const struct lite_grant *grant)
 {
-	struct lite_ioc_grant g = { .lh = lh, .grant = *grant };
-
-	return lite_kapi(ctx, LITE_IOC_GRANT, &g);
+	return lite_kapi(ctx, LITE_IOC_GRANT,
+			 &(struct lite_ioc_grant){ .lh = lh, .grant = *grant });
 }
 EXPORT_SYMBOL_GPL(lite_lmr_grant);
 
@@ -342,17 +341,15 @@ EXPORT_SYMBOL_GPL(lite_lmr_lock);
 
 int lite_lmr_unlock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner)
 {
-	struct lite_ioc_unlock u = { .lh = lh, .offset = offset, .owner = owner };
-
-	return lite_kapi(ctx, LITE_IOC_UNLOCK, &u);
+	return lite_kapi(ctx, LITE_IOC_UNLOCK,
+			 &(struct lite_ioc_unlock){ .lh = lh, .offset = offset, .owner = owner });
 }
 EXPORT_SYMBOL_GPL(lite_lmr_unlock);
 
 int lite_lmr_lock_consistent(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner)
 {
-	struct lite_ioc_unlock u = { .lh = lh, .offset = offset, .owner = owner };
-
-	return lite_kapi(ctx, LITE_IOC_CONSISTENT, &u);
+	return lite_kapi(ctx, LITE_IOC_CONSISTENT,
+			 &(struct lite_ioc_unlock){ .lh = lh, .offset = offset, .owner = owner });
 }
 EXPORT_SYMBOL_GPL(lite_lmr_lock_consistent);
 

@@ -3,17 +3,11 @@
 #include "compat.h"
 #include "netlink.h"
 
-/* The tenant that the attributes name. */
-static u64 lite_nl_qos_tenant(struct nlattr **attrs)
-{
-	if (attrs[LITE_A_CGROUP])
-		return LITE_QOS_CGROUP | nla_get_u64(attrs[LITE_A_CGROUP]);
-	return nla_get_u32(attrs[LITE_A_UID]);
-}
-
 static int lite_nl_qos_rule(struct lite_qos *qos, struct nlattr **attrs)
 {
-	u64 tenant = lite_nl_qos_tenant(attrs);
+	struct nlattr *cgroup = attrs[LITE_A_CGROUP];
+	u64 tenant = cgroup ? LITE_QOS_CGROUP | nla_get_u64(cgroup) :
+			      nla_get_u32(attrs[LITE_A_UID]);
 	struct lite_qos_rule rule;
 
 	if (!attrs[LITE_A_WEIGHT] && !attrs[LITE_A_CEILING] && !attrs[LITE_A_PRIORITY])
