@@ -27,14 +27,12 @@
 #include "command.h"
 #include "compat.h"
 
-#define LITE_FS_MAGIC 0x6c697465 /* "lite" */
-
 static struct vfsmount *lite_fs_mount;
 static int lite_fs_count;
 
 static int lite_fs_init(struct fs_context *fc)
 {
-	if (!init_pseudo(fc, LITE_FS_MAGIC))
+	if (!init_pseudo(fc, 0x6c697465)) /* "lite" */
 		return -ENOMEM;
 	fc->s_iflags |= SB_I_NOEXEC | SB_I_NODEV;
 	return 0;

@@ -14,9 +14,6 @@
 #include "compat.h"
 #include "netlink.h"
 
-#define LITE_MS_MIN 10
-#define LITE_MS_MAX 3600000
-
 static struct genl_family lite_family;
 
 static struct netlink_range_validation lite_cgroup_ids = { .min = 2, .max = S64_MAX - 1 };
@@ -106,7 +103,7 @@ static int lite_get_ms(struct genl_info *info, int attr, u32 standard, unsigned 
 {
 	u32 ms = lite_get_u32(info->attrs, attr, standard);
 
-	if (ms < LITE_MS_MIN || ms > LITE_MS_MAX)
+	if (ms < 10 || ms > 3600000)
 		return lite_nl_say(info->extack, -ERANGE, "a time is out of range (10 ms to 1 h)");
 	*jiffies_out = msecs_to_jiffies(ms);
 	return 0;

@@ -308,10 +308,8 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 /* Initialize the zeroed @locks. May sleep. Return: 0 or -ENOMEM. */
 int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem)
 {
-	/* Of the claims of local processes, and of those kept as a home. */
-	u64 limit = min_t(u64, LITE_LOCK_CLAIMS_MAX,
-			  ((u64)totalram_pages() << PAGE_SHIFT) / LITE_LOCK_CLAIMS_PART /
-				  LITE_LOCK_CLAIM_BYTES);
+	/* Claims of 512 bytes, or 1 KB with a lock of their own, in at most 1/16 of memory. */
+	u64 limit = min_t(u64, 262144, (u64)totalram_pages() * PAGE_SIZE / 16 / 512);
 
 	locks->mem = mem;
 	locks->cl = mem->cl;

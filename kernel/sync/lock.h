@@ -93,11 +93,6 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx);
 /* lock_home.c */
 void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length);
 
-/* Size of each pool of a node: this many claims, at most 1/PART of memory. */
-#define LITE_LOCK_CLAIMS_MAX 262144U
-#define LITE_LOCK_CLAIMS_PART 16
-#define LITE_LOCK_CLAIM_BYTES 512 /* twice that if it has a lock of its own */
-
 /*
  * For a claim and its lock, charged to a local process that asks for it. Does not wait, since a
  * memory cgroup over its limit would throttle the worker, and home_lock with it.
