@@ -85,32 +85,23 @@ static struct lite_recv_waiter *lite_func_waiter(struct lite_func *func)
 	return NULL;
 }
 
-/* Hand the first queued request to a waiting thread; false: there is none. */
-static bool lite_func_hand(struct lite_func *func)
-{
-	struct lite_recv_waiter *w = lite_func_waiter(func);
-	struct lite_request *req;
-
-	if (!w)
-		return false;
-	req = list_first_entry(&func->queue, struct lite_request, list);
-	list_del(&req->list);
-	req->state = LITE_REQ_BUSY;
-	list_del(&w->list);
-	w->req = req;
-	/* @w stays: its thread takes svc->lock before it returns. */
-	complete(&w->done);
-	return true;
-}
-
 /* Hand queued requests to waiters. @func is not dead. Process context; receive handlers. */
 static void lite_func_serve(struct lite_func *func)
 {
+	struct lite_recv_waiter *w;
+	struct lite_request *req;
 	struct lite_server *s;
 
 	lockdep_assert_held(&func->svc->lock);
-	while (!list_empty(&func->queue) && lite_func_hand(func))
-		;
+	while (!list_empty(&func->queue) && (w = lite_func_waiter(func))) {
+		req = list_first_entry(&func->queue, struct lite_request, list);
+		list_del(&req->list);
+		req->state = LITE_REQ_BUSY;
+		list_del(&w->list);
+		w->req = req;
+		/* @w stays: its thread takes svc->lock before it returns. */
+		complete(&w->done);
+	}
 	if (list_empty(&func->queue))
 		return;
 	list_for_each_entry(s, &func->servers, of_func)
