@@ -26,14 +26,11 @@ static int lite_ops_read(const struct lite_ioc_vector *c, struct lite_op *ops, u
 	if (c->op_size == sizeof(*ops))
 		return copy_from_user(ops, lite_op_user(c, 0), n * sizeof(*ops)) ? -EFAULT : 0;
 	for (i = 0; i < n; i++) {
-		err = copy_struct_from_user(&ops[i], sizeof(ops[i]),
-					    lite_op_user(c, i), c->op_size);
+		err = copy_struct_from_user(&ops[i], sizeof(ops[i]), lite_op_user(c, i),
+					    c->op_size);
 		if (err)
 			return err;
-		if (ops[i].size == c->op_size)
-			ops[i].size = sizeof(ops[i]);
-		else
-			ops[i].size = 0;
+		ops[i].size = ops[i].size == c->op_size ? sizeof(ops[i]) : 0;
 	}
 	return 0;
 }
