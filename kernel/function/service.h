@@ -1,26 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Calls of functions between processes (and kernel clients) of all nodes. Documentation/rpc.rst
- * describes functions, rings, records and slots.
- *
- * server/
- *   func.c           functions: their servers, and requests waiting for a server
- *   kfunc.c          functions that kernel clients serve
- *   server_ring.c    server's side of a ring: requests come in, answers go out
- *   ring_call.c      BIND, UNBIND, CANCEL, FIND, GONE, served
- *   recv.c           taking requests and answering them
- *   serve_bulk.c     server's side of bulks
- * client/
- *   client_ring.c    client's side of a ring, from BIND to UNBIND
- *   find.c           FIND, asked
- *   ring_waiter.c    slots and records, and the calls that queue for them
- *   call.c           calls; end.c how they end
- *   async.c          calls that are collected later
- * area.c             memory of rings, mirrors, and bulks: requests and replies too long for a ring
- * function_file.c    what an open file serves, has taken, and has called
- * service.c          life of the layer, and of its part of a connection
- *
- * serve.h has the structures of the server's side, call.h those of the client's.
+ * describes functions, rings, records and slots. serve.h has the structures of the server's side,
+ * call.h those of the client's.
  *
  * A node's calls to itself take the same path: the struct lite_rpc_peer has no connection, ring and
  * mirror are the same memory, and an immediate is a function call.

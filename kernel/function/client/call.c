@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls.
- *
- * Normal operation: find the ring, check, take a slot and a record, write header and request into
- * the mirror, post that, and wait until the reply is in the mirror, doing the poller's work
- * meanwhile. The send completion is not waited for: the reply says more.
+ * Normal operation of a call: find the ring, check, take a slot and a record, write header and
+ * request into the mirror, post that, and wait until the reply is in the mirror, doing the poller's
+ * work meanwhile. The send completion is not waited for: the reply says more.
  *
  * Recovery: what was posted is never posted again. A call that was not posted as the session had
  * ended, or was refused as no server has seen it, is tried again in the next session or ring.
