@@ -492,9 +492,7 @@ static int lite_async_await(struct lite_rpc_file *file, u32 group, unsigned long
 	lite_pace_end(&file->collect_pace, &wait);
 	spin_lock(&file->lock);
 	lite_line_leave(&c.place);
-	if (ret > 0)
-		return 0;
-	return ret ? -EINTR : -ETIMEDOUT;
+	return ret > 0 ? 0 : ret ? -EINTR : -ETIMEDOUT;
 }
 
 /* Take a call that has ended; the caller owns it then. */

@@ -388,9 +388,7 @@ static int lite_rcall_await(struct lite_rcall *call, u64 awake_ns, unsigned long
 	long ret = lite_poller_await(&call->svc->fab->poller, &call->done, awake_ns,
 				     lite_wait_state(), timeout);
 
-	if (ret > 0)
-		return 0;
-	return ret ? -EINTR : -ETIMEDOUT;
+	return ret > 0 ? 0 : ret ? -EINTR : -ETIMEDOUT;
 }
 
 /*

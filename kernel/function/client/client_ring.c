@@ -435,11 +435,7 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call
 
 	spin_lock(&rp->lock);
 	ring = lite_client_ring_find(rp, call->function, call->cred->uid);
-	if (call->flags & LITE_RCALL_TRY && (!ring || ring->state == LITE_CLIENT_RING_NEW)) {
-		spin_unlock(&rp->lock);
-		return -EAGAIN;
-	}
-	if (!ring) {
+	if (!ring && !(call->flags & LITE_RCALL_TRY)) {
 		spin_unlock(&rp->lock);
 		new = lite_client_ring_alloc(rp, call->function);
 		if (!new)
@@ -447,7 +443,9 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call
 		spin_lock(&rp->lock);
 		ring = lite_client_ring_find(rp, call->function, call->cred->uid);
 	}
-	if (ring) {
+	if (call->flags & LITE_RCALL_TRY && (!ring || ring->state == LITE_CLIENT_RING_NEW)) {
+		err = -EAGAIN;
+	} else if (ring) {
 		kref_get(&ring->ref);
 		call->ring = ring;
 		if (ring->state == LITE_CLIENT_RING_NEW) {

@@ -241,20 +241,6 @@ void lite_ring_wait_close(struct lite_client_ring *ring)
 		lite_client_ring_put(ring);
 }
 
-/* Queue a call. If the calls before it are of users at their limit, it may be served at once. */
-static void lite_ring_wait_enter(struct lite_rcall *call)
-{
-	struct lite_client_ring *ring = call->ring;
-	bool first = lite_line_empty(&ring->line);
-
-	lockdep_assert_held(&ring->rp->lock);
-	call->line_err = -EINPROGRESS;
-	lite_ring_list(ring, true);
-	lite_line_enter(&ring->line, &call->place, false);
-	if (!first)
-		lite_ring_wait_serve(ring);
-}
-
 /* A call is not in line any more: the slot has its part, or there is none. */
 static void lite_ring_wait_drop(struct lite_rcall *call)
 {
@@ -310,6 +296,7 @@ int lite_ring_wait_take(struct lite_rcall *call)
 {
 	struct lite_client_ring *ring = call->ring;
 	struct lite_rpc_peer *rp = ring->rp;
+	bool first;
 	int err;
 
 	call->units = lite_ring_units(LITE_RPC_HEADER + lite_rcall_body(call));
@@ -332,7 +319,13 @@ int lite_ring_wait_take(struct lite_rcall *call)
 		lite_ring_wait_drop(call);
 		return err;
 	}
-	lite_ring_wait_enter(call);
+	call->line_err = -EINPROGRESS;
+	first = lite_line_empty(&ring->line);
+	lite_ring_list(ring, true);
+	lite_line_enter(&ring->line, &call->place, false);
+	/* If the calls before it are of users at their limit, it may be served at once. */
+	if (!first)
+		lite_ring_wait_serve(ring);
 	spin_unlock(&rp->lock);
 	if (call->flags & LITE_RPC_NOWAIT)
 		err = lite_ring_wait_look(call, -EAGAIN);
