@@ -189,24 +189,20 @@ static int lite_uring_op(struct io_uring_cmd *cmd, struct lite_op __user *user)
 	return put_user(op.length, &user->result) ? -EFAULT : 0;
 }
 
-/* Is it a command with flags that keep it from waiting? */
-static bool lite_uring_is_quick(u32 cmd_op, const struct lite_ioc_head __user *user)
-{
-	const struct lite_ioc *ioc = lite_ioc_find(cmd_op);
-	u32 flags;
-
-	return ioc && ioc->quick && !get_user(flags, &user->flags) && flags & ioc->quick;
-}
-
 /* Try in the submitting thread. -EAGAIN: leave it to a worker. */
 static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg, unsigned int issue_flags)
 {
 	void __user *user = (void __user *)arg;
+	const struct lite_ioc_head __user *head = user;
+	const struct lite_ioc *ioc;
+	u32 flags;
 	int err;
 
 	if (cmd->cmd_op == LITE_IOC_OP)
 		return lite_uring_op(cmd, user);
-	if (!lite_uring_is_quick(cmd->cmd_op, user))
+	/* Only a command with flags that keep it from waiting. */
+	ioc = lite_ioc_find(cmd->cmd_op);
+	if (!ioc || !ioc->quick || get_user(flags, &head->flags) || !(flags & ioc->quick))
 		return -EAGAIN;
 	err = lite_ioctl_any(cmd->file->private_data, cmd->cmd_op, user, true);
 	if (err == -LITE_EPUTOFF)
