@@ -61,6 +61,8 @@ const struct lite_ioc *lite_ioc_find(unsigned int cmd);
 int lite_cmd_run(struct lite_command *cmd, const struct lite_ioc *ioc, void *arg);
 const struct lite_cred *lite_cmd_user(struct lite_command *cmd);
 int lite_cmd_target(struct lite_command *cmd, u64 lh, const char *name);
+int lite_cmd_mmap(struct lite_command *cmd, struct file *file, u64 length, unsigned long prot,
+		  unsigned long flags, u64 *to);
 int lite_ioc_mmap(struct lite_command *cmd, void *arg);
 void lite_ioc_unwind_mmap(void *arg);
 int lite_ioc_arena(struct lite_command *cmd, void *arg);

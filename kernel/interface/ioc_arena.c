@@ -6,7 +6,6 @@
  * VMA. The file has the node's object, as it may outlive the node and the open file that made it.
  */
 #include <linux/anon_inodes.h>
-#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/mman.h>
 #include <linux/mm.h>
@@ -89,25 +88,13 @@ err_free:
 int lite_ioc_arena(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_arena *a = arg;
-	unsigned long addr;
-	struct file *file;
 
 	if (!a->length || a->length % LITE_ARENA_BLOCK)
 		return -EINVAL;
 	if (a->length > LITE_LMR_SIZE_MAX)
 		return -EFBIG;
-	file = lite_arena_open(cmd, a);
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	/* A thread may hold mmap_lock while it waits for user space. */
-	lite_gate_leave(&cmd->gate);
-	addr = vm_mmap(file, 0, a->length, PROT_READ | PROT_WRITE, MAP_SHARED, 0);
-	fput(file);
-	a->addr = addr;
-	if (!IS_ERR_VALUE(addr))
-		return 0;
-	/* EAGAIN: it would have to be locked (mlockall(2)). */
-	return (long)addr == -EAGAIN ? -ENOMEM : (long)addr;
+	return lite_cmd_mmap(cmd, lite_arena_open(cmd, a), a->length, PROT_READ | PROT_WRITE, 0,
+			     &a->addr);
 }
 
 void lite_ioc_unwind_arena(void *arg)

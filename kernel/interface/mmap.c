@@ -225,13 +225,29 @@ err_region:
 	return ERR_PTR(err);
 }
 
+/* Map a file, if it is one, and drop it. May sleep; killable. Return: 0 or a negative errno. */
+int lite_cmd_mmap(struct lite_command *cmd, struct file *file, u64 length, unsigned long prot,
+		  unsigned long flags, u64 *to)
+{
+	unsigned long addr;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	/* A thread may hold mmap_lock while it waits for user space. */
+	lite_gate_leave(&cmd->gate);
+	addr = vm_mmap(file, 0, length, prot, MAP_SHARED | flags, 0);
+	fput(file);
+	*to = addr;
+	if (!IS_ERR_VALUE(addr))
+		return 0;
+	/* EAGAIN: it would have to be locked (mlockall(2)). */
+	return (long)addr == -EAGAIN ? -ENOMEM : (long)addr;
+}
+
 /* LITE_IOC_MMAP. Context: may sleep; killable. Return: as documented for it. */
 int lite_ioc_mmap(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_mmap *m = arg;
-	unsigned long prot = PROT_READ, flags = MAP_SHARED;
-	unsigned long addr;
-	struct file *file;
 
 	if (m->prot != LITE_PROT_READ && m->prot != (LITE_PROT_READ | LITE_PROT_WRITE))
 		return -EINVAL;
@@ -239,22 +255,9 @@ int lite_ioc_mmap(struct lite_command *cmd, void *arg)
 		return -EINVAL;
 	if (m->length > LITE_LMR_SIZE_MAX)
 		return -ERANGE;
-	file = lite_region_open(cmd->lf, m);
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	if (m->prot & LITE_PROT_WRITE)
-		prot |= PROT_WRITE;
-	if (m->flags & LITE_MMAP_POPULATE)
-		flags |= MAP_POPULATE;
-	/* A thread may hold mmap_lock while it waits for user space. */
-	lite_gate_leave(&cmd->gate);
-	addr = vm_mmap(file, 0, PAGE_ALIGN(m->length), prot, flags, 0);
-	fput(file);
-	m->addr = addr;
-	if (!IS_ERR_VALUE(addr))
-		return 0;
-	/* EAGAIN: it would have to be locked (mlockall(2)). */
-	return (long)addr == -EAGAIN ? -ENOMEM : (long)addr;
+	return lite_cmd_mmap(cmd, lite_region_open(cmd->lf, m), PAGE_ALIGN(m->length),
+			     PROT_READ | (m->prot & LITE_PROT_WRITE ? PROT_WRITE : 0),
+			     m->flags & LITE_MMAP_POPULATE ? MAP_POPULATE : 0, &m->addr);
 }
 
 void lite_ioc_unwind_mmap(void *arg)
