@@ -83,11 +83,13 @@ static bool lite_lane_takes_chunk(const struct lite_kcall_conn *rc, enum lite_la
 {
 	u32 i;
 
+	if (lane != lite_call_lane(LITE_CALL_LMR_CHUNK))
+		return false;
 	for (i = lite_lane_first[lane]; i < lite_lane_first[lane + 1]; i++) {
 		if (rc->call[i].state != LITE_SLOT_FREE && rc->call[i].call == LITE_CALL_LMR_CHUNK)
 			return false;
 	}
-	return lane == lite_call_lane(LITE_CALL_LMR_CHUNK);
+	return true;
 }
 
 static struct lite_line *lite_call_line(struct lite_kcall_conn *rc, u16 call)
