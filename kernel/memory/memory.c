@@ -48,7 +48,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 		     const struct lite_memory_ops *ops, struct lite_node *priv)
 {
 	struct workqueue_struct **const wqs[] = { &mem->views_wq, &mem->file_wq, &mem->ends_wq,
-						  &mem->revoke_wq, &mem->wq };
+						  &mem->wq };
 	int i;
 
 	mem->cl = cl;
@@ -114,17 +114,18 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	if (lite_names_init(&mem->directory, &mem->names_limit))
 		goto err_local;
 	mem->wq = alloc_workqueue("lite-memory", WQ_UNBOUND, 0);
-	mem->revoke_wq = alloc_workqueue("lite-revoke", WQ_UNBOUND, 0);
 	mem->ends_wq = alloc_workqueue("lite-chunks", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	mem->file_wq = alloc_workqueue("lite-file", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	/* A user may have any number of items. */
 	mem->views_wq =
 		alloc_workqueue("lite-views", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
-	if (!mem->wq || !mem->revoke_wq || !mem->ends_wq || !mem->file_wq || !mem->views_wq ||
+	if (!mem->wq || !mem->ends_wq || !mem->file_wq || !mem->views_wq ||
 	    lite_crew_init(&mem->reaps, "lite-reaps"))
 		goto err_wqs;
-	if (lite_arenas_init(mem))
+	if (lite_crew_init(&mem->revokes, "lite-revoke"))
 		goto err_reaps;
+	if (lite_arenas_init(mem))
+		goto err_revokes;
 	if (lite_leases_init(mem))
 		goto err_arenas;
 	lite_store_handlers(mem);
@@ -143,6 +144,8 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 
 err_arenas:
 	lite_arenas_exit(mem);
+err_revokes:
+	lite_crew_exit(&mem->revokes);
 err_reaps:
 	lite_crew_exit(&mem->reaps);
 err_wqs:
@@ -243,12 +246,13 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_names_exit(&mem->local);
 	lite_names_exit(&mem->directory);
 	/* What these drop is freed by lite-memory, on which RCU callbacks queue it. */
-	destroy_workqueue(mem->revoke_wq);
+	lite_crew_flush(&mem->revokes);
 	destroy_workqueue(mem->ends_wq);
 	rcu_barrier();
 	destroy_workqueue(mem->wq);
 	destroy_workqueue(mem->views_wq);
 	destroy_workqueue(mem->file_wq);
+	lite_crew_exit(&mem->revokes);
 	lite_crew_exit(&mem->reaps);
 	xa_destroy(&mem->lmrs);
 	xa_destroy(&mem->allocs);

@@ -217,11 +217,11 @@ struct lite_memory {
 	spinlock_t ctxs_lock;
 	struct list_head ctxs;
 	struct workqueue_struct *wq;
-	struct workqueue_struct *revoke_wq; /* items of wq wait for its items */
-	struct workqueue_struct *ends_wq; /* the same of chunks, which memory may wait for */
+	struct workqueue_struct *ends_wq;   /* ends of chunks, which memory may wait for */
 	struct workqueue_struct *file_wq;   /* items wait for the network for users */
 	struct workqueue_struct *views_wq;  /* items remove pages from page tables */
 	struct lite_crew reaps;    /* ends of LMRs, by the user charged */
+	struct lite_crew revokes;  /* what mappers are told for these, and for changes */
 };
 
 int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,

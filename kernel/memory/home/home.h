@@ -111,6 +111,7 @@ struct lite_lmr {
 	struct lite_place *place;      /* replaced while closed */
 	u64 length;                    /* its bytes; also read without @lock */
 	struct lite_crew_job reap;     /* frees it in the background */
+	struct lite_pool_part *tellers; /* its user's part of the crew that tells mappers */
 };
 
 /* What an LMR is made of if not of new memory: one of the three. */

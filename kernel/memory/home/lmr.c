@@ -32,6 +32,8 @@ static void lite_lmr_release(struct kref *ref)
 	lite_place_free(lmr, lmr->place);
 	if (lmr->reap.part)
 		lite_crew_job_exit(&lmr->mem->reaps, &lmr->reap);
+	if (lmr->tellers)
+		lite_pool_drop(&lmr->mem->revokes.workers, lmr->tellers);
 	kfree_rcu(lmr, rcu);
 }
 
@@ -213,7 +215,8 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem, const struct lite_
 		lmr->creator = conn->session;
 	}
 	lmr->name = "";
-	name = lite_crew_job_init(&mem->reaps, &lmr->reap, uid, lite_reap_job) ?
+	lmr->tellers = lite_pool_hold(&mem->revokes.workers, uid);
+	name = !lmr->tellers || lite_crew_job_init(&mem->reaps, &lmr->reap, uid, lite_reap_job) ?
 		       ERR_PTR(-ENOMEM) :
 		       lite_lmr_name_new(lmr, c->name);
 	if (IS_ERR(name)) {

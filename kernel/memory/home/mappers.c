@@ -24,7 +24,7 @@
 
 /* A REVOKE or RECALL in flight. */
 struct lite_revoke {
-	struct work_struct work;
+	struct lite_crew_job job;
 	struct lite_tell *tell;
 	u64 session;
 	struct lite_conn *conn;
@@ -292,9 +292,15 @@ static void lite_tell_release(struct kref *ref)
 	kvfree(t);
 }
 
+static void lite_revoke_put(struct lite_revoke *r)
+{
+	lite_conn_put(r->conn);
+	kref_put(&r->tell->ref, lite_tell_release);
+}
+
 static void lite_revoke_work(struct work_struct *work)
 {
-	struct lite_revoke *r = container_of(work, struct lite_revoke, work);
+	struct lite_revoke *r = container_of(work, struct lite_revoke, job.work);
 	struct lite_tell *t = r->tell;
 	struct lite_lmr *lmr = t->lmr;
 	struct lite_wire_id req = { .id = cpu_to_le64(lmr->id) };
@@ -330,9 +336,8 @@ static void lite_revoke_work(struct work_struct *work)
 	if (!--t->left)
 		complete(&t->done);
 	spin_unlock(&lmr->lock);
-	if (r->conn)
-		lite_conn_put(r->conn);
-	kref_put(&t->ref, lite_tell_release);
+	lite_crew_done(&mem->revokes, &r->job);
+	lite_revoke_put(r);
 }
 
 /* Prepare to tell all mappers; NULL: there are none. */
@@ -373,11 +378,12 @@ static struct lite_tell *lite_tell_new(struct lite_lmr *lmr, u16 call)
  * All are told at once. One that unmaps meanwhile finds nothing to revoke.
  *
  * Context: may sleep; killable, but not in a work item; makes leaf calls.
- * Return: 0; -EIO: our device could not be made to end an operation; -EINTR: killed, and mappers
- * that have not answered go on doing so.
+ * Return: 0; -EIO: our device could not be made to end an operation; -EINTR: killed: some mappers
+ * are not told, or answer later.
  */
 int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 {
+	struct lite_crew *crew = &lmr->mem->revokes;
 	struct lite_tell *t;
 	int err;
 	u32 i, n;
@@ -395,11 +401,18 @@ int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 		r->tell = t;
 		if (r->session)
 			r->conn = lite_session_find(lmr->mem->fab, r->session);
-		INIT_WORK(&r->work, lite_revoke_work);
+		r->job.place.kind = lmr->tellers->uid;
+		r->job.part = lmr->tellers;
+		INIT_WORK(&r->job.work, lite_revoke_work);
 		kref_get(&t->ref);
-		queue_work(lmr->mem->revoke_wq, &r->work);
+		lite_crew_queue(crew, &r->job);
 	}
 	err = wait_for_completion_killable(&t->done) ? -EINTR : t->err;
+	/* A user can be killed in any number of changes: those not told yet are not told. */
+	for (i = 0; err == -EINTR && i < n; i++) {
+		if (lite_crew_cancel(crew, &t->revoke[i].job))
+			lite_revoke_put(&t->revoke[i]);
+	}
 	kref_put(&t->ref, lite_tell_release);
 	return err;
 }

@@ -8,6 +8,12 @@
 //       makes COUNT LMRs at the nodes, says "ready", and frees each in a thread of its own when a
 //       line comes from stdin; says "freeing" when all of these run, and "freed" when the first is
 //       done
+//   users changes INDEX COUNT
+//       makes COUNT named LMRs, says "ready", and changes the mode of each in a thread of its own
+//       when a line comes from stdin; says "changing" when all of these run, and "changed" when the
+//       first is done
+//   users maps INDEX COUNT
+//       opens these LMRs, says "ready", and waits to be killed
 //   users owner INDEX LMR
 //       takes the first word of an LMR as a lock, and serves a function; says "ready" and the
 //       function's number, and waits to be killed
@@ -120,25 +126,55 @@ void files(const Words& words) {
     wait_for_the_end();
 }
 
+// Says "ready"; after a line from stdin does @what to all LMRs at the same time, and says when.
+template <typename What>
+void all_at_once(std::vector<lite::region>& lmrs, const std::string& begun, const std::string& done,
+                 What what) {
+    say("ready");
+    std::string line;
+    std::getline(std::cin, line);
+    std::atomic<std::size_t> running = 0;
+    std::atomic<bool> any = false;
+    std::vector<std::jthread> threads;
+    for (auto& lmr : lmrs)
+        threads.emplace_back([&] {
+            if (++running == lmrs.size())
+                say(begun);
+            what(lmr);
+            if (!any.exchange(true))
+                say(done);
+        });
+}
+
 void frees(const Words& words) {
     lite::context context(std::stoi(words[0]));
     std::vector<lite::region> lmrs;
     for (int i = 0; i < std::stoi(words[2]); i++)
         lmrs.push_back(context.alloc({.length = 2 * kPage, .nodes = numbers(words[1])}));
-    say("ready");
-    std::string line;
-    std::getline(std::cin, line);
-    std::atomic<std::size_t> running = 0;
-    std::atomic<bool> freed = false;
-    std::vector<std::jthread> threads;
+    all_at_once(lmrs, "freeing", "freed", [](lite::region& lmr) { lmr.free(); });
+}
+
+std::string name_of(int i) { return "changed-" + std::to_string(i); }
+
+void changes(const Words& words) {
+    lite::context context(std::stoi(words[0]));
+    std::vector<lite::region> lmrs;
+    for (int i = 0; i < std::stoi(words[1]); i++) {
+        const auto name = name_of(i);
+        lmrs.push_back(context.alloc({.name = name, .length = kPage}));
+    }
+    all_at_once(lmrs, "changing", "changed", [](lite::region& lmr) { lmr.chmod(0600); });
     for (auto& lmr : lmrs)
-        threads.emplace_back([&] {
-            if (++running == lmrs.size())
-                say("freeing");
-            lmr.free();
-            if (!freed.exchange(true))
-                say("freed");
-        });
+        lmr.free();
+}
+
+void maps(const Words& words) {
+    lite::context context(std::stoi(words[0]));
+    std::vector<lite::region> lmrs;
+    for (int i = 0; i < std::stoi(words[1]); i++)
+        lmrs.push_back(context.map(name_of(i)));
+    say("ready");
+    wait_for_the_end();
 }
 
 // ---- locks and functions ------------------------------------------------------------------------
@@ -289,6 +325,10 @@ int main(int argc, char** argv) {
             files(words);
         else if (mode == "frees" && words.size() == 3)
             frees(words);
+        else if (mode == "changes" && words.size() == 2)
+            changes(words);
+        else if (mode == "maps" && words.size() == 2)
+            maps(words);
         else if (mode == "owner" && words.size() == 2)
             own(words);
         else if (mode == "heir" && words.size() == 4)

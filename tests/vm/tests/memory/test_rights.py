@@ -122,7 +122,7 @@ def test_root_of_other_machines_is_nobody(lab):
     other.lite("write", "there", 0, "x")
     other.lite("alloc", "here", "4K")
     assert json.loads(other.lite("stat", "here", "-j").out)["uid"] == 0
-    # Its part of an LMR is charged to that user as well, who has a fourth of the memory; root has no such limit.
+    # Its part of an LMR is charged to that user as well, which has a fourth of the memory; root has no such limit.
     assert home.status()["uid_limit"] == 16 << 20
     _refused(other.lite("alloc", "large", "40M", "--node", f"{other.id},{home.id}", check=False), "that the user may have")
     home.lite("alloc", "large", "40M", "--node", home.id)

@@ -68,6 +68,40 @@ def test_freeing_many_lmrs(lab):
     stop_all(lites)
 
 
+@vmtest(nodes=2, timeout=300)
+def test_changing_many_lmrs(lab):
+    """A user changes hundreds of LMRs at once, which takes long: a node that has them mapped is silent. Another user's is
+    freed meanwhile, which tells the mapper of this node, too."""
+    here, silent = lites = on_machines(lab, heartbeat=200_000, dead=600_000, op_timeout=200_000)
+    program = program_path("users")
+    many = here.vm.spawn([program, "changes", str(here.index), "400"], user="alice")
+    one = here.vm.spawn([program, "frees", str(here.index), str(here.id), "1"], user="bob")
+    for process in (many, one):
+        process.wait_output("ready", timeout=100)
+    mapper = silent.vm.spawn([program, "maps", str(silent.index), "400"], user="alice")
+    mapper.wait_output("ready", timeout=100)
+    told = here.stats()["revokes"]
+    silent.vm.pause()
+    try:
+        many.write("\n")
+        many.wait_output("changing", timeout=60)
+        # As many as the user has workers.
+        wait_until("mappers are told", lambda: here.stats()["revokes"] >= told + 112, 60, here.vm.time_scale)
+        one.write("\n")
+        one.wait_output("freed", timeout=60)
+        assert "changed" not in many.out, "the first user's are changed already"
+    finally:
+        silent.vm.resume()
+    for process in (many, one):
+        process.wait(100, check=True)
+    mapper.kill()
+    mapper.wait(60)
+    wait_complete(lites)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
 @vmtest(nodes=1, cpus=2, timeout=300)
 def test_a_ring_that_another_user_makes(lab):
     """A user's first call to a function is in line behind those of many threads of that user. Another user's call of the
