@@ -19,10 +19,7 @@
 
 /* Shorter waits are always awake. */
 #define LITE_PACE_QUICK_NS (30 * NSEC_PER_USEC)
-/* Longest wait worth a processor: for a device, and for a program, which may be doing long work. */
-#define LITE_PACE_WORTH_DEVICE_NS (2 * NSEC_PER_MSEC)
-#define LITE_PACE_WORTH_PROGRAM_NS (700 * NSEC_PER_USEC)
-/* Minimum time to wait awake, if at all, and maximum. */
+/* Minimum time to wait awake, if at all, and maximum: longer waits are not worth a processor. */
 #define LITE_PACE_MIN_NS (10 * NSEC_PER_USEC)
 #define LITE_PACE_MAX_NS (2 * NSEC_PER_MSEC)
 /* One wait in this many is timed, */
@@ -30,9 +27,8 @@
 /* and one in this many is done the other way; a multiple of the former. */
 #define LITE_PACE_TRY (8 * LITE_PACE_SAMPLE)
 
-/* How long waits of a kind take. */
+/* How long waits of a kind take. Zeroed at first: they are assumed to be quick. */
 struct lite_pace {
-	u64 worth_ns;  /* typical wait above which to sleep at once */
 	u64 awake_ns;  /* median of waits awake */
 	u64 asleep_ns; /* median of waits asleep */
 	u32 count;     /* number of waits */
@@ -43,12 +39,6 @@ struct lite_pace_wait {
 	u64 awake_ns; /* time to wait awake; 0: sleep at once */
 	u64 begun;    /* local_clock() if it is timed; 0: it is not, or not any more */
 };
-
-/* Waits are assumed to be quick at first. */
-static inline void lite_pace_init(struct lite_pace *pace, u64 worth_ns)
-{
-	*pace = (struct lite_pace){ .worth_ns = worth_ns };
-}
 
 /*
  * @crowded: others sleep until the same is done. A waiter that stays awake then keeps the processor
@@ -62,7 +52,7 @@ static inline void lite_pace_begin(struct lite_pace *pace, struct lite_pace_wait
 	u32 count = READ_ONCE(pace->count) + 1;
 	bool quick = awake_ns <= LITE_PACE_QUICK_NS;
 	bool awake = quick ||
-		     (awake_ns <= pace->worth_ns &&
+		     (awake_ns <= LITE_PACE_MAX_NS &&
 		      awake_ns - awake_ns / 8 <= READ_ONCE(pace->asleep_ns));
 
 	wait->begun = 0;

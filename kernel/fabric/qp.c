@@ -387,7 +387,6 @@ int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 	int i, err;
 
 	qp->psn = get_random_u32() & 0xffffff;
-	lite_pace_init(&qp->pace, LITE_PACE_WORTH_DEVICE_NS);
 	for (i = 0; i < LITE_SQ_DEPTH; i++)
 		lite_wr_init(&qp->wr[i], qp, BIT_ULL(i));
 	for (i = 0; first && i < LITE_MESSAGES; i++)

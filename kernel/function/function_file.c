@@ -76,7 +76,6 @@ struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 	file->svc = svc;
 	kref_init(&file->ref);
 	kref_get(&file->ref); /* the list's */
-	lite_pace_init(&file->pace, LITE_PACE_WORTH_PROGRAM_NS);
 	INIT_LIST_HEAD(&file->servers);
 	INIT_LIST_HEAD(&file->taken);
 	INIT_LIST_HEAD(&file->waiters);
@@ -87,7 +86,6 @@ struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 	lite_line_init(&file->begun);
 	lite_line_init(&file->ended);
 	lite_line_init(&file->collectors);
-	lite_pace_init(&file->collect_pace, LITE_PACE_WORTH_PROGRAM_NS);
 	xa_init_flags(&file->found, XA_FLAGS_ACCOUNT);
 	spin_lock(&svc->lock);
 	list_add(&file->list, &svc->files);

@@ -417,7 +417,6 @@ static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
 	ring->rp = rp;
 	ring->function = function;
 	ring->state = LITE_CLIENT_RING_NEW;
-	lite_pace_init(&ring->pace, LITE_PACE_WORTH_PROGRAM_NS);
 	lite_line_init(&ring->line);
 	lite_line_init(&ring->binding);
 	INIT_LIST_HEAD(&ring->line_list);
