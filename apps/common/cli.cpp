@@ -77,6 +77,7 @@ int run(CLI::App& app, const arguments& words, const streams& io,
         interrupt_guard::check();
         return status;
     };
+    interrupt_guard::forget();
     try {
         try {
             // CLI11 wants the words in reverse order.

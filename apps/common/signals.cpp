@@ -46,6 +46,8 @@ interrupt_guard::~interrupt_guard() {
 
 bool interrupt_guard::pending() noexcept { return caught; }
 
+void interrupt_guard::forget() noexcept { caught = 0; }
+
 void interrupt_guard::check() {
     if (caught)
         throw interrupted{caught};

@@ -22,8 +22,9 @@ class interrupt_guard {
     interrupt_guard& operator=(const interrupt_guard&) = delete;
     ~interrupt_guard();
 
-    // Has a signal come since the last guard was made?
+    // Has a signal come since the last guard was made, or since forget()?
     static bool pending() noexcept;
+    static void forget() noexcept;
     // Throws interrupted if a signal is pending.
     static void check();
 };

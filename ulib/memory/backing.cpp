@@ -161,7 +161,8 @@ int backing::alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noe
 std::list<backing::block> backing::take(lite_lh_t lh) noexcept {
     std::list<block> taken;
     blocks* const of = mine();
-    if (!of)
+    // 0 is no handle: blocks have it if their LMR lives on without one.
+    if (!of || !lh)
         return taken;
     const std::lock_guard lock(of->lock);
     const auto b = std::find_if(of->all.begin(), of->all.end(),
@@ -181,9 +182,11 @@ bool backing::freed(lite_ctx* ctx, lite_lh_t lh) noexcept {
     const auto taken = take(lh);
     for (const block& b : taken) {
         ::munmap(b.addr, b.length);
-        // No caller has this handle.
+        // No caller has these handles.
         if (b.is_ours)
             lite_unmap(ctx, b.lh);
+        if (b.kept)
+            lite_unmap(ctx, b.kept);
     }
     return !taken.empty();
 }

@@ -9,8 +9,9 @@
  *   ...     the change itself
  *   end     open again; waiters in AWAIT go on
  *
- * All users wait between close and end. So nothing in between waits for user space, or for longer
- * than the time-outs of calls and copies.
+ * All users wait between close and end. So nothing in between waits for user space. To be told,
+ * mappers may be in line behind those of other LMRs of the same owner; each wait after that is no
+ * longer than the time-outs of calls and copies.
  */
 #include "memory/memory.h"
 #include "home.h"

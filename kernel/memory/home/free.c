@@ -4,8 +4,8 @@
  *
  *   1. Mark it dying: no new mappers, no new changes. A change in progress makes no more parts,
  *      releases those that it has made, and ends.
- *   2. Drop the name. REVOKE at all mappers at once. Each answers when it has no operation in
- *      flight and will start none.
+ *   2. Drop the name. REVOKE at all mappers. Each answers when it has no operation in flight and
+ *      will start none.
  *   3. A mapper that does not answer is fenced from us: its session is ended.
  *   4. Parts go back to their stores. These first fence the mappers of 3, and those lost earlier,
  *      from themselves.

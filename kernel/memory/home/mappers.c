@@ -375,7 +375,8 @@ static struct lite_tell *lite_tell_new(struct lite_lmr *lmr, u16 call)
  * @call: LITE_CALL_LMR_REVOKE: only lost mappers remain; LITE_CALL_LMR_RECALL: also those that have
  *	answered
  *
- * All are told at once. One that unmaps meanwhile finds nothing to revoke.
+ * All are told at the same time, as far as the LMR's first owner has workers for that; the others
+ * in turn. One that unmaps meanwhile finds nothing to revoke.
  *
  * Context: may sleep; killable, but not in a work item; makes leaf calls.
  * Return: 0; -EIO: our device could not be made to end an operation; -EINTR: killed: some mappers

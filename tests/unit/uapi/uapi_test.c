@@ -89,12 +89,15 @@ int main(void) {
         (void (*)(void))lite_uring_cmp_swap,
         (void (*)(void))lite_uring_command,
         (void (*)(void))lite_uring_fetch_add,
+        (void (*)(void))lite_uring_freed,
         (void (*)(void))lite_uring_lock,
         (void (*)(void))lite_uring_op,
         (void (*)(void))lite_uring_read,
         (void (*)(void))lite_uring_recv,
         (void (*)(void))lite_uring_reply,
         (void (*)(void))lite_uring_unlock,
+        (void (*)(void))lite_uring_unmapped,
+        (void (*)(void))lite_uring_unmapping,
         (void (*)(void))lite_uring_write,
     };
     struct lite_ctx* ctx = NULL;

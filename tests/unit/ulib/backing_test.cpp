@@ -35,6 +35,8 @@ struct machine {
                 what.flags = 0;
                 memory = reinterpret_cast<void*>(static_cast<std::uintptr_t>(what.addr));
             }
+            if (refusing && (request == LITE_IOC_REGISTER || request == LITE_IOC_MAP))
+                return request == LITE_IOC_MAP ? -EACCES : -EEXIST;
             if (request == LITE_IOC_UNMAP && static_cast<lite_ioc_unmap*>(arg)->lh == unknown)
                 return -EBADF;
             frees += request == LITE_IOC_FREE;
@@ -66,6 +68,7 @@ struct machine {
     lite_ctx* ctx;
     void* memory = nullptr;  // of the last LMR
     int frees = 0;
+    bool refusing = false;  // no more handles of LMRs; their memory is in use
 };
 
 bool is_mapped(void* memory) {
@@ -109,6 +112,35 @@ TEST_CASE("unpinned memory goes with its LMR", "[liblite]") {
         lite_uring_freed(node.ctx, lh, 0);
     }
     CHECK(!is_mapped(node.memory));
+}
+
+TEST_CASE("unpinned memory stays if its LMR may live on", "[liblite]") {
+    machine node;
+    const auto lh = node.alloc("t");
+    REQUIRE(lh);
+    void* const memory = node.memory;
+    lite_alloc_params params = {};
+    params.size = sizeof(params);
+    params.flags = LITE_ALLOC_NO_HANDLE;
+    params.name = "other";
+    params.length = size;
+    params.mode = 0600;
+    REQUIRE(lite_alloc(node.ctx, &params, nullptr) == 0);
+    SECTION("without a handle: another LMR is freed by its name") {
+        node.refusing = true;
+        CHECK(lite_unmap(node.ctx, lh) == 0);
+        CHECK(lite_free_name(node.ctx, "other") == 0);
+        CHECK(is_mapped(memory));
+    }
+    SECTION("its handle was not closed") {
+        const auto before = node.cluster.open_handles();
+        lite_uring_unmapping(node.ctx, lh);
+        lite_uring_unmapped(node.ctx, lh, -ECANCELED);
+        CHECK(is_mapped(memory));
+        CHECK(lite_free(node.ctx, lh) == 0);
+        CHECK_FALSE(is_mapped(memory));
+        CHECK(node.cluster.open_handles() == before - 1);
+    }
 }
 
 TEST_CASE("a child may close handles while a thread of its parent does", "[liblite]") {
