@@ -68,7 +68,8 @@ def test_put_and_get(lab):
     assert second.vm.run("sha256sum </tmp/output").out == digest
     # Continues one that was killed, wherever that was.
     second.vm.run("rm /tmp/output")
-    second.vm.run("timeout -s KILL 0.2 lite get file /tmp/output", check=False)
+    # wait: timeout(1) does not wait until the process has closed the file.
+    second.vm.run("lite get file /tmp/output & sleep 0.2; kill -KILL $!; wait $!", check=False)
     second.lite("get", "--resume", "file", "/tmp/output", timeout=240)
     assert second.vm.run("sha256sum </tmp/output").out == digest
     _fails(first.lite("put", "/scratch/input", "file", "--alloc", check=False), text="exists")
