@@ -42,6 +42,31 @@ def test_closing_many_files(lab):
     stop_all(lites)
 
 
+def _free_beside(lites, many, begun, done, one, is_busy=lambda: True):
+    """Both processes are ready. What @many does takes as long as the second node is silent; the LMR of @one is freed
+    meanwhile."""
+    here, silent = lites
+    silent.vm.pause()
+    try:
+        many.write("\n")
+        many.wait_output(begun, timeout=60)
+        wait_until("the workers are busy", is_busy, 60, here.vm.time_scale)
+        one.write("\n")
+        one.wait_output("freed", timeout=60)
+        assert done not in many.out, f"the first user's are {done} already"
+    finally:
+        silent.vm.resume()
+    for process in (many, one):
+        process.wait(100, check=True)
+
+
+def _end(lites):
+    wait_complete(lites)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
 @vmtest(nodes=2, timeout=300)
 def test_freeing_many_lmrs(lab):
     """A user frees hundreds of LMRs at once, which takes long: their store is silent. Another user's is freed meanwhile."""
@@ -51,21 +76,8 @@ def test_freeing_many_lmrs(lab):
     one = here.vm.spawn([*words, str(here.id), "1"], user="bob")
     for process in (many, one):
         process.wait_output("ready", timeout=100)
-    silent.vm.pause()
-    try:
-        many.write("\n")
-        many.wait_output("freeing", timeout=60)
-        one.write("\n")
-        one.wait_output("freed", timeout=60)
-        assert "freed" not in many.out, "the first user's are freed already"
-    finally:
-        silent.vm.resume()
-    for process in (many, one):
-        process.wait(100, check=True)
-    wait_complete(lites)
-    for lite in lites:
-        lite.check_idle()
-    stop_all(lites)
+    _free_beside(lites, many, "freeing", "freed", one)
+    _end(lites)
 
 
 @vmtest(nodes=2, timeout=300)
@@ -81,25 +93,11 @@ def test_changing_many_lmrs(lab):
     mapper = silent.vm.spawn([program, "maps", str(silent.index), "400"], user="alice")
     mapper.wait_output("ready", timeout=100)
     told = here.stats()["revokes"]
-    silent.vm.pause()
-    try:
-        many.write("\n")
-        many.wait_output("changing", timeout=60)
-        # As many as the user has workers.
-        wait_until("mappers are told", lambda: here.stats()["revokes"] >= told + 112, 60, here.vm.time_scale)
-        one.write("\n")
-        one.wait_output("freed", timeout=60)
-        assert "changed" not in many.out, "the first user's are changed already"
-    finally:
-        silent.vm.resume()
-    for process in (many, one):
-        process.wait(100, check=True)
+    # As many as the user has workers.
+    _free_beside(lites, many, "changing", "changed", one, lambda: here.stats()["revokes"] >= told + 112)
     mapper.kill()
     mapper.wait(60)
-    wait_complete(lites)
-    for lite in lites:
-        lite.check_idle()
-    stop_all(lites)
+    _end(lites)
 
 
 @vmtest(nodes=1, cpus=2, timeout=300)
