@@ -437,7 +437,7 @@ int lite_mmap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, size_t length
  * @addr: the memory, whole pages
  * @length: bytes, whole pages
  * @mode: permission bits as in struct lite_alloc_params
- * @lh: set to a handle with all rights that @mode gives and MASTER
+ * @lh: set to a handle with all rights that @mode gives, SHARE and MASTER
  *
  * Nothing is copied: the LMR consists of these pages, which are pinned and count against the user's
  * RLIMIT_MEMLOCK. They may be anonymous, or of shmem, memfd or hugetlbfs. They stay in the LMR when

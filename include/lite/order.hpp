@@ -3,7 +3,7 @@
 // liblite for C++20: ordering.
 //
 //	table.write(payload, bytes);
-//	lite::fence(table);
+//	lite::fence(node, table);
 //	table.store(flag, std::uint64_t{1});
 #pragma once
 

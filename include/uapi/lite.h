@@ -187,7 +187,7 @@ struct lite_ioc_alloc {
 	__aligned_u64 nodes;   /* user pointer to __u32[n_nodes] */
 	__u32 n_nodes;         /* 0..LITE_SPREAD_MAX */
 	__u32 mode;
-	__aligned_u64 lh;      /* out: handle with all rights the mode gives */
+	__aligned_u64 lh;      /* out: handle; rights of the mode, SHARE, MASTER */
 	char name[LITE_NAME_SIZE];
 };
 
@@ -552,7 +552,7 @@ struct lite_ioc_register {
 	__aligned_u64 length;  /* bytes */
 	__u32 mode;            /* as for ALLOC */
 	__u32 reserved;
-	__aligned_u64 lh;      /* out: handle with all rights the mode gives */
+	__aligned_u64 lh;      /* out: as for ALLOC */
 	char name[LITE_NAME_SIZE]; /* empty: anonymous */
 };
 

@@ -46,8 +46,9 @@ enum lite_cmd {
 	LITE_CMD_NODE_STOP,
 	/*
 	 * Begin to join the cluster of the node at ADDR, PORT. TIMEOUT_MS
-	 * optional. Out: INDEX, JOIN, the number of this attempt. EBUSY: this
-	 * node has LMRs or peers already. EINVAL: the address is its own.
+	 * optional. Out: INDEX, NODE_ID, JOIN: the number of this attempt.
+	 * EBUSY: this node has LMRs or peers already. EINVAL: the address is its
+	 * own.
 	 *
 	 * An EVENT about the node itself tells that the attempt has ended. The
 	 * answer to NODE_GET says how: JOIN is the number of the attempt;
@@ -106,7 +107,7 @@ enum lite_end_cause {
 	LITE_END_NONE,       /* it has not */
 	LITE_END_SILENCE,    /* silent for DEAD_MS; ms since the last message */
 	LITE_END_OP_TIMEOUT, /* an operation made no progress; ms */
-	LITE_END_TRANSPORT,  /* the device lost the peer; ib_wc_status */
+	LITE_END_TRANSPORT,  /* the device lost the peer; ib_wc_status; or ms, 5000 or more */
 	LITE_END_REVOKE,     /* REVOKE or RECALL was not answered; ms waited */
 	LITE_END_CALL,       /* another call that must succeed failed; errno */
 	LITE_END_MESSAGE,    /* the peer sent a malformed message; errno */
