@@ -194,7 +194,8 @@ struct lite_qp {
 	spinlock_t lock;        /* protects @line and @waiting */
 	u32 qpn;
 	u32 psn;                /* first packet sequence number to send with (random) */
-	struct lite_pace pace;
+	struct lite_pace pace;       /* of waits for small operations */
+	struct lite_pace large_pace; /* of waits for others */
 	struct lite_wr wr[LITE_SQ_DEPTH];
 };
 
@@ -215,6 +216,7 @@ static inline void lite_io_init_unwaited(struct lite_io *io, void (*end)(struct 
 
 void lite_io_end(struct lite_io *io, int status, int n);
 void lite_io_wait(struct lite_io *io, struct lite_qp *qp);
+void lite_io_wait_large(struct lite_io *io, struct lite_qp *qp);
 void lite_io_wait_ticking(struct lite_io *io, struct lite_qp *qp, u64 awake_ns,
 			  void (*tick)(struct lite_io *io));
 

@@ -243,18 +243,15 @@ static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp, void (*tick)(s
 	}
 }
 
-static noinline void lite_io_await(struct lite_io *io, struct lite_qp *qp)
+static noinline void lite_io_await(struct lite_io *io, struct lite_qp *qp, bool large)
 {
+	struct lite_pace *pace = large ? &qp->large_pace : &qp->pace;
 	struct lite_pace_wait wait;
 
-	if (atomic_read(&io->pending) > 1 + LITE_SMALL_WRS) {
-		lite_io_wait_ticking(io, qp, LITE_PACE_MIN_NS, NULL);
-		return;
-	}
-	lite_pace_begin(&qp->pace, &wait, atomic_read(&qp->scq->sleepers));
+	lite_pace_begin(pace, &wait, atomic_read(&qp->scq->sleepers));
 	if (!wait.awake_ns || !lite_io_spin(io, qp, &wait))
 		lite_io_sleep(io, qp, NULL);
-	lite_pace_end(&qp->pace, &wait);
+	lite_pace_end(pace, &wait);
 }
 
 /*
@@ -269,13 +266,19 @@ void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
 	/* An emulated device may be done already. */
 	lite_cq_poll(qp->scq);
 	if (!lite_io_ended(io))
-		lite_io_await(io, qp);
+		lite_io_await(io, qp, atomic_read(&io->pending) > 1 + LITE_SMALL_WRS);
+}
+
+/* As lite_io_wait(), for what moves more than a page: it does not change the pace of small ones. */
+void lite_io_wait_large(struct lite_io *io, struct lite_qp *qp)
+{
+	if (!lite_io_ended(io))
+		lite_io_await(io, qp, true);
 }
 
 /*
- * As lite_io_wait(), for a long operation, awake for up to @awake_ns: does not update the pace of
- * small ones. While the waiter sleeps it calls @tick, if not NULL, several times a second. That may
- * sleep, and may end the io.
+ * As lite_io_wait(), awake for up to @awake_ns, whatever the pace. While the waiter sleeps it calls
+ * @tick, if not NULL, several times a second. That may sleep, and may end the io.
  */
 void lite_io_wait_ticking(struct lite_io *io, struct lite_qp *qp, u64 awake_ns,
 			  void (*tick)(struct lite_io *io))

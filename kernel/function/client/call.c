@@ -418,10 +418,12 @@ static int lite_rcall_wait(struct lite_rcall *call)
 {
 	unsigned long left = lite_jiffies_left(call->deadline);
 	struct lite_pace *pace = &call->ring->pace;
+	u64 used = READ_ONCE(call->ring->slots_used);
 	struct lite_pace_wait wait;
 	int err;
 
-	lite_pace_begin(pace, &wait, false);
+	/* With other calls under way their callers, too, need the processor. */
+	lite_pace_begin(pace, &wait, used & (used - 1));
 	err = lite_rcall_await(call, wait.awake_ns,
 			       min_t(unsigned long, left, LITE_RCALL_WATCH_AFTER));
 	if (err == -ETIMEDOUT && left > LITE_RCALL_WATCH_AFTER)

@@ -15,7 +15,7 @@
  * bytes are reported as done.
  *
  * The device accesses the caller's memory only between posting and the end of
- * lite_io_wait_ticking(), which cannot be interrupted.
+ * lite_io_wait_large(), which cannot be interrupted.
  */
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
@@ -28,7 +28,7 @@
 
 /*
  * Pages of a batch, and batches in flight: as much as a queue pair has slots for, so that a thread
- * alone waits for a batch, asleep, and never awake for a slot (LITE_ROOM_SPIN_NS).
+ * alone waits for a batch, and never for a slot (LITE_ROOM_SPIN_NS).
  */
 #define LITE_BATCH_PAGES 64
 #define LITE_BATCH_BYTES (LITE_BATCH_PAGES * PAGE_SIZE)
@@ -353,7 +353,7 @@ static void lite_large_end(struct lite_large *l)
 	bool cut, lost;
 	int err;
 
-	lite_io_wait_ticking(&b->io, b->qp, LITE_PACE_MIN_NS, NULL);
+	lite_io_wait_large(&b->io, b->qp);
 	l->ended++;
 	/* Nothing has failed of a batch that gave up waiting for its turn. */
 	cut = b->err == -EAGAIN && !b->io.status;
