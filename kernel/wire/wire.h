@@ -277,7 +277,7 @@ struct lite_wire_cred {
 } __packed;
 
 struct lite_wire_name {
-	__le32 home;     /* DROP, PROBE: must be the caller */
+	__le32 home;     /* DROP, PROBE: the caller, else -ESTALE */
 	__le64 id;
 	char name[LITE_NAME_SIZE];
 } __packed;
@@ -289,7 +289,7 @@ struct lite_wire_name_reply {
 
 /* Enter a name. Replaces an entry that is @was, or that is out of reach. */
 struct lite_wire_name_enter {
-	__le32 home;     /* must be the caller */
+	__le32 home;     /* the caller, else -ESTALE */
 	__le64 id;
 	char name[LITE_NAME_SIZE];
 	__le32 was_home; /* 0: nothing */

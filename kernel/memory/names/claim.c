@@ -54,7 +54,8 @@ struct lite_name_claim {
 	const char *name;
 	u64 id;                 /* the LMR, homed here */
 	u32 uid;                /* its owner, charged for the entries */
-	u32 self;               /* id of this node */
+	unsigned long life;     /* of this node: lite_cluster_life() */
+	u32 self;               /* its id in that life */
 	u32 other;              /* node that has precedence, if one has */
 	unsigned long deadline; /* jiffies */
 	struct lite_line_place place; /* in the line, until it ends */
@@ -99,7 +100,7 @@ static int lite_name_claim_wait(struct lite_name_claim *c)
 	left = min_t(long, left, LITE_CLAIM_POLL);
 	if (wait_for_completion_killable_timeout(&c->event, left) < 0)
 		return -EINTR;
-	return lite_cluster_ready(c->mem->cl);
+	return lite_cluster_recheck(c->mem->cl, c->life);
 }
 
 /* Tell all members: DROP, the name is free; WAKE, look again. */
@@ -249,7 +250,7 @@ static int lite_name_claim_enter(struct lite_name_claim *c)
 
 	for (;;) {
 		/* After leaving, this node would be its own directory. */
-		err = lite_cluster_ready(mem->cl);
+		err = lite_cluster_recheck(mem->cl, c->life);
 		if (err)
 			return err;
 		was = at;
@@ -354,15 +355,17 @@ static u16 lite_local_del(const struct lite_name_claim *c)
  *
  * Return: 0; -EEXIST: an LMR has the name; -EHOSTDOWN: a node that cannot be asked may have it;
  * -ETIMEDOUT: a node did not answer, or another claim did not end; -EDQUOT, -ENOSPC, here or at the
- * directory; -EINTR; -ENOTCONN, -ENODEV: the node is leaving or stopping; other negative errnos.
+ * directory; -EINTR; -ENOTCONN, -ENODEV: this life of the node is over; other negative errnos.
  */
 int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id, u32 uid)
 {
+	unsigned long life = lite_cluster_life(mem->cl);
 	struct lite_name_claim c = {
 		.mem = mem,
 		.name = name,
 		.id = id,
 		.uid = uid,
+		.life = life,
 		.self = lite_cluster_id(mem->cl),
 		.deadline = jiffies + LITE_CLAIM_TIMEOUT,
 		.place.kind = lite_name_kind(&mem->local, name),
@@ -381,9 +384,9 @@ int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id, u32 uid
 	spin_unlock(&mem->local.lock);
 	if (!err || !begun)
 		return err;
-	/* Leaving the cluster explains any other error. */
+	/* The end of this life explains any other error. */
 	if (err != -EEXIST && err != -EINTR)
-		err = lite_cluster_ready(mem->cl) ?: err;
+		err = lite_cluster_recheck(mem->cl, life) ?: err;
 	call = lite_local_del(&c);
 	/* A call without a reply may have entered the name: DROP it. */
 	if (err != -EEXIST)
@@ -444,8 +447,9 @@ static int lite_serve_name_probe(void *priv, struct lite_conn *conn, const void 
 	u32 state = LITE_WIRE_NAME_FREE;
 	int err;
 
+	/* Of the caller's last life, of which a slow thread may send it in a session of the next. */
 	if (!conn || le32_to_cpu(n->home) != conn->from.node)
-		return -EBADMSG;
+		return -ESTALE;
 	/* A node that can ask us must be asked by our next claim. */
 	err = lite_cluster_await_session(mem->cl, conn);
 	if (err)

@@ -367,7 +367,7 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn, const void 
 	int err;
 
 	if (!home || le32_to_cpu(e->home) != home)
-		return -EBADMSG;
+		return -ESTALE; /* of the caller's last life */
 	/* An entry may be replaced unless its home is up here: wait. */
 	err = conn ? lite_cluster_await_session(mem->cl, conn) : 0;
 	if (err)
@@ -410,7 +410,7 @@ static int lite_serve_name_drop(void *priv, struct lite_conn *conn, const void *
 	struct lite_name_entry *entry;
 
 	if (le32_to_cpu(n->home) != home)
-		return -EBADMSG;
+		return -ESTALE; /* of the caller's last life */
 	spin_lock(&mem->directory.lock);
 	entry = lite_names_lookup_locked(&mem->directory, n->name);
 	if (entry && !lite_name_is_at(&entry->at, home, le64_to_cpu(n->id)))
