@@ -135,7 +135,10 @@ int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 	return err;
 }
 
-/* Choose our connection, if the peer has no session; or choose none. Return: is it chosen? */
+/*
+ * Choose our connection, which the peer has accepted, if that has no session; or choose none.
+ * Return: is it chosen?
+ */
 static bool lite_peer_set_attaching(struct lite_peer *peer, bool attaching)
 {
 	struct lite_cluster *cl = peer->cl;
@@ -143,6 +146,9 @@ static bool lite_peer_set_attaching(struct lite_peer *peer, bool attaching)
 	mutex_lock(&cl->lock);
 	attaching = attaching && !lite_peer_is_up(peer);
 	peer->attaching = attaching;
+	/* It may use the connection before we do. A suspect's @heard bounds how long others wait. */
+	if (attaching && peer->wait == LITE_PEER_DOWN)
+		peer->heard = jiffies;
 	mutex_unlock(&cl->lock);
 	return attaching;
 }
