@@ -276,12 +276,13 @@ static int lite_serve_setattr(struct lite_lmr *lmr, struct lite_conn *conn,
 
 /*
  * The name is reserved before the change begins: that may wait for long, for other claims, or fail.
+ * @unused: set to the one of two names that the LMR does not have, unless none was reserved.
  */
 static int lite_home_rename(struct lite_lmr *lmr, struct lite_conn *conn,
-			    const struct lite_wire_rename *r)
+			    const struct lite_wire_rename *r, const char **unused)
 {
 	struct lite_memory *mem = lmr->mem;
-	const char *from, *to;
+	const char *to;
 	bool same;
 	int err;
 
@@ -294,58 +295,76 @@ static int lite_home_rename(struct lite_lmr *lmr, struct lite_conn *conn,
 	if (IS_ERR(to))
 		return PTR_ERR(to);
 	err = lite_name_reserve(mem, to, lmr->id, lmr->charged_to);
-	if (err)
-		goto err_name;
+	if (err) {
+		lite_lmr_name_free(lmr, to);
+		return err;
+	}
+	*unused = to;
 	err = lite_change_open(lmr, conn, &r->change);
 	if (err)
-		goto err_reserved;
+		return err;
 	/* As nodes cache the name of a mapping. */
 	err = lite_change_close(lmr);
 	if (err)
-		goto err_change;
+		goto out;
 	/* Both names find it. A MAP by one of them waits, as it is closed, and then looks again. */
 	lite_name_show(mem, to, lmr->id);
 	spin_lock(&lmr->lock);
-	from = lmr->name;
 	/* An anonymous one may have lost its maker meanwhile. */
 	if (lmr->dying)
 		err = -ENOENT;
 	else
-		lmr->name = to;
+		swap(lmr->name, *unused);
 	spin_unlock(&lmr->lock);
-	if (err)
-		goto err_change;
-	/* The rest makes calls, but concerns names only. */
+out:
 	lite_change_end(lmr);
-	lite_name_confirm(mem, to, lmr->id);
-	if (from[0])
-		lite_name_drop(mem, from, lmr->id);
-	lite_lmr_name_free(lmr, from);
-	return 0;
-
-err_change:
-	lite_change_end(lmr);
-err_reserved:
-	lite_name_drop(mem, to, lmr->id);
-err_name:
-	lite_lmr_name_free(lmr, to);
 	return err;
+}
+
+/* Do the rest of a rename, if there is one: calls to all members. For a worker. May sleep. */
+void lite_rename_end(struct lite_lmr *lmr)
+{
+	const char *unused;
+
+	spin_lock(&lmr->lock);
+	unused = lmr->unused;
+	spin_unlock(&lmr->lock);
+	if (!unused)
+		return;
+	lite_name_confirm(lmr->mem, lmr->name, lmr->id);
+	if (unused[0])
+		lite_name_drop(lmr->mem, unused, lmr->id);
+	lite_lmr_name_free(lmr, unused);
+	spin_lock(&lmr->lock);
+	lmr->unused = NULL;
+	lmr->renaming = false;
+	spin_unlock(&lmr->lock);
+	lite_crowd_wake(&lmr->changed);
 }
 
 static int lite_serve_rename(struct lite_lmr *lmr, struct lite_conn *conn,
 			     const void *req, void *reply, u32 *reply_len)
 {
 	int err = lite_change_check(lmr, conn, req);
+	const char *unused = NULL;
 
 	/* One at a time: a reservation is identified by name and LMR only. */
 	err = err ?: lite_lmr_claim(lmr, &lmr->renaming);
 	if (err)
 		return err;
-	err = lite_home_rename(lmr, conn, req);
+	err = lite_home_rename(lmr, conn, req, &unused);
+	/* A worker goes on, also if this thread is killed: members may be silent. */
 	spin_lock(&lmr->lock);
-	lmr->renaming = false;
+	lmr->unused = unused;
+	lmr->renaming = unused;
 	spin_unlock(&lmr->lock);
-	lite_crowd_wake(&lmr->changed);
+	if (!unused) {
+		lite_crowd_wake(&lmr->changed);
+		return err;
+	}
+	lite_home_reap(lmr);
+	lite_crowd_wait_timeout(&lmr->changed, READ_ONCE(lmr->unused) != unused,
+				MAX_SCHEDULE_TIMEOUT);
 	return err;
 }
 

@@ -76,9 +76,11 @@ void lite_reap_job(struct work_struct *work)
 {
 	struct lite_lmr *lmr = container_of(work, struct lite_lmr, reap.work);
 
-	lite_home_doom(lmr);
+	/* It may be dying. */
+	lite_crowd_wake(&lmr->changed);
+	lite_rename_end(lmr);
 	/* Users may have any number of changes under way: lite_change_end() queues this again. */
-	if (!READ_ONCE(lmr->changing))
+	if (READ_ONCE(lmr->dying) && !READ_ONCE(lmr->changing))
 		lite_home_end(lmr);
 	lite_crew_done(&lmr->mem->reaps, &lmr->reap);
 	lite_lmr_put(lmr);
@@ -115,7 +117,7 @@ int lite_home_free(struct lite_lmr *lmr)
 	return lite_home_await(lmr, lite_home_doom(lmr));
 }
 
-/* Free an LMR in the background. Context: any process. */
+/* In the background, end a rename of an LMR, and free one that is dying. Context: any process. */
 void lite_home_reap(struct lite_lmr *lmr)
 {
 	kref_get(&lmr->ref);
@@ -134,6 +136,7 @@ void lite_home_free_all(struct lite_memory *mem)
 	for (wait = 0; wait < 2; wait++) {
 		id = 0;
 		while ((lmr = lite_lmr_next(mem, &id))) {
+			lite_home_doom(lmr);
 			lite_home_reap(lmr);
 			if (wait)
 				wait_event(lmr->changed.wait, READ_ONCE(lmr->freed));

@@ -99,7 +99,8 @@ struct lite_lmr {
 	bool ending;                   /* the part of freeing after the last change has begun */
 	bool changing;                 /* a change is in progress; one at a time */
 	bool closed;                   /* no MAP is granted, mappers are recalled */
-	bool renaming;                 /* a name is being reserved for it */
+	bool renaming;                 /* a name is being reserved for it, or dropped */
+	const char *unused;            /* for @reap to drop, "": nothing; and to end @renaming */
 	bool registered;               /* made of a process's memory (create.c), which it keeps */
 	struct lite_unpinned *unpinned; /* no parts: it is mapped in chunks of this; or NULL */
 	u64 of;                        /* it is a chunk of this LMR; 0: it is none */
@@ -110,7 +111,7 @@ struct lite_lmr {
 	struct list_head mappers;      /* struct lite_mapper */
 	struct lite_place *place;      /* replaced while closed */
 	u64 length;                    /* its bytes; also read without @lock */
-	struct lite_crew_job reap;     /* frees it in the background */
+	struct lite_crew_job reap;     /* ends a rename, frees it */
 	struct lite_pool_part *tellers; /* its user's part of the crew that tells mappers */
 };
 
@@ -210,6 +211,7 @@ void lite_home_unmap_own(struct lite_memory *mem, const struct lite_wire_unmap *
 /* change.c, move.c */
 int lite_change_close(struct lite_lmr *lmr);
 void lite_change_end(struct lite_lmr *lmr);
+void lite_rename_end(struct lite_lmr *lmr);
 int lite_change_check_locked(struct lite_lmr *lmr, struct lite_conn *conn,
 			     const struct lite_wire_change *c);
 int lite_change_open(struct lite_lmr *lmr, struct lite_conn *conn,
