@@ -76,7 +76,7 @@ struct lite_replace {
 	u32 gone;               /* number of parts to go */
 	struct list_head parts; /* the new ones */
 	u32 n;                  /* their number */
-	bool copying;           /* bytes may have been copied into @parts */
+	u32 fence;              /* node from which a copy into @parts may be going on; 0: none */
 	bool done;              /* the LMR has the new parts, and the change is over */
 };
 

@@ -76,9 +76,10 @@ static int lite_part_session(struct lite_lmr *lmr, const struct lite_part *from,
  * Have the node with @from copy @left bytes of it, beginning at @offset, to the beginning of @to.
  * No call is retried: see store/copy.c.
  */
-static int lite_part_copy(struct lite_lmr *lmr, const struct lite_part *from, u64 offset,
+static int lite_part_copy(struct lite_replace *r, const struct lite_part *from, u64 offset,
 			  const struct lite_part *to, u64 left)
 {
+	struct lite_lmr *lmr = r->lmr;
 	struct lite_call_desc d = {
 		.call = LITE_CALL_MEM_COPY,
 		.uid = lmr->acl.uid,
@@ -123,9 +124,12 @@ static int lite_part_copy(struct lite_lmr *lmr, const struct lite_part *from, u6
 		req->offset = cpu_to_le64(offset);
 		req->count = cpu_to_le32(n);
 		d.len = struct_size(req, extent, n);
+		d.sent = false;
 		err = lite_cluster_call(lmr->mem->cl, from->at.node, &d);
 		offset += bytes;
 	}
+	/* The source may not have heard that the copy was given up. */
+	r->fence = err && session && d.sent ? from->at.node : 0;
 	kfree(req);
 	return err;
 }
@@ -182,11 +186,8 @@ static int lite_replace_copy(struct lite_replace *r, u64 keep, bool here)
 		if (err || offset >= keep)
 			break;
 		from = r->lmr->place->part[r->first];
-		if (lite_share_is(&to->at, &from->at) == here) {
-			r->copying = true;
-			err = lite_part_copy(r->lmr, from, offset, to,
-					     min(to->bytes, keep - offset));
-		}
+		if (lite_share_is(&to->at, &from->at) == here)
+			err = lite_part_copy(r, from, offset, to, min(to->bytes, keep - offset));
 		offset += to->bytes;
 	}
 	return err;
@@ -225,14 +226,10 @@ static int lite_replace_apply(struct lite_replace *r, u64 keep, u64 length)
 static int lite_replace_end(struct lite_replace *r, int err)
 {
 	struct lite_lmr *lmr = r->lmr;
-	u32 source = 0;
 
 	if (!r->done) {
-		/* The source may not have heard that the copy was given up. */
-		if (r->copying)
-			source = lmr->place->part[r->first]->at.node;
 		lite_change_end(lmr);
-		lite_parts_release(lmr->mem, NULL, &r->parts, source);
+		lite_parts_release(lmr->mem, NULL, &r->parts, r->fence);
 	}
 	if (err && READ_ONCE(lmr->dying))
 		return -ENOENT;
