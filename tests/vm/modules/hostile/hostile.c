@@ -50,7 +50,7 @@ module_param(echo, bool, 0644);
 MODULE_PARM_DESC(echo, "connect with the last nonce with which another node has connected");
 
 static ushort late;
-module_param(late, ushort, 0444);
+module_param(late, ushort, 0644);
 MODULE_PARM_DESC(late, "enum lite_call");
 
 static uint late_ms;

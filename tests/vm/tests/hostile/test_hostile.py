@@ -4,7 +4,7 @@
 import contextlib
 import subprocess
 
-from litelab import USER_BUILD, module_path, nodes_in, prepare_all, stop_all, times, wait_complete
+from litelab import USER_BUILD, module_path, nodes_in, prepare_all, stop_all, times, wait_complete, wait_until
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -107,3 +107,47 @@ def test_a_new_coordinator_knows_what_is_reserved(lab):
         slow.join(member)
         assert slow.id == 1, slow.id
         wait_complete([member, slow, lowest, last])
+
+
+@vmtest(nodes=1, cpus=2)
+def test_a_name_of_a_former_id_ends_no_session(lab):
+    """A thread that asked about a name before its node joined may send that in a session of the next life. It is refused, and
+    the session goes on."""
+    requests = {name: (number, payload) for name, number, payload in _requests()}
+    with _hostile(lab) as (first, second, make):
+        second.join(first)
+        wait_complete([first, second])
+        ended = [lite.stats()["ends_message"] for lite in (first, second)]
+        for kind in ("NAME_PROBE", "NAME_ENTER", "NAME_DROP"):
+            number, payload = requests[kind]
+            make(instead=number, call=number, request=payload)
+            # The directory of each is one of the nodes.
+            for i in range(8):
+                first.lite("alloc", f"{kind}-{i}", "4K", check=False)
+            make(call=0)
+            for name in first.names():
+                first.lite("free", name)
+        assert [lite.stats()["ends_message"] for lite in (first, second)] == ended
+        wait_complete([first, second])
+
+
+@vmtest(nodes=1, cpus=2)
+def test_a_rename_is_killed_while_a_member_is_silent(lab):
+    """The LMR has its new name when the old one is dropped, which waits for the members. The process does not have to."""
+    vm = lab.n1
+    requests = {name: number for name, number, _ in _requests()}
+    with _hostile(lab) as (home, other, make):
+        other.join(home)
+        wait_complete([home, other])
+        home.lite("alloc", "old", "64K")
+        make(late=requests["NAME_DROP"], late_ms=int(10000 * vm.time_scale))
+        renaming = vm.spawn(["lite", "-i", str(home.index), "rename", "old", "new"])
+        wait_until("it has its name", lambda: "new" in home.names(), 20, vm.time_scale)
+        renaming.kill()
+        renaming.wait(60)
+        assert vm.read("/sys/module/hostile/parameters/were_late").strip() == "0"
+        # The old name becomes free, too.
+        wait_until("it is dropped", lambda: other.lite("alloc", "old", "64K", check=False).ok, 60, vm.time_scale)
+        assert home.names() == {"old", "new"}
+        for name in ("old", "new"):
+            home.lite("free", name)
