@@ -257,8 +257,10 @@ int cp_command(session& session, const cp_arguments& args) {
     for (const auto& word : sources) {
         auto from = parse_place(word);
         auto target = target_of(from, to);
+        // With "a", "a.lite-part" is the name of an unfinished file, too.
         for (const auto& [other, same] : copies)
-            if (same == target)
+            if (same == target || same.file == target.file + ".lite-part" ||
+                target.file == same.file + ".lite-part")
                 throw usage_error(
                     fmt::format("'{}' would overwrite what another source gave", printable(word)));
         copies.emplace_back(std::move(from), std::move(target));

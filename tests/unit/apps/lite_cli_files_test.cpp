@@ -15,6 +15,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -460,6 +461,13 @@ TEST_CASE("lite cp", "[lite]") {
                 "'a:1:1' would overwrite what another source gave");
     check_usage(lite({"cp", directory / "a", directory / "d" + "/a", ":"}),
                 "'" + (directory / "d") + "/a' would overwrite what another source gave");
+    lite.cluster.context().create({.name = "new", .length = 1});
+    lite.cluster.context().create({.name = "new.lite-part", .length = 1});
+    check_usage(lite({"cp", "new.lite-part:", "new:", directory / "d"}),
+                "'new:' would overwrite what another source gave");
+    check_usage(lite({"cp", "new:", "new.lite-part:", directory / "d"}),
+                "'new.lite-part:' would overwrite what another source gave");
+    CHECK_FALSE(std::filesystem::exists(directory / "d" + "/new"));
     check_failure(lite({"cp", "a:0:1", "a:1"}), "cp: within an LMR: use 'lite copy'");
     check_failure(lite({"cp", "a:", "c:"}),
                   "cp c: offset 0 + length 5 is beyond the end (3 bytes)");
