@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdint>
 
 namespace tools {
 namespace {
@@ -158,11 +159,13 @@ int stats_command(const surroundings& world, const show_arguments& args) {
     table table({{"COUNTER"}, {"VALUE", table::align::right}});
     for (const auto& counter : counters) {
         const auto name = counter.string(LITE_A_STAT_NAME);
-        const auto number = counter.u64(LITE_A_STAT_VALUE);
-        if (!name || !number)
+        const auto sum = counter.u64(LITE_A_STAT_VALUE);
+        if (!name || !sum)
             continue;
-        document[*name] = *number;
-        table.add({*name, fmt::to_string(*number)});
+        // Only a gauge may be below 0, for a moment.
+        const auto number = static_cast<std::int64_t>(*sum);
+        document[*name] = number;
+        table.add({*name, fmt::to_string(std::max<std::int64_t>(number, 0))});
     }
     if (args.json)
         print_json(world.io.out, document);

@@ -479,19 +479,21 @@ TEST_CASE("litectl status", "[litectl]") {
 TEST_CASE("litectl stats", "[litectl]") {
     machine litectl;
     for (const auto& [name, number] : std::vector<std::pair<std::string, std::uint64_t>>{
-             {"reads", 12}, {"write_bytes", UINT64_MAX}}) {
+             {"reads", 12}, {"write_bytes", INT64_MAX}, {"handles", UINT64_MAX}}) {
         message counter(LITE_CMD_STATS_GET);
         counter.put_string(LITE_A_STAT_NAME, name);
         counter.put_u64(LITE_A_STAT_VALUE, number);
         litectl.kernel.answers.push_back(counter);
     }
     CHECK(litectl({"stats"}).out ==
-          "COUNTER                     VALUE\n"
-          "reads                          12\n"
-          "write_bytes  18446744073709551615\n");
+          "COUNTER                    VALUE\n"
+          "reads                         12\n"
+          "write_bytes  9223372036854775807\n"
+          "handles                        0\n");
     const auto object = json::parse(litectl({"stats", "-j"}).out);
     CHECK(object["reads"] == 12);
-    CHECK(object["write_bytes"] == UINT64_MAX);
+    CHECK(object["write_bytes"] == INT64_MAX);
+    CHECK(object["handles"] == -1);
 }
 
 TEST_CASE("litectl events", "[litectl]") {
