@@ -8,6 +8,8 @@ program=$1
 # shellcheck source=/dev/null
 . "$2"
 name=${program##*/}
+common=(-i --index)
+[[ $name == litectl ]] || common+=(--priority)
 status=0
 
 fail() {
@@ -38,8 +40,8 @@ commands() { sed -n '/^Options/,$s/^  \([a-z][a-z-]*\)  .*/\1/p' | sort; }
 check_command() {
 	local help option
 	help=$("$program" "$@" --help)
-	# All commands have --index, although their own help does not always name it.
-	diff <({ options <<<"$help"; printf '%s\n' -i --index; } | sort -u) <(offered "$@" - | sort -u) >&2 ||
+	# What all commands have their own help does not always name.
+	diff <({ options <<<"$help"; printf '%s\n' "${common[@]}"; } | sort -u) <(offered "$@" - | sort -u) >&2 ||
 		fail "options of $name $*"
 	while read -r option; do
 		# A dash is completed to no option, but perhaps to a value.
