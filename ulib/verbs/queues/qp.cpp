@@ -159,7 +159,7 @@ int queue_pair::destroy(ibv_qp* qp) {
         found->want(false);
         found->m_bounce.drop();  // before its protection domain
     }
-    found->m_send_cq->release(found->m_order.capacity());
+    found->m_send_cq->release(found->m_cap.max_send_wr);
     if (found->m_receives)
         found->m_receives->detach();
     if (found->m_shared)

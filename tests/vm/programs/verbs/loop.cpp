@@ -290,17 +290,8 @@ class Loop {
         constexpr std::uint32_t count = 400;
         ibv_cq* send_cq = make_cq(16);
         ibv_cq* recv_cq = make_cq(2 * count);
-        ibv_qp_init_attr init = {};
-        init.send_cq = send_cq;
-        init.recv_cq = recv_cq;
-        init.qp_type = IBV_QPT_RC;
-        init.cap = {512, 512, 1, 1, 64};
-        ibv_qp* from = ibv_create_qp(pd_, &init);
-        ibv_qp* to = make_qp(recv_cq, nullptr);
-        check(from && !ibv_destroy_qp(to), "QPs");
-        init.send_cq = recv_cq;
-        to = ibv_create_qp(pd_, &init);
-        check(to != nullptr, "QP");
+        ibv_qp* from = make_unsignaled(send_cq, recv_cq);
+        ibv_qp* to = make_unsignaled(recv_cq, recv_cq);
         connect(from, to);
         for (std::uint32_t i = 0; i < count; i++)
             receive(to);
@@ -313,6 +304,27 @@ class Loop {
         check(!ibv_destroy_qp(from) && !ibv_destroy_qp(to), "destroy QPs");
         check(!ibv_destroy_cq(send_cq) && !ibv_destroy_cq(recv_cq), "destroy CQs");
         std::printf("unsignaled: %u\n", count);
+    }
+
+    // Queue pairs that cannot send take no room from others' completions.
+    void without_sends() {
+        constexpr std::uint32_t count = 400;
+        ibv_cq* send_cq = make_cq(16);
+        ibv_cq* recv_cq = make_cq(2 * count);
+        ibv_qp* from = make_unsignaled(send_cq, recv_cq);
+        ibv_qp* to = make_unsignaled(recv_cq, recv_cq);
+        for (std::uint32_t i = 0; i < count; i++)
+            check(!ibv_destroy_qp(make_unsignaled(send_cq, recv_cq, 0)), "destroy QP");
+        connect(from, to);
+        for (std::uint32_t i = 0; i < count; i++)
+            receive(to);
+        for (std::uint32_t i = 1; i < count; i++)
+            send(from);
+        send(from, 64, IBV_SEND_SIGNALED);
+        wait(send_cq, IBV_WC_SEND);
+        check(!ibv_destroy_qp(from) && !ibv_destroy_qp(to), "destroy QPs");
+        check(!ibv_destroy_cq(send_cq) && !ibv_destroy_cq(recv_cq), "destroy CQs");
+        std::printf("without sends: %u\n", count);
     }
 
     // Children have verbs of their own, whatever the parent's threads did when they were made; and
@@ -401,6 +413,17 @@ class Loop {
         return qp;
     }
 
+    ibv_qp* make_unsignaled(ibv_cq* send_cq, ibv_cq* recv_cq, std::uint32_t sends = 512) {
+        ibv_qp_init_attr init = {};
+        init.send_cq = send_cq;
+        init.recv_cq = recv_cq;
+        init.qp_type = IBV_QPT_RC;
+        init.cap = {sends, 512, 1, 1, 64};
+        ibv_qp* qp = ibv_create_qp(pd_, &init);
+        check(qp != nullptr, "QP");
+        return qp;
+    }
+
     void connect(ibv_qp* a, ibv_qp* b) {
         make_ready(a, gid_, b->qp_num, options_.gid_index);
         make_ready(b, gid_, a->qp_num, options_.gid_index);
@@ -413,9 +436,10 @@ class Loop {
         check(!ibv_post_recv(qp, &wr, &bad), "receive");
     }
 
-    void send(ibv_qp* qp, std::uint32_t length = 64) {
+    void send(ibv_qp* qp, std::uint32_t length = 64, unsigned flags = 0) {
         ibv_sge sge = buffer_->sge(kWrite, length);
         ibv_send_wr wr = {};
+        wr.send_flags = flags;
         wr.sg_list = &sge;
         wr.num_sge = 1;
         wr.opcode = IBV_WR_SEND;
@@ -490,6 +514,7 @@ int loop(const Options& options, int rounds, const std::string& what) {
     run("unpolled", [&] { loop.unpolled_receives(); });
     run("larger", [&] { loop.larger_srq(); });
     run("unsignaled", [&] { loop.unsignaled(); });
+    run("sends", [&] { loop.without_sends(); });
     run("children", [&] { loop.children(rounds); });
     std::printf("good\n");
     return 0;
