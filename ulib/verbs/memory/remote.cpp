@@ -3,8 +3,8 @@
 // Finds peers and their registrations, and executes one-sided operations on them with LITE.
 //
 // What was looked up is kept until an operation fails: a peer frees an LMR when it deregisters the
-// memory or ends, and then operations fail with EIDRM or ESTALE. If what was used had been looked
-// up earlier, it is looked up once more, as another process may have the number now.
+// memory or ends, and then operations fail with EIDRM or ESTALE. It is then looked up once more, as
+// another process may have the number now; its memory is elsewhere, so ERANGE may say the same.
 
 #include "memory/remote.hpp"
 
@@ -341,9 +341,8 @@ ibv_wc_status remote_peer::run(const one_sided& op, const std::vector<span>& spa
     if (is_empty)
         return IBV_WC_SUCCESS;  // as with a device: the key is not looked at
 
-    const bool was_known = m_processes.count(process_of(op.key)) != 0;
     int err = try_run(op, spans);
-    if (err && (is_gone(err) || err == -EACCES) && was_known) {
+    if (is_gone(err) || err == -EACCES || err == -ERANGE) {
         // The number may have passed on to another process, or the key to another registration.
         forget(process_of(op.key));
         err = try_run(op, spans);

@@ -54,6 +54,7 @@ class Client {
     void large(std::uint64_t bytes);
     void fill(std::uint64_t bytes);
     void first_use(int rounds);
+    void touch();
     void finish() {
         ask(Ask::done);
         mine_.reset();
@@ -500,6 +501,12 @@ void Client::first_use(int rounds) {
     std::printf("first write %.1f us, second %.1f us\n", median(times[0]), median(times[1]));
 }
 
+void Client::touch() {
+    region_ = ask(Ask::region, 0, kRegion, 0, kAll);
+    check(outcome(make(IBV_WR_RDMA_WRITE, region_.addr, region_.rkey, 64)) == IBV_WC_SUCCESS,
+          "write");
+}
+
 }  // namespace
 
 int use(const Options& options, const char* address, int port, std::uint64_t seed, int rounds,
@@ -507,6 +514,14 @@ int use(const Options& options, const char* address, int port, std::uint64_t see
     Wire wire = Wire::connect(address, port);
     wire.get<char>();
     Client client(options, wire, seed);
+    if (what == "successor") {
+        client.touch();
+        client.finish();
+        std::getchar();
+        return use(options, address, port, seed, rounds, "touch");
+    }
+    if (what == "touch")
+        client.touch();
     if (what == "all" || what == "data")
         client.data(rounds);
     if (what == "all" || what == "messages")

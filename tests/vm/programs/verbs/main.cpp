@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A program of plain verbs that checks every byte, completion and error:
 //
-//   verbs_check serve [-e] [-q] [-s] [-d DEVICE] [-x GID_INDEX] PORT MB     has MB of memory
+//   verbs_check serve [-e] [-q] [-s] [-z] [-d DEVICE] [-x GID_INDEX] PORT MB     has MB of memory
 //   verbs_check use [...] ADDRESS PORT SEED ROUNDS data|messages|errors|overlaps|all
 //   verbs_check use [...] ADDRESS PORT SEED ROUNDS first     times the first uses of registrations
+//   verbs_check use [...] ADDRESS PORT SEED 0 successor      writes to a server; when the standard
+//                                                            input has ended, to the next server
 //   verbs_check use [...] ADDRESS PORT SEED MB large|fill    some bytes of so much, or all
 //   verbs_check loop [-d DEVICE] [-x GID_INDEX] ROUNDS [WHAT]   destroys and resets what is in use
 //   verbs_check events [-d DEVICE] [-x GID_INDEX] ROUNDS     delays the library's thread of events
@@ -11,14 +13,30 @@
 //
 // -e: sleeps for completions; -s: receives from an SRQ; -q: without
 // liblite-verbs.so, on Soft-RoCE, which ends a wrong local key with IBV_WC_LOC_QP_OP_ERR, or
-// flushes it, and cannot repeat what is fenced. It knows nothing of LITE.
+// flushes it, and cannot repeat what is fenced; -z: getrandom(2) gives zeros, so that the library
+// finds the same number for each process. It knows nothing of LITE.
 #include "fabric.hpp"
 
+#include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+
+namespace {
+
+bool gives_zeros = false;
+
+}  // namespace
+
+ssize_t getrandom(void* to, std::size_t length, unsigned flags) {
+    if (!gives_zeros)
+        return ::syscall(SYS_getrandom, to, length, flags);
+    std::memset(to, 0, length);
+    return static_cast<ssize_t>(length);
+}
 
 int main(int argc, char** argv) {
     using namespace verbs_check;
@@ -26,13 +44,15 @@ int main(int argc, char** argv) {
     Options options;
     int option = 0;
     optind = 2;
-    while ((option = ::getopt(argc, argv, "eqsd:x:")) != -1) {
+    while ((option = ::getopt(argc, argv, "eqszd:x:")) != -1) {
         if (option == 'e')
             options.events = true;
         else if (option == 'q')
             options.is_soft = true;
         else if (option == 's')
             options.srq = true;
+        else if (option == 'z')
+            gives_zeros = true;
         else if (option == 'd')
             options.device = optarg;
         else if (option == 'x')

@@ -2,6 +2,7 @@
 """liblite-verbs.so: a checker of every byte, completion and error, with registrations unpinned."""
 
 import preload
+from litelab import wait_until
 from preload import CHECKER, PRELOAD, check, unpinned
 from vmlab.testing import vmtest
 
@@ -75,6 +76,25 @@ def test_checker_events(lab):
     unpinned(lab)
     out = lab.n1.run(f"{CHECKER} events {lab.scale(20)}", env=PRELOAD, timeout=60).out
     assert out.endswith("good\n"), out
+
+
+@vmtest(timeout=120)
+def test_checker_successor(lab):
+    """Another process has the number and the keys of one that has ended, while a queue pair still knows the old memory."""
+    here, _ = unpinned(lab)
+    client = None
+    for _ in range(2):
+        server = lab.n1.spawn(f"{CHECKER} serve -z 7000 8", env={**PRELOAD, "LITE_VERBS_DEBUG": "1"})
+        server.wait_output("ready")
+        if client:
+            client.close_stdin()
+        else:
+            client = lab.n2.spawn(f"{CHECKER} use {lab.n1.ip} 7000 1 0 successor", env=PRELOAD)
+        server.wait()
+        assert f"node {here.id}, process 0\n" in server.err, server.err
+        wait_until("the number is free", lambda: f"verbs/{here.id}/0" not in here.names())
+    client.wait()
+    assert client.out.endswith("good\n"), client.out + client.err
 
 
 @vmtest(timeout=300)
