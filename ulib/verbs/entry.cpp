@@ -174,6 +174,14 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
     return call(ENOMEM, [&] { return found->modify(attr, mask); });
 }
 
+int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) {
+    const int err = real().query_qp(qp, attr, mask, init);
+    const auto found = queue_pair::find(qp);
+    if (!err && found)
+        init->sq_sig_all = found->signals_all();
+    return err;
+}
+
 int ibv_destroy_qp(ibv_qp* qp) {
     return call(ENOMEM, [=] { return queue_pair::destroy(qp); });
 }

@@ -115,6 +115,7 @@ class queue_pair final : public work_queue {
 
     // As ibv_post_send(). @all: all of them or none.
     int post_send(ibv_send_wr* wr, ibv_send_wr** bad, bool all = false);
+    bool signals_all() const { return m_signals_all; }
     builder& building() { return m_building; }
     int post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad);
     void on_completion(uint32_t slot, ibv_wc& wc, completion_queue& cq) override;

@@ -410,6 +410,8 @@ class Loop {
         init.cap = {16, srq ? 0 : kPosted, 1, 1, 0};
         ibv_qp* qp = ibv_create_qp(pd_, &init);
         check(qp != nullptr, "QP");
+        ibv_qp_attr attr = {};
+        check(!ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) && init.sq_sig_all, "query");
         return qp;
     }
 
