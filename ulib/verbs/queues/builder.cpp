@@ -9,6 +9,8 @@
 #include "queues/queue.hpp"
 
 #include <cerrno>
+#include <new>
+#include <utility>
 
 namespace lite::verbs {
 namespace {
@@ -41,23 +43,40 @@ void add_atomic(ibv_qp_ex* qp, ibv_wr_opcode opcode, uint32_t rkey, uint64_t add
 
 }  // namespace
 
-ibv_send_wr& builder::add() {
-    m_parts.emplace_back();
-    return m_parts.back().wr;
-}
-
-void builder::add_sge(const ibv_sge* list, size_t n) { m_parts.back().list.assign(list, list + n); }
-
-void builder::add_inline(const ibv_data_buf* list, size_t n) {
-    part& p = m_parts.back();
-    p.wr.send_flags |= IBV_SEND_INLINE;
-    for (size_t i = 0; i < n; i++) {
-        const char* from = static_cast<const char*>(list[i].addr);
-        p.data.insert(p.data.end(), from, from + list[i].length);
+// Programs cannot be told here that there is no memory: finish() says so.
+template <typename F>
+void builder::attempt(F&& body) {
+    try {
+        if (!m_has_failed)
+            std::forward<F>(body)();
+    } catch (const std::bad_alloc&) {
+        m_has_failed = true;
     }
 }
 
+ibv_send_wr& builder::add() {
+    m_last = &m_spare;
+    attempt([this] { m_last = &m_parts.emplace_back(); });
+    return m_last->wr;
+}
+
+void builder::add_sge(const ibv_sge* list, size_t n) {
+    attempt([=, this] { m_last->list.assign(list, list + n); });
+}
+
+void builder::add_inline(const ibv_data_buf* list, size_t n) {
+    m_last->wr.send_flags |= IBV_SEND_INLINE;
+    attempt([=, this] {
+        for (size_t i = 0; i < n; i++) {
+            const char* from = static_cast<const char*>(list[i].addr);
+            m_last->data.insert(m_last->data.end(), from, from + list[i].length);
+        }
+    });
+}
+
 ibv_send_wr* builder::finish() {
+    if (m_has_failed)
+        throw std::bad_alloc();
     for (size_t i = 0; i < m_parts.size(); i++) {
         part& p = m_parts[i];
         if (!p.data.empty())
@@ -81,14 +100,14 @@ void builder::take_over(ibv_qp_ex* qp) {
     qp->wr_start = [](ibv_qp_ex* q) { builder_of(q).begin(); };
     qp->wr_abort = [](ibv_qp_ex* q) { builder_of(q).end(); };
     qp->wr_complete = [](ibv_qp_ex* q) {
-        return call(ENOMEM, [q] {
-            const auto pair = queue_pair::find(&q->qp_base);
+        const auto pair = queue_pair::find(&q->qp_base);
+        const int err = call(ENOMEM, [&pair] {
             ibv_send_wr* wr = pair->building().finish();
             ibv_send_wr* bad = nullptr;
-            const int err = wr ? pair->post_send(wr, &bad, true) : 0;
-            pair->building().end();
-            return err;
+            return wr ? pair->post_send(wr, &bad, true) : 0;
         });
+        pair->building().end();
+        return err;
     };
     qp->wr_send = [](ibv_qp_ex* q) { start(q, IBV_WR_SEND); };
     qp->wr_send_imm = [](ibv_qp_ex* q, __be32 imm) {

@@ -23,13 +23,15 @@ class builder {
     void begin() { m_mutex.lock(); }
     void end() {
         m_parts.clear();
+        m_has_failed = false;
         m_mutex.unlock();
     }
     ibv_send_wr& add();
-    ibv_send_wr& last() { return m_parts.back().wr; }
+    ibv_send_wr& last() { return m_last->wr; }
     void add_sge(const ibv_sge* list, size_t n);
     void add_inline(const ibv_data_buf* list, size_t n);
-    // The list to be posted; nullptr: it is empty.
+    // The list to be posted; nullptr: it is empty. Throws bad_alloc, also if one of those above had
+    // no memory.
     ibv_send_wr* finish();
 
   private:
@@ -39,8 +41,14 @@ class builder {
         std::vector<char> data;
     };
 
+    template <typename F>
+    void attempt(F&& body);
+
     std::mutex m_mutex;
     std::deque<part> m_parts;
+    part m_spare;            // for what there was no memory for
+    part* m_last = nullptr;  // of the parts, or the spare one
+    bool m_has_failed = false;
 };
 
 }  // namespace lite::verbs

@@ -33,7 +33,6 @@ class send_order {
   public:
     explicit send_order(uint32_t capacity) : m_kinds(capacity) {}
 
-    bool full() const { return room() == 0; }
     uint64_t room() const { return m_kinds.size() - (m_posted - m_freed); }
 
     // A new one, if not full: its number.

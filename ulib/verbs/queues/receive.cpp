@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 namespace lite::verbs {
 namespace {
@@ -46,26 +47,29 @@ void receive_queue::attach(ibv_qp* qp, std::shared_ptr<completion_queue> cq) {
 int receive_queue::post(ibv_recv_wr* wr, ibv_recv_wr** bad) {
     std::unique_lock lock(m_mutex);
     int err = 0;
-    for (; wr; wr = wr->next) {
-        // Slots are given back when a completion is harvested, places when it is polled.
-        if (m_used >= m_slots.size() || m_free.empty())
-            err = ENOMEM;
-        else if (wr->num_sge < 0 || static_cast<uint32_t>(wr->num_sge) > m_max_sge)
-            err = EINVAL;
-        if (err) {
+    try {
+        for (; wr; wr = wr->next) {
             *bad = wr;
-            break;
+            // Slots are given back when a completion is harvested, places when it is polled.
+            if (m_used >= m_slots.size() || m_free.empty())
+                err = ENOMEM;
+            else if (wr->num_sge < 0 || static_cast<uint32_t>(wr->num_sge) > m_max_sge)
+                err = EINVAL;
+            if (err)
+                break;
+            const uint32_t number = m_free.back();
+            slot& s = m_slots[number];
+            s.wr_id = wr->wr_id;
+            s.list.assign(wr->sg_list, wr->sg_list + wr->num_sge);
+            s.length = 0;
+            for (const ibv_sge& sge : s.list)
+                s.length += sge.length;
+            m_waiting.push_back(number);
+            m_free.pop_back();
+            m_used++;
         }
-        const uint32_t number = m_free.back();
-        slot& s = m_slots[number];
-        s.wr_id = wr->wr_id;
-        s.list.assign(wr->sg_list, wr->sg_list + wr->num_sge);
-        s.length = 0;
-        for (const ibv_sge& sge : s.list)
-            s.length += sge.length;
-        m_waiting.push_back(number);
-        m_free.pop_back();
-        m_used++;
+    } catch (const std::bad_alloc&) {
+        err = ENOMEM;
     }
     pump();
     watch_waiting(lock);

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 namespace lite::verbs {
 namespace {
@@ -121,32 +122,30 @@ int queue_pair::post_send(ibv_send_wr* wr, ibv_send_wr** bad, bool all) {
     std::unique_lock lock(m_mutex);
     int err = state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR ? EINVAL : 0;
     uint64_t last = 0;
-    bool any = false;
+    uint64_t kept = 0;
     if (const uint64_t polled = m_polled)
         m_order.free_up_to(polled - 1);
-    if (all && !err) {
-        uint64_t n = 0;
-        for (const ibv_send_wr* one = wr; one && !err; one = one->next) {
-            err = check(*one);
-            n++;
-        }
-        if (!err && n > m_order.room())
-            err = ENOMEM;
-    }
-    for (; wr; wr = wr->next) {
-        if (!err)
-            err = check(*wr);
-        if (!err && m_order.full())
-            err = ENOMEM;
-        if (err) {
+    try {
+        for (; wr && !err; wr = wr->next) {
             *bad = wr;
-            break;
+            err = check(*wr);
+            if (!err && kept == m_order.room())
+                err = ENOMEM;
+            if (err)
+                break;
+            keep(m_slots[m_order.index(m_order.posted() + kept)], *wr);
+            kept++;
         }
-        keep(m_slots[m_order.index(m_order.posted())], *wr);
-        last = m_order.post(is_one_sided(*wr) ? wr_kind::lite : wr_kind::real);
-        any = true;
+    } catch (const std::bad_alloc&) {
+        err = ENOMEM;
     }
-    if (any)
+    if (err && all)
+        return err;
+    for (uint64_t i = 0; i < kept; i++) {
+        const slot& s = m_slots[m_order.index(m_order.posted())];
+        last = m_order.post(is_one_sided(s.wr) ? wr_kind::lite : wr_kind::real);
+    }
+    if (kept)
         advance(lock, true, last);
     return err;
 }

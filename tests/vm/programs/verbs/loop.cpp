@@ -8,8 +8,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <iterator>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,6 +25,9 @@ namespace {
 constexpr std::uint32_t kPosted = 8;
 constexpr std::uint32_t kWrite = 1U << 20;
 constexpr std::uint32_t kWrites = 4;
+constexpr std::size_t nothing = SIZE_MAX;
+// There is no memory for as many bytes, for this thread.
+thread_local std::size_t refused = nothing;
 
 class Loop {
   public:
@@ -327,6 +335,69 @@ class Loop {
         std::printf("without sends: %u\n", count);
     }
 
+    // The library finds no memory in the middle of a list: what is before that is posted, and the
+    // rest can be posted again. Of what is built with functions all is posted or nothing.
+    void without_memory() {
+        ibv_cq* cq = make_cq(64);
+        ibv_qp_init_attr_ex init = {};
+        init.send_cq = init.recv_cq = cq;
+        init.qp_type = IBV_QPT_RC;
+        init.sq_sig_all = 1;
+        init.cap = {16, 16, 1, 5, 64};
+        init.pd = pd_;
+        init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+        init.send_ops_flags = IBV_QP_EX_WITH_SEND;
+        ibv_qp* from = ibv_create_qp_ex(context_, &init);
+        ibv_qp* to = ibv_create_qp_ex(context_, &init);
+        check(from && to, "QPs");
+        connect(from, to);
+
+        ibv_sge parts[5];
+        std::fill(std::begin(parts), std::end(parts), buffer_->sge(0, 64));
+        ibv_recv_wr receives[3] = {
+            {0, &receives[1], parts, 1}, {1, &receives[2], parts, 5}, {2, nullptr, parts, 1}};
+        ibv_recv_wr* bad_receive = nullptr;
+        refused = sizeof(parts);
+        check(ibv_post_recv(to, receives, &bad_receive) == ENOMEM && bad_receive == &receives[1],
+              "receives without memory");
+        refused = nothing;
+        check(!ibv_post_recv(to, bad_receive, &bad_receive), "the rest of the receives");
+        receive(to);
+
+        constexpr std::uint32_t odd = 61;
+        ibv_sge data[3] = {buffer_->sge(0, 8), buffer_->sge(0, odd), buffer_->sge(0, 8)};
+        ibv_send_wr sends[3] = {};
+        for (int i = 0; i < 3; i++) {
+            sends[i].next = i < 2 ? &sends[i + 1] : nullptr;
+            sends[i].sg_list = &data[i];
+            sends[i].num_sge = 1;
+            sends[i].opcode = IBV_WR_SEND;
+            sends[i].send_flags = IBV_SEND_INLINE;
+        }
+        ibv_send_wr* bad_send = nullptr;
+        refused = odd;
+        check(ibv_post_send(from, sends, &bad_send) == ENOMEM && bad_send == &sends[1],
+              "sends without memory");
+        refused = nothing;
+        check(!ibv_post_send(from, bad_send, &bad_send), "the rest of the sends");
+
+        ibv_qp_ex* built = ibv_qp_to_qp_ex(from);
+        // First for what the program gives, then for a list.
+        for (const std::size_t size : {std::size_t{odd}, sizeof(ibv_sge), nothing}) {
+            ibv_wr_start(built);
+            refused = size;
+            ibv_wr_send(built);
+            ibv_wr_set_inline_data(built, memory_.data(), odd);
+            const int err = ibv_wr_complete(built);
+            refused = nothing;
+            check(err == (size == nothing ? 0 : ENOMEM), "built without memory");
+        }
+        for (const std::uint32_t length : {8U, odd, 8U, odd})
+            check(wait(cq, IBV_WC_RECV) == length, "what was received");
+        check(!ibv_destroy_qp(from) && !ibv_destroy_qp(to) && !ibv_destroy_cq(cq), "destroy");
+        std::printf("without memory\n");
+    }
+
     // Children have verbs of their own, whatever the parent's threads did when they were made; and
     // what they close, the parent still has.
     void children(int rounds) {
@@ -517,9 +588,21 @@ int loop(const Options& options, int rounds, const std::string& what) {
     run("larger", [&] { loop.larger_srq(); });
     run("unsignaled", [&] { loop.unsignaled(); });
     run("sends", [&] { loop.without_sends(); });
+    run("memory", [&] { loop.without_memory(); });
     run("children", [&] { loop.children(rounds); });
     std::printf("good\n");
     return 0;
 }
 
 }  // namespace verbs_check
+
+// The library's, too. Inlined, they would seem not to belong together.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    void* memory = size == verbs_check::refused ? nullptr : std::malloc(size);
+    if (!memory)
+        throw std::bad_alloc();
+    return memory;
+}
+
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
