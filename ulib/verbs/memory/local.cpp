@@ -21,6 +21,12 @@ constexpr uint64_t page_size = 4096;
 constexpr unsigned remote_access =
     IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
+// Only what the program itself may write to can be written to by peers.
+bool is_contradictory(unsigned access) {
+    return access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
+           !(access & IBV_ACCESS_LOCAL_WRITE);
+}
+
 uint64_t address_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
 
 // Is all of it mapped? msync() looks at the mappings, and does nothing else with MS_ASYNC.
@@ -198,8 +204,7 @@ ibv_mr* registrations::add_real(ibv_pd* pd, void* addr, size_t length, uint64_t 
 }
 
 ibv_mr* registrations::add(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access) {
-    constexpr unsigned write_needed = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-    if (access & write_needed && !(access & IBV_ACCESS_LOCAL_WRITE)) {
+    if (is_contradictory(access)) {
         errno = EINVAL;
         return nullptr;
     }
@@ -312,7 +317,7 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
     if (!(flags & IBV_REREG_MR_CHANGE_PD))
         pd = mr->pd;
     int err = 0;
-    if (!length || !is_mapped(addr, length))
+    if (!length || !is_mapped(addr, length) || is_contradictory(rights))
         return IBV_REREG_MR_ERR_INPUT;
     ibv_mr* fresh = add_own(pd, addr, length, iova, rights, err);
     if (!fresh)

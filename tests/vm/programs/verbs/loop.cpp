@@ -398,6 +398,15 @@ class Loop {
         std::printf("without memory\n");
     }
 
+    // What peers may write to, the program must be able to write to.
+    void rights() {
+        Memory one(pd_, memory_.data(), 4096, IBV_ACCESS_REMOTE_READ);
+        check(ibv_rereg_mr(one.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+                           IBV_ACCESS_REMOTE_WRITE) == IBV_REREG_MR_ERR_INPUT,
+              "remote without local writing");
+        std::printf("rights\n");
+    }
+
     // Children have verbs of their own, whatever the parent's threads did when they were made; and
     // what they close, the parent still has.
     void children(int rounds) {
@@ -589,6 +598,7 @@ int loop(const Options& options, int rounds, const std::string& what) {
     run("unsignaled", [&] { loop.unsignaled(); });
     run("sends", [&] { loop.without_sends(); });
     run("memory", [&] { loop.without_memory(); });
+    run("rights", [&] { loop.rights(); });
     run("children", [&] { loop.children(rounds); });
     std::printf("good\n");
     return 0;
