@@ -176,6 +176,8 @@ int run(std::span<char*> args) {
     const auto every = number(5);
     lite::context node;
     words state(number(3) * (1 << 20) / sizeof(std::uint64_t));
+    if (!every || state.empty())
+        throw std::runtime_error("MEGABYTES and EVERY must not be 0");
     checkpoints saved(node, args[1], static_cast<std::uint32_t>(number(2)),
                       state.size() * sizeof(std::uint64_t));
     auto step = saved.restore(state);

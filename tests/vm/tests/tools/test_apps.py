@@ -54,6 +54,8 @@ def test_examples(lab):
 def test_checkpoint(lab):
     """A computation goes on after it was killed, and after the node with its checkpoints lost them."""
     first, second = litelab.on_machines(lab)
+    for numbers in (["0", "40", "4"], ["2", "40", "0"]):
+        assert first.vm.run(["checkpoint", "state", str(second.id), *numbers], check=False).rc == 1
     command = ["checkpoint", "state", str(second.id), str(lab.scale(8, 2)), "40", "4", "/tmp/state"]
     done = first.vm.run(command, timeout=120).out
     assert "saved step 40\n" in done and "continued" not in done, done
