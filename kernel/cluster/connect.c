@@ -238,6 +238,9 @@ static int lite_self_connect(struct lite_cluster *cl)
 	int err;
 
 	err = lite_conn_connect(cl->fab, &cl->fab->addr, LITE_CONNECT_TIMEOUT, &conn);
+	/* It has left or stopped. */
+	if (err && lite_cluster_ready(cl))
+		return -EHOSTDOWN;
 	/* Users do not see why this node cannot reach itself. */
 	if (err)
 		return err == -ENOMEM ? err : -EIO;

@@ -204,8 +204,12 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 	 */
 	lite_conn_get(conn);
 	lite_conn_put_live(conn);
-	if (conn->other_end)
+	if (conn->other_end) {
 		lite_cluster_fence_self(mem->cl, conn);
+		/* Nothing was sent: another connection to ourselves will do. */
+		if (err == -EHOSTDOWN && !d->posted)
+			err = -EUNATCH;
+	}
 	lite_conn_put(conn);
-	return d->m ? lite_io_result(d->m, err) : err;
+	return d->m && err != -EUNATCH ? lite_io_result(d->m, err) : err;
 }

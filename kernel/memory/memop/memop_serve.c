@@ -490,6 +490,7 @@ static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bou
 		if (r->value == d.operand)
 			ret = sizeof(u64);
 		d.operand = r->value;
+		d.posted = false; /* one that has lost did nothing */
 	}
 	lite_access_exit(p.m);
 	/* PREPARE connects. -EAGAIN: the LMR is about to be changed. */
