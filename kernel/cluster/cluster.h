@@ -185,7 +185,7 @@ bool lite_peer_is_suspect(struct lite_peer *peer);
 u64 lite_peer_session(struct lite_peer *peer);
 int lite_peer_await(struct lite_peer *peer);
 int lite_cluster_fence(struct lite_cluster *cl, u32 node, const struct lite_conn *but);
-void lite_cluster_fence_self(struct lite_cluster *cl, const struct lite_conn *self);
+int lite_cluster_fence_self(struct lite_cluster *cl, const struct lite_conn *self);
 
 /* For the fabric (struct lite_fabric_ops). */
 int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn);

@@ -210,11 +210,11 @@ int lite_cluster_fence(struct lite_cluster *cl, u32 node, const struct lite_conn
 /*
  * End all operations in flight in @self, a connection to ourselves in which one has failed: both
  * ends are fenced, as the other one may still process what was sent. The caller has a reference,
- * but does not hold it live. May sleep; not by a poster.
+ * but does not hold it live. May sleep; not by a poster. Return: as lite_conn_fence().
  */
-void lite_cluster_fence_self(struct lite_cluster *cl, const struct lite_conn *self)
+int lite_cluster_fence_self(struct lite_cluster *cl, const struct lite_conn *self)
 {
-	lite_conns_fence(cl, 0, NULL, self);
+	return lite_conns_fence(cl, 0, NULL, self);
 }
 
 /*

@@ -14,6 +14,19 @@
 /* Attempts per LMR, across sessions. */
 #define LITE_FENCE_TRIES 3
 
+/* Flush a connection that is held live, and put it. If it is to ourselves, its end will do. */
+static int lite_fence_conn(struct lite_cluster *cl, struct lite_conn *conn)
+{
+	int err = lite_conn_flush(conn);
+
+	lite_conn_get(conn);
+	lite_conn_put_live(conn);
+	if (err && conn->other_end)
+		err = lite_cluster_fence_self(cl, conn);
+	lite_conn_put(conn);
+	return err;
+}
+
 /*
  * Flush the node of a share, entered nowhere. @generation is set for share 0; after a change the
  * shares are others, and all are flushed anew: -EAGAIN. 1: there is no such share; 0; or an errno.
@@ -24,7 +37,6 @@ static int lite_fence_share(const struct lite_access *a, u32 share, u64 *generat
 	struct lite_mapping *m = lite_access_enter(a);
 	struct lite_conn *conn = NULL;
 	bool over, same;
-	int err;
 
 	if (IS_ERR(m))
 		return PTR_ERR(m);
@@ -44,9 +56,7 @@ static int lite_fence_share(const struct lite_access *a, u32 share, u64 *generat
 		return lite_access_renew(a, m) ?: -EAGAIN; /* @m is only compared */
 	if (IS_ERR_OR_NULL(conn))
 		return conn ? PTR_ERR(conn) : over;
-	err = lite_conn_flush(conn);
-	lite_conn_put_live(conn);
-	return err;
+	return lite_fence_conn(cl, conn);
 }
 
 static int lite_fence_handle(const struct lite_access *a)
@@ -82,10 +92,8 @@ static int lite_fence_all(struct lite_memory *mem)
 
 	/* Atomics that the device performed on memory of this node. */
 	self = err ? NULL : lite_cluster_self_conn_tryget(mem->cl);
-	if (self) {
-		err = lite_conn_flush(self);
-		lite_conn_put_live(self);
-	}
+	if (self)
+		err = lite_fence_conn(mem->cl, self);
 	while (!err && (node = lite_cluster_next(mem->cl, node))) {
 		err = lite_cluster_flush(mem->cl, node);
 		if (!err && lite_given_up())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Makes an RDMA device behave as bad ones do, for tests: it keeps queue pairs
- * instead of destroying them, is slow at that, or breaks them; its memory is
- * mapped through the DMA API, with bounce copies (as with swiotlb), or only up
- * to some size at a time.
+ * instead of destroying them, is slow at that, or breaks them; it takes work
+ * requests and forgets them; its memory is mapped through the DMA API, with
+ * bounce copies (as with swiotlb), or only up to some size at a time.
  *
  * For Soft-RoCE, which takes the kernel's addresses for bus addresses: mapping
  * returns kernel addresses, too, unless it makes copies.
@@ -53,16 +53,65 @@ static uint breaks;
 module_param(breaks, uint, 0644);
 MODULE_PARM_DESC(breaks, "so many queue pairs break as soon as they are connected");
 
+static bool forget;
+module_param(forget, bool, 0644);
+MODULE_PARM_DESC(forget, "what is posted on connections is not carried out");
+
+static atomic_t forgotten;
+static int forgotten_get(char *buf, const struct kernel_param *kp)
+{
+	return sprintf(buf, "%d\n", atomic_read(&forgotten));
+}
+
+static const struct kernel_param_ops forgotten_ops = { .get = forgotten_get };
+module_param_cb(forgotten, &forgotten_ops, NULL, 0444);
+MODULE_PARM_DESC(forgotten, "how many posts were not");
+
 static struct ib_device *rigged;
 static struct platform_device *bus;
 static int (*destroy_qp)(struct ib_qp *qp, struct ib_udata *udata);
 static int (*modify_qp)(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 			struct ib_udata *udata);
+static int (*post_send)(struct ib_qp *qp, const struct ib_send_wr *wr,
+			const struct ib_send_wr **bad);
 
 /* ---- queue pairs --------------------------------------------------------- */
 
+/* The connected ones, by number. The lock keeps them while they break. */
+static DEFINE_XARRAY(connected);
+static DEFINE_MUTEX(connected_lock);
+
+static int break_all(const char *val, const struct kernel_param *kp)
+{
+	struct ib_qp_attr broken = { .qp_state = IB_QPS_ERR };
+	unsigned long number;
+	struct ib_qp *qp;
+
+	mutex_lock(&connected_lock);
+	xa_for_each(&connected, number, qp)
+		modify_qp(qp, &broken, IB_QP_STATE, NULL);
+	mutex_unlock(&connected_lock);
+	return 0;
+}
+
+static const struct kernel_param_ops break_ops = { .set = break_all };
+module_param_cb(break_all, &break_ops, NULL, 0200);
+MODULE_PARM_DESC(break_all, "written to: all connected queue pairs break");
+
+static int rigged_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
+			    const struct ib_send_wr **bad)
+{
+	if (!forget || qp->qp_type != IB_QPT_RC)
+		return post_send(qp, wr, bad);
+	atomic_inc(&forgotten);
+	return 0;
+}
+
 static int rigged_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
 {
+	mutex_lock(&connected_lock);
+	xa_erase(&connected, qp->qp_num);
+	mutex_unlock(&connected_lock);
 	if (keep) {
 		keep--;
 		return -EIO;
@@ -78,9 +127,12 @@ static int rigged_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 	struct ib_qp_attr broken = { .qp_state = IB_QPS_ERR };
 	int err = modify_qp(qp, attr, mask, udata);
 
-	if (err || !breaks || qp->qp_type != IB_QPT_RC ||
-	    !(mask & IB_QP_STATE) || attr->qp_state != IB_QPS_RTS)
+	if (err || qp->qp_type != IB_QPT_RC || !(mask & IB_QP_STATE) ||
+	    attr->qp_state != IB_QPS_RTS)
 		return err;
+	xa_store(&connected, qp->qp_num, qp, GFP_KERNEL);
+	if (!breaks)
+		return 0;
 	breaks--;
 	return modify_qp(qp, &broken, IB_QP_STATE, udata);
 }
@@ -207,6 +259,8 @@ static int rigged_add(struct ib_device *dev)
 	dev->ops.destroy_qp = rigged_destroy_qp;
 	modify_qp = dev->ops.modify_qp;
 	dev->ops.modify_qp = rigged_modify_qp;
+	post_send = dev->ops.post_send;
+	dev->ops.post_send = rigged_post_send;
 	if (bus)
 		dev->dma_device = &bus->dev;
 	return 0;
@@ -218,6 +272,7 @@ static void rigged_remove(struct ib_device *dev, void *data)
 		return;
 	dev->ops.destroy_qp = destroy_qp;
 	dev->ops.modify_qp = modify_qp;
+	dev->ops.post_send = post_send;
 	if (bus)
 		dev->dma_device = NULL;
 	rigged = NULL;

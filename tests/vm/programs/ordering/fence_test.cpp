@@ -173,6 +173,31 @@ TEST_CASE_METHOD(Data, "fence: a reader of data written after it sees the data b
     writer.join();
 }
 
+// test_bad_device.py keeps from the device what these post, and then breaks the connection.
+TEST_CASE_METHOD(Data, "fence: the connection of the node to itself breaks, with atomics in line",
+                 "[.rigged]") {
+    constexpr std::size_t kAtomics = 100;
+    constexpr std::size_t kPosted = 56;  // at most: LITE_SQ_SMALL
+    auto region = node.alloc({.length = kPage});
+    std::atomic<std::size_t> failed{0};
+    Threads threads;
+    for (const auto lh : {region.handle(), lite_lh_t{0}})
+        threads.start([&, lh] { expect_equal(lite_fence(node.get(), lh), 0, "fence"); });
+    for (std::size_t i = 0; i < kAtomics; ++i) {
+        threads.start([&] {
+            try {
+                region.fetch_add(0, 1);
+            } catch (const lite::error&) {
+                ++failed;
+            }
+        });
+    }
+    threads.join();
+    CHECK(failed > 0);
+    CHECK(failed <= kPosted);
+    CHECK(region.load<std::uint64_t>(0) == kAtomics - failed);
+}
+
 // A single fence; the calling test counts what it posts.
 TEST_CASE_METHOD(Data, "fence: of an LMR at two other nodes", "[once]") {
     const auto& others = env().remote;

@@ -4,8 +4,8 @@
 import re
 from contextlib import contextmanager
 
-from litelab import (in_one_machine, module_path, nodes_in, on_machines, prepare, prepare_all, stop_all, times, trace_sessions,
-                     traced_sessions, wait_complete, wait_until)
+from litelab import (environment, in_one_machine, module_path, nodes_in, on_machines, prepare, prepare_all, program_path, stop_all,
+                     times, trace_sessions, traced_sessions, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -192,6 +192,28 @@ def test_a_device_that_breaks_connections(lab):
             assert lab.n1.read("/sys/module/rigged/parameters/breaks").strip() == "0"
             assert not refused.ok and "another node of the cluster has the id" in refused.err, refused
         stop_all(lites)
+
+
+@vmtest(nodes=1, cpus=2, timeout=200, kernels=("6.1", "6.12"))
+def test_a_connection_to_oneself_breaks(lab):
+    """A hundred atomics and two fences are under way. Only atomics that were posted may fail."""
+    vm = lab.n1
+    with _rigged(vm) as rig:
+        lite, = in_one_machine(vm, 1, qps=1, op_timeout=60_000 * vm.time_scale)
+        lite.lite("alloc", "word", "4K")
+        lite.lite("fetch-add", "word", 0, 1)
+        rig("forget", 1)
+        program = vm.spawn([program_path("ordering_test"), "[.rigged]"], env=environment(lab, [lite]))
+        # Atomics and reads of fences have their own queue pair, with 56 slots; each fence also reads on the other one.
+        wait_until("all are posted or in line",
+                   lambda: int(vm.read("/sys/module/rigged/parameters/forgotten")) == 56 + 2 and lite.stats()["ops_inflight"] == 100,
+                   30, vm.time_scale)
+        rig("forget", 0)
+        rig("break_all", 1)
+        program.wait(60, check=True)
+        lite.lite("free", "word")
+        lite.check_idle()
+        stop_all([lite])
 
 
 @vmtest(nodes=1, cpus=2, timeout=400, fresh=True, slow=True, kernels=("6.1", "6.12"))
