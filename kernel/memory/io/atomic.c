@@ -111,8 +111,12 @@ int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted)
 	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
 	do {
 		err = lite_atomic_try(a, &d, op, &begun, &until);
-		if (err == -EHOSTDOWN && !d.posted)
+		if (err == -EHOSTDOWN && !d.posted) {
 			err = lite_access_await(a, &backs) ?: -EAGAIN;
+			/* This node may have left or stopped. */
+			if (err == -EHOSTDOWN)
+				err = lite_cluster_ready(mem->cl) ?: err;
+		}
 		if (err == -EAGAIN && lite_given_up())
 			err = -EINTR;
 	} while (err == -EAGAIN);

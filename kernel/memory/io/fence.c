@@ -118,6 +118,9 @@ int lite_fence(struct lite_ctx *ctx, u64 lh)
 	/* Orders copies into memory of this node. */
 	smp_mb();
 	err = lh ? lite_fence_handle(&a) : lite_fence_all(ctx->mem);
+	/* This node may have left or stopped. */
+	if (err == -EHOSTDOWN)
+		err = lite_cluster_ready(ctx->mem->cl) ?: err;
 	trace_lite_op(LITE_OP_FENCE, lh, 0, 0, err);
 	return err;
 }
