@@ -15,8 +15,10 @@
  *   from a session that is over. So no ARRIVE is entered after the RELEASE of the same claim.
  * - While an earlier claim from this node could not be removed, because the home is out of reach,
  *   no new one is sent.
- * - Claims of dead nodes are swept. A claim that had been entered is not entered again when its
- *   node comes back: the round may have been complete.
+ * - Claims of nodes that are down are swept, and not entered again when their node comes back, if
+ *   it knows that they had been entered. But claims of a complete round are kept for the life of
+ *   their node: it may repeat an ARRIVE of which it got no answer, which must not count for the
+ *   next round.
  */
 #include "lock.h"
 #include "wait.h"

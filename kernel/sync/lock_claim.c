@@ -186,14 +186,18 @@ void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end)
 
 /*
  * Is the claim's node dead, or was it when the claim was swept? A node that is down loses its
- * locks, even if it returns in the same life. Context: any.
+ * locks, even if it returns in the same life; but not the rounds of barriers that were complete,
+ * of which it may not know: it would arrive again. home_lock is held.
  */
 bool lite_lock_claim_is_dead(const struct lite_lock_claim *c)
 {
 	struct lite_cluster *cl = c->lock->locks->cl;
 
-	return c->swept || lite_cluster_incarnation(cl, c->name.node) != c->name.incarnation ||
-	       !lite_cluster_is_live(cl, c->name.node);
+	if (lite_cluster_incarnation(cl, c->name.node) != c->name.incarnation)
+		return true;
+	if (c->lock->n && c->state == LITE_CLAIM_OWNER)
+		return false;
+	return c->swept || !lite_cluster_is_live(cl, c->name.node);
 }
 
 void lite_lock_claim_trace(const struct lite_lock_claim *c, int what, int status)
@@ -275,8 +279,9 @@ static void lite_lock_claim_job(struct work_struct *work)
 		lite_lock_claim_end(c, LITE_LOCK_CLEAN);
 		lite_lock_go_on(c->lock);
 	} else if (err && err != -ENOENT && !dead && !locks->closing) {
-		/* It is unknown whether the taker got the GRANT: repeat it. */
-		if (lite_crew_start_timer(&locks->tells, &c->timer, LITE_TELL_PERIOD))
+		/* It is unknown whether the taker got the GRANT: repeat it, or the sweep does. */
+		if (lite_cluster_is_live(locks->cl, c->name.node) &&
+		    lite_crew_start_timer(&locks->tells, &c->timer, LITE_TELL_PERIOD))
 			kref_get(&c->ref);
 	} else if (err && !dead && c->found && c->state == LITE_CLAIM_OWNER) {
 		/* Only its node knows whether it replaced DIED: ask it. */

@@ -326,7 +326,7 @@ static int lite_lock_enter(struct lite_locks *locks, const struct lite_claim_nam
 		lite_lock_claim_tell(c, c->status);
 		return 0;
 	}
-	/* Released; or it was swept, maybe after its round was complete. */
+	/* Released; or it was swept. */
 	if (c ? c->state == LITE_CLAIM_EARLY : barrier && flags & LITE_WIRE_BARRIER_AGAIN)
 		return -ENOLCK;
 	/* While claims are queued the number of participants is fixed. */
@@ -462,8 +462,12 @@ static bool lite_lock_sweep_list(struct list_head *list)
 	bool found = false;
 
 	list_for_each_entry_safe(c, next, list, list) {
-		if (!lite_lock_claim_is_dead(c))
+		if (!lite_lock_claim_is_dead(c)) {
+			/* Its node may be back. */
+			if (c->lock->n && c->state == LITE_CLAIM_OWNER)
+				lite_lock_claim_tell(c, c->status);
 			continue;
+		}
 		c->swept = true;
 		lite_lock_claim_end(c, LITE_LOCK_DEAD);
 		found = true;
@@ -523,7 +527,10 @@ static void lite_lock_sweep(struct lite_lock *l, u64 arg)
 		lite_lock_go_on(l);
 }
 
-/* Members have changed: end the claims of nodes that are dead. */
+/*
+ * Members have changed: end the claims of nodes that are dead, and tell those of complete rounds
+ * that they are.
+ */
 static void lite_locks_sweep(struct work_struct *work)
 {
 	struct lite_locks *locks = container_of(work, struct lite_locks, sweep);

@@ -222,7 +222,7 @@ static int lite_barrier_leave(struct lite_hold *h)
 		cond_resched();
 	} while ((err == -EHOSTDOWN || err == -ETIMEDOUT) &&
 		 lite_cluster_is_live(h->locks->cl, h->word.home));
-	/* Else ENOLCK: swept, maybe after the round was complete. */
+	/* Else ENOLCK: swept. */
 	if (!err || (err == -ENOLCK && (again || !h->entered))) {
 		h->asked = false;
 		return -ETIMEDOUT;

@@ -31,6 +31,9 @@
 //   meet NAME --offset O --threads N --all A --timeout MS --count C
 //                          N threads go through a barrier for A threads of all machines C times; a
 //                          thread gives up after a random time up to MS, and comes again at once
+//   arrive NAME --offset O --all A --timeout MS
+//                          says "ready", and after a line on standard input waits at a barrier for
+//                          A callers; prints the errno, or 0
 //   scribble NAME --offset O
 //                          writes valid and invalid values to the word, until it is killed
 //   spoilt NAME --offset O --threads N --count C
@@ -342,6 +345,14 @@ void meet(lite::context& node, const Options& options) {
     say(std::to_string(late));
 }
 
+void arrive(lite::context& node, const Options& options) {
+    const auto region = node.map(options.name, kRights);
+    say("ready");
+    std::getchar();
+    say(name_of(lite_barrier(node.get(), region.handle(), options.offset, options.all,
+                             options.timeout)));
+}
+
 void scribble(lite::context& node, const Options& options) {
     auto region = node.map(options.name, kRights);
     constexpr unsigned kKinds = 8;
@@ -421,6 +432,7 @@ int main(int argc, char** argv) {
     add("order", order);
     add("rounds", rounds);
     add("meet", meet);
+    add("arrive", arrive);
     add("scribble", scribble);
     add("spoilt", spoilt);
     CLI11_PARSE(app, argc, argv);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Barriers in words of LMRs: rounds, participants that give up or die, nodes that go."""
 
-from litelab import prepare_all, wait_until
+from litelab import on_machines, prepare_all, wait_complete, wait_until
 from test_locks import _alloc, _calm, _claims, _holder, _idle, _last, _let_go, _spawn, _word
 from vmlab.testing import vmtest
 
@@ -89,3 +89,35 @@ def test_who_gives_up_or_dies(lab):
     fails(one, "freed")
     fails(two, "freed")
     _idle((first, second))
+
+
+@vmtest(nodes=2, timeout=200, netem=True)
+def test_a_round_that_was_complete(lab):
+    """Rounds are complete, but their last participants do not learn it until the home has counted their node as down. They
+    go on then, also with a time-out that was over before, and do not count for the next round."""
+    home, other = lites = on_machines(lab, dead=10000 * lab.n1.time_scale)
+    _alloc(home, "complete", home)
+
+    def arrive(lite, offset, *words):
+        process = _spawn(lite, "arrive", "complete", "--offset", offset, "--all", 2, *words)
+        process.wait_output("ready", timeout=30)
+        return process
+
+    first = [arrive(home, offset) for offset in (0, 8)]
+    last = [arrive(other, 0), arrive(other, 8, "--timeout", 1)]
+    for process in first:
+        process.write(b"\n")
+    _claims(home, 2)
+    # The arrivals get there, their answers do not.
+    home.vm.netem("loss 100%")
+    for process in last:
+        process.write(b"\n")
+    assert [_last(process) for process in first] == ["0", "0"]
+    other.vm.pause()
+    home.wait_states({home.id: "up", other.id: "down"}, timeout=60)
+    home.vm.netem(None)
+    other.vm.resume()
+    assert [_last(process, 60) for process in last] == ["0", "0"]
+    wait_complete(lites)
+    home.lite("free", "complete")
+    _idle(lites)
