@@ -20,7 +20,8 @@ struct lite_kreply {
 	struct lite_area *bulk;	/* that @mem is a view of, if the reply may not fit into a ring */
 };
 
-static int lite_kreply_make(struct lite_kreply *r, struct lite_service *svc, u32 most)
+/* Memory for a long reply counts for the caller, as uid 0 could take the whole pool. */
+static int lite_kreply_make(struct lite_kreply *r, const struct lite_request *req, u32 most)
 {
 	struct lite_area *bulk;
 
@@ -29,7 +30,7 @@ static int lite_kreply_make(struct lite_kreply *r, struct lite_service *svc, u32
 		r->mem = most ? kvzalloc(most, GFP_KERNEL) : NULL;
 		return r->mem || !most ? 0 : -ENOMEM;
 	}
-	bulk = lite_bulk_make(svc, 0, most);
+	bulk = lite_bulk_make(req->ring->rp->svc, req->uid, most);
 	if (IS_ERR(bulk))
 		return PTR_ERR(bulk);
 	r->mem = lite_bulk_view(bulk);
@@ -72,7 +73,7 @@ static void *lite_kfunc_data(const struct lite_request *req)
 /* Fetch a request that is not in the ring, and run the handler on it. */
 static int lite_kfunc_run_long(struct lite_request *req, void *reply, u32 *status)
 {
-	int n = lite_request_fetch(req, false);
+	int n = lite_request_fetch(req, req->uid, false);
 	void *view;
 
 	if (n)
@@ -119,7 +120,7 @@ static void lite_kfunc_work(struct work_struct *work)
 	u32 status = 0;
 	int n;
 
-	n = lite_kreply_make(&reply, req->ring->rp->svc, kf->max_reply);
+	n = lite_kreply_make(&reply, req, kf->max_reply);
 	if (!n)
 		n = req->n_request ?
 			    lite_kfunc_run_long(req, reply.mem, &status) :

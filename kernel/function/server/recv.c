@@ -174,7 +174,7 @@ static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r
 	if (unlikely(gate->nowait && req->n_request && !req->data))
 		err = -LITE_EPUTOFF;
 	else
-		err = lite_request_fetch(req, true);
+		err = lite_request_fetch(req, req->ring->area->uid, true);
 	if (unlikely(err)) {
 		if (err == -EHOSTDOWN)
 			lite_request_free(req);

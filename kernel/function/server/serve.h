@@ -150,7 +150,7 @@ static inline u32 lite_request_inline(const struct lite_request *req)
 
 /* Long requests and replies: serve_bulk.c */
 int lite_request_list(struct lite_request *req, u32 unit, const struct lite_wire_rpc *h);
-int lite_request_fetch(struct lite_request *req, bool killable);
+int lite_request_fetch(struct lite_request *req, u32 uid, bool killable);
 int lite_request_give(struct lite_request *req, struct lite_area *bulk, u32 length, bool killable);
 
 static inline u32 lite_request_slot(const struct lite_request *req)

@@ -190,11 +190,11 @@ static struct lite_area *lite_bulk_of_slot(struct lite_request *req, bool reply)
 /* ---- for servers --------------------------------------------------------- */
 
 /*
- * Read a long request, BUSY with the caller, into @data. A fatal signal ends it if @killable. May
- * sleep. Return: 0; -ENOMEM, -EINTR; -ECANCELED: the caller of the request has given up;
- * -EHOSTDOWN: the session with the client is over.
+ * Read a long request, BUSY with the caller, into @data, which counts for @uid. A fatal signal ends
+ * it if @killable. May sleep. Return: 0; -ENOMEM, -EINTR; -ECANCELED: the caller of the request has
+ * given up; -EHOSTDOWN: the session with the client is over.
  */
-int lite_request_fetch(struct lite_request *req, bool killable)
+int lite_request_fetch(struct lite_request *req, u32 uid, bool killable)
 {
 	struct lite_area *bulk;
 	int err;
@@ -205,7 +205,7 @@ int lite_request_fetch(struct lite_request *req, bool killable)
 		req->data = lite_bulk_of_slot(req, false);
 		return req->data ? 0 : -EHOSTDOWN;
 	}
-	bulk = lite_bulk_make(req->ring->rp->svc, req->ring->area->uid, req->length);
+	bulk = lite_bulk_make(req->ring->rp->svc, uid, req->length);
 	if (IS_ERR(bulk))
 		return PTR_ERR(bulk);
 	err = lite_bulk_exchange(req, bulk, req->length, IB_WR_RDMA_READ, killable);

@@ -4,8 +4,8 @@
 import signal
 import statistics
 
-from litelab import (in_one_machine, nodes_in, on_machines, prepare_all, program_path, run_catch, stop_all, wait_complete,
-                     wait_until)
+from litelab import (in_one_machine, module_path, nodes_in, on_machines, prepare_all, program_path, run_catch, stop_all,
+                     wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -60,6 +60,40 @@ def test_slots_and_bytes_of_a_ring(lab):
         server.kill(signal.SIGTERM)
         server.wait(20)
     stop_all([here, there])
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=200)
+def test_long_replies_of_kernel_functions(lab):
+    """What a kernel function has for a long reply counts for its caller: a user with all that it gets of the memory for long
+    calls gets no reply there, and takes none from others."""
+    vm = lab.n1
+    here, there = lites = in_one_machine(vm, 2)
+    vm.insmod(module_path(vm, "kcalls"), index=there.index)
+    server = vm.spawn(["lite", "-i", str(here.index), "serve", "2020", "--exec", "sleep 1000", "-m", "0622", "--length", "16M"])
+    wait_until("it serves", lambda: "serving function" in server.err or not server.running, 20, vm.time_scale)
+    held, size = [], 16 << 20
+    while size > 64 << 10:
+        before = there.stats()["rpc_bulk_bytes"]
+        words = ["call", "-l", str(size), "-t", "600s", str(here.id), "2020", "x"]
+        call = vm.spawn(["lite", "-i", str(there.index), *words], user="alice")
+        wait_until("it waits or ends", lambda: there.stats()["rpc_bulk_bytes"] > before or not call.running, 20, vm.time_scale)
+        if call.running:
+            held.append(call)
+        else:
+            assert "memory" in call.err, call.err
+            size //= 2
+    print(f"      {there.stats()['rpc_bulk_bytes'] >> 10} KB with {len(held)} calls")
+    refused = here.lite("call", there.id, "kcalls-sort", "sesame", check=False, user="alice")
+    assert not refused.out and "without an answer" in refused.err, refused
+    # The status is the id of the caller's node.
+    said = here.lite("call", there.id, "kcalls-sort", "sesame", check=False, user="bob")
+    assert said.out == "aeemss", said
+    for process in (*held, server):
+        process.kill(signal.SIGTERM)
+        process.wait(20)
+    vm.rmmod("kcalls")
+    for lite in lites:
+        lite.check_idle()
 
 
 @vmtest(nodes=1, cpus=2, kernels=("6.1", "6.12"), timeout=300)
