@@ -34,14 +34,15 @@ void lite_crew_exit(struct lite_crew *crew)
 }
 
 /*
- * Prepare a job of a user, by uid as pools count it; @run is called in a worker, and calls
- * lite_crew_done(). May sleep. Return: 0 or -ENOMEM.
+ * Prepare a job of a user, by uid as pools count it, with memory of @gfp; @run is called in a
+ * worker, and calls lite_crew_done(). Return: 0 or -ENOMEM.
  */
-int lite_crew_job_init(struct lite_crew *crew, struct lite_crew_job *job, u32 uid, work_func_t run)
+int lite_crew_job_init(struct lite_crew *crew, struct lite_crew_job *job, u32 uid, work_func_t run,
+		       gfp_t gfp)
 {
 	job->place = (struct lite_line_place){ .kind = uid };
 	INIT_WORK(&job->work, run);
-	job->part = lite_pool_hold(&crew->workers, uid);
+	job->part = lite_pool_hold(&crew->workers, uid, gfp);
 	return job->part ? 0 : -ENOMEM;
 }
 

@@ -30,7 +30,8 @@ int lite_crew_init(struct lite_crew *crew, const char *name);
 void lite_crew_flush(struct lite_crew *crew);
 void lite_crew_exit(struct lite_crew *crew);
 
-int lite_crew_job_init(struct lite_crew *crew, struct lite_crew_job *job, u32 uid, work_func_t run);
+int lite_crew_job_init(struct lite_crew *crew, struct lite_crew_job *job, u32 uid, work_func_t run,
+		       gfp_t gfp);
 void lite_crew_job_exit(struct lite_crew *crew, struct lite_crew_job *job);
 bool lite_crew_queue(struct lite_crew *crew, struct lite_crew_job *job);
 bool lite_crew_cancel(struct lite_crew *crew, struct lite_crew_job *job);

@@ -59,8 +59,8 @@ static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool, struct li
 	return part;
 }
 
-/* Get, or make, the part of a uid, for lite_pool_drop(). May sleep. Return: NULL: no memory. */
-struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid)
+/* Get, or make with @gfp, the part of a uid, for lite_pool_drop(). Return: NULL: no memory. */
+struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid, gfp_t gfp)
 {
 	struct lite_pool_part *part, *new;
 
@@ -71,7 +71,7 @@ struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid)
 	spin_unlock(&pool->lock);
 	if (part)
 		return part;
-	new = kzalloc(sizeof(*new), GFP_KERNEL);
+	new = kzalloc(sizeof(*new), gfp);
 	if (!new)
 		return NULL;
 	new->uid = uid;
@@ -133,10 +133,10 @@ void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part, u6
 	spin_unlock(&pool->lock);
 }
 
-/* lite_pool_take_part() for a uid; also -ENOMEM. May sleep. */
-int lite_pool_take(struct lite_pool *pool, u32 uid, u64 n)
+/* lite_pool_take_part() for a uid, with memory of @gfp; also -ENOMEM. */
+int lite_pool_take(struct lite_pool *pool, u32 uid, u64 n, gfp_t gfp)
 {
-	struct lite_pool_part *part = lite_pool_hold(pool, uid);
+	struct lite_pool_part *part = lite_pool_hold(pool, uid, gfp);
 	int err;
 
 	if (!part)

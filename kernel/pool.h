@@ -4,12 +4,12 @@
  * initial user namespace. core/share.h has the rule by which a pool is divided, limits.rst the list
  * of pools. Uid 0 (root, and clients in the kernel) may use the reserve; only the pool limits it.
  *
- *	err = lite_pool_take(pool, uid, n);	may sleep: for rare use
+ *	err = lite_pool_take(pool, uid, n, gfp);	for rare use
  *	lite_pool_give(pool, uid, n);
  *
  * A caller that takes and gives often, or with a spinlock held, keeps the uid's part:
  *
- *	part = lite_pool_hold(pool, uid);	may sleep
+ *	part = lite_pool_hold(pool, uid, gfp);
  *	err = lite_pool_take_part(pool, part, n);
  *	lite_pool_give_part(pool, part, n);
  *	lite_pool_drop(pool, part);
@@ -64,10 +64,10 @@ static inline u32 lite_current_uid(void)
 
 void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve, u64 uid_limit);
 void lite_pool_exit(struct lite_pool *pool);
-int lite_pool_take(struct lite_pool *pool, u32 uid, u64 n);
+int lite_pool_take(struct lite_pool *pool, u32 uid, u64 n, gfp_t gfp);
 void lite_pool_give(struct lite_pool *pool, u32 uid, u64 n);
 u64 lite_pool_used(struct lite_pool *pool);
-struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid);
+struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid, gfp_t gfp);
 void lite_pool_drop(struct lite_pool *pool, struct lite_pool_part *part);
 int lite_pool_take_part(struct lite_pool *pool, struct lite_pool_part *part, u64 n);
 void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part, u64 n);

@@ -41,7 +41,7 @@ static struct lite_area *lite_area_new(struct lite_service *svc, enum lite_pool_
 
 	if (!area)
 		return ERR_PTR(-ENOMEM);
-	err = lite_pool_take(&svc->pools[pool], uid, cost);
+	err = lite_pool_take(&svc->pools[pool], uid, cost, GFP_KERNEL);
 	if (err) {
 		kvfree(area);
 		return ERR_PTR(err);

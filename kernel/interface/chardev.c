@@ -62,7 +62,8 @@ struct lite_file *lite_file_new(struct lite_node *node)
 
 	if (!lf)
 		return NULL;
-	if (lite_crew_job_init(&lite_closes, &lf->closing, lite_current_uid(), lite_close_work))
+	if (lite_crew_job_init(&lite_closes, &lf->closing, lite_current_uid(), lite_close_work,
+			       GFP_KERNEL))
 		goto err_free;
 	lf->ctx = lite_ctx_new(&node->memory, node);
 	if (!lf->ctx)

@@ -77,13 +77,13 @@ struct lite_hold *lite_hold_new(struct lite_locks *locks, const struct lite_lock
 	struct lite_hold *h;
 	int err;
 
-	err = lite_lock_pool_take(pool, word->uid);
+	err = lite_lock_pool_take(pool, word->uid, GFP_KERNEL);
 	if (err)
 		return ERR_PTR(err);
 	h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
 	if (!h)
 		goto err_give;
-	if (lite_crew_job_init(&locks->lefts, &h->job, word->uid, lite_hold_left_job))
+	if (lite_crew_job_init(&locks->lefts, &h->job, word->uid, lite_hold_left_job, GFP_KERNEL))
 		goto err_free;
 	h->locks = locks;
 	h->owner = args->owner;

@@ -94,8 +94,9 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx);
 void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length);
 
 /*
- * For a claim and its lock, charged to a local process that asks for it. Does not wait, since a
- * memory cgroup over its limit would throttle the worker, and home_lock with it.
+ * For a claim and its lock, charged to a local process that asks for it. Does not wait: home_lock
+ * is held, a memory cgroup over its limit would throttle the worker, and reclaim may meet a page of
+ * an unpinned LMR that a mapper uses.
  */
 #define LITE_LOCK_GFP (GFP_ATOMIC | __GFP_ACCOUNT)
 
@@ -107,9 +108,9 @@ static inline struct lite_pool *lite_lock_pool(struct lite_locks *locks,
 }
 
 /* Take one more. Return: 0, -EDQUOT or -ENOMEM. */
-static inline int lite_lock_pool_take(struct lite_pool *pool, u32 uid)
+static inline int lite_lock_pool_take(struct lite_pool *pool, u32 uid, gfp_t gfp)
 {
-	int err = lite_pool_take(pool, uid, 1);
+	int err = lite_pool_take(pool, uid, 1, gfp);
 
 	/* The caller need not know that other users have the rest. */
 	return err == -ENOSPC ? -EDQUOT : err;
@@ -230,6 +231,7 @@ struct lite_lock {
 	struct delayed_work timer; /* queues @job */
 	/* Its part of the workers that tell claims. */
 	struct lite_pool_part *tellers;
+	struct lite_lock_claim *spare; /* @job's, for a claim that it finds in the word */
 };
 
 /* All but OVER have a list and are in lock->claims. */

@@ -64,19 +64,16 @@ struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,
 }
 
 /*
- * Make a claim of a user, not counted, with the reference for the tree; the caller puts it into a
- * state. May sleep. Return: the claim, or NULL.
+ * Make a claim of a user, not counted, of zeroed memory or NULL, with the reference for the tree;
+ * the caller puts it into a state. Return: the claim, or NULL.
  */
-static struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l,
-						   const struct lite_claim_name *name, u32 uid,
-						   gfp_t gfp)
+static struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, struct lite_lock_claim *c,
+						   const struct lite_claim_name *name, u32 uid)
 {
-	struct lite_lock_claim *c = kzalloc(sizeof(*c), gfp);
-
 	lockdep_assert_held(&l->locks->home_lock);
 	if (!c)
 		return NULL;
-	if (lite_crew_job_init(&l->locks->tells, &c->job, uid, lite_lock_claim_job)) {
+	if (lite_crew_job_init(&l->locks->tells, &c->job, uid, lite_lock_claim_job, GFP_ATOMIC)) {
 		kfree(c);
 		return NULL;
 	}
@@ -94,17 +91,20 @@ static struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l,
 
 /*
  * As lite_lock_claim_new(), for a claim that was found in the word. Its user is not known: telling
- * it counts for the user that the lock counts for, which needs no memory.
+ * it counts for the user that the lock counts for, which needs no memory. For the lock's job, once.
  */
 struct lite_lock_claim *lite_lock_claim_found(struct lite_lock *l,
 					      const struct lite_claim_name *name)
 {
-	return lite_lock_claim_new(l, name, l->tellers->uid, GFP_KERNEL | __GFP_NOFAIL);
+	struct lite_lock_claim *c = l->spare;
+
+	l->spare = NULL;
+	return lite_lock_claim_new(l, c, name, l->tellers->uid);
 }
 
 /*
- * As lite_lock_claim_new(), for a claim that a node asks for, counted for @uid. May sleep. Return:
- * the claim, or ERR_PTR: -EDQUOT: the user has its share of the pool; -ENOMEM.
+ * As lite_lock_claim_new(), for a claim that a node asks for, counted for @uid. Return: the claim,
+ * or ERR_PTR: -EDQUOT: the user has its share of the pool; -ENOMEM.
  */
 struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l,
 					      const struct lite_claim_name *name, u32 uid)
@@ -113,10 +113,10 @@ struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l,
 	struct lite_lock_claim *c;
 	int err;
 
-	err = lite_lock_pool_take(pool, uid);
+	err = lite_lock_pool_take(pool, uid, GFP_ATOMIC);
 	if (err)
 		return ERR_PTR(err);
-	c = lite_lock_claim_new(l, name, uid, LITE_LOCK_GFP);
+	c = lite_lock_claim_new(l, kzalloc(sizeof(*c), LITE_LOCK_GFP), name, uid);
 	if (!c) {
 		lite_pool_give(pool, uid, 1);
 		return ERR_PTR(-ENOMEM);

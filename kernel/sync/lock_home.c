@@ -89,7 +89,7 @@ static void lite_lock_due(struct work_struct *work)
 
 /*
  * Make a lock, or a barrier for @n, referenced by the tree only; the caller calls lite_lock_go_on()
- * afterwards. May sleep. Return: it or NULL.
+ * afterwards. Return: it or NULL.
  */
 static struct lite_lock *lite_lock_make(struct lite_locks *locks,
 					const struct lite_wire_lock *w, u32 uid, u32 n)
@@ -99,10 +99,10 @@ static struct lite_lock *lite_lock_make(struct lite_locks *locks,
 	lockdep_assert_held(&locks->home_lock);
 	if (!l)
 		return NULL;
-	l->tellers = lite_pool_hold(&locks->tells.workers, uid);
+	l->tellers = lite_pool_hold(&locks->tells.workers, uid, GFP_ATOMIC);
 	if (!l->tellers)
 		goto err;
-	if (lite_crew_job_init(&locks->words, &l->job, uid, lite_lock_job))
+	if (lite_crew_job_init(&locks->words, &l->job, uid, lite_lock_job, GFP_ATOMIC))
 		goto err_tellers;
 	l->locks = locks;
 	atomic_inc(&locks->objects);
@@ -390,8 +390,8 @@ static int lite_serve_barrier_arrive(void *priv, struct lite_conn *conn, const v
 }
 
 /*
- * Record the RELEASE of a claim that may be in the word, queued or not yet known (NULL). May sleep.
- * Return: 0 or -ENOMEM: try again later.
+ * Record the RELEASE of a claim that may be in the word, queued or not yet known (NULL). Return: 0
+ * or -ENOMEM: try again later.
  */
 static int lite_lock_keep_early(struct lite_lock *l, struct lite_lock_claim *c,
 				const struct lite_claim_name *name, const struct lite_wire_lock *w)

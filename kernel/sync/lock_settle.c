@@ -13,6 +13,8 @@
  *
  * What cannot run concurrently: two of these for one lock, as each lock has one job.
  */
+#include <linux/slab.h>
+
 #include "lock.h"
 #include "trace.h"
 
@@ -82,7 +84,7 @@ static bool lite_lock_was_early(struct lite_lock *l, u64 word)
 	return was;
 }
 
-/* Enter the holder that was found in the word as owner. May sleep. */
+/* Enter the holder that was found in the word as owner. */
 static void lite_lock_claim_own(struct lite_lock *l, u64 word, u64 incarnation)
 {
 	const struct lite_claim_name name = {
@@ -285,6 +287,8 @@ void lite_lock_job(struct work_struct *work)
 	struct lite_lock *l = container_of(work, struct lite_lock, job.work);
 	struct lite_locks *locks = l->locks;
 
+	/* Here, as home_lock must not wait for memory. */
+	l->spare = kzalloc(sizeof(*l->spare), GFP_KERNEL | __GFP_NOFAIL);
 	mutex_lock(&locks->home_lock);
 	if (l->removed)
 		goto out;
@@ -302,6 +306,7 @@ void lite_lock_job(struct work_struct *work)
 	l->busy = false;
 out:
 	mutex_unlock(&locks->home_lock);
+	kfree(l->spare);
 	lite_crew_done(&locks->words, &l->job);
 	lite_lock_put(l);
 }

@@ -430,7 +430,7 @@ static int lite_async_queue(struct lite_async *a)
 
 	if (!err)
 		err = lite_crew_job_init(&a->file->svc->begins, &a->job, lite_current_uid(),
-					 lite_async_job);
+					 lite_async_job, GFP_KERNEL);
 	if (err)
 		return err;
 	a->memcg = get_mem_cgroup_from_mm(current->mm);

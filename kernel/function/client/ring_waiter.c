@@ -303,7 +303,7 @@ int lite_ring_wait_take(struct lite_rcall *call)
 	call->part = NULL;
 	call->place.kind = call->cred->uid;
 	if (call->cred->uid) {
-		call->part = lite_pool_hold(&rp->users, call->cred->uid);
+		call->part = lite_pool_hold(&rp->users, call->cred->uid, GFP_KERNEL);
 		if (!call->part)
 			return -ENOMEM;
 	}

@@ -398,7 +398,7 @@ int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file, str
 		return err;
 	if (r->function && r->function <= LITE_FUNCTION_ROOT_MAX && cred->uid)
 		return -EPERM;
-	part = lite_pool_hold(pool, cred->uid);
+	part = lite_pool_hold(pool, cred->uid, GFP_KERNEL);
 	if (!part)
 		return -ENOMEM;
 	err = -ENOMEM;

@@ -379,7 +379,7 @@ static u32 lite_file_charge(struct lite_file_run *run, const struct lite_ioc_fil
 	pages = run->n_pages * run->n_sets;
 	if (pages <= LITE_FILE_PAGES_FREE)
 		return 0;
-	if (!lite_pool_take(pool, uid, pages))
+	if (!lite_pool_take(pool, uid, pages, GFP_KERNEL))
 		return pages;
 	run->n_pages = min_t(u32, run->n_pages, LITE_FILE_PAGES_FREE);
 	run->n_sets = 1;

@@ -120,7 +120,7 @@ void lite_name_cache_add(struct lite_memory *mem, const char *name, struct lite_
 	struct lite_cached_name *k, *old;
 	struct lite_pool_part *part;
 
-	part = lite_pool_hold(pool, user->cred.uid);
+	part = lite_pool_hold(pool, user->cred.uid, GFP_KERNEL);
 	if (!part)
 		return;
 	k = kmalloc(sizeof(*k), GFP_KERNEL_ACCOUNT);

@@ -215,8 +215,9 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem, const struct lite_
 		lmr->creator = conn->session;
 	}
 	lmr->name = "";
-	lmr->tellers = lite_pool_hold(&mem->revokes.workers, uid);
-	name = !lmr->tellers || lite_crew_job_init(&mem->reaps, &lmr->reap, uid, lite_reap_job) ?
+	lmr->tellers = lite_pool_hold(&mem->revokes.workers, uid, GFP_KERNEL);
+	name = !lmr->tellers ||
+		       lite_crew_job_init(&mem->reaps, &lmr->reap, uid, lite_reap_job, GFP_KERNEL) ?
 		       ERR_PTR(-ENOMEM) :
 		       lite_lmr_name_new(lmr, c->name);
 	if (IS_ERR(name)) {

@@ -538,10 +538,12 @@ struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long a
 	INIT_LIST_HEAD(&u->brings);
 	mutex_init(&u->lock);
 	xa_init(&u->chunks);
-	err = lite_crew_job_init(&lite_quiets, &u->quiet, lite_current_uid(), lite_unpinned_quiet);
+	err = lite_crew_job_init(&lite_quiets, &u->quiet, lite_current_uid(), lite_unpinned_quiet,
+				 GFP_KERNEL);
 	if (err)
 		goto err_free;
-	err = lite_crew_job_init(&lite_quiets, &u->part, lite_current_uid(), lite_unpinned_part);
+	err = lite_crew_job_init(&lite_quiets, &u->part, lite_current_uid(), lite_unpinned_part,
+				 GFP_KERNEL);
 	if (err)
 		goto err_quiet;
 	/* An invalidation that has begun before is not told of. */
