@@ -75,7 +75,8 @@ static void lite_unbind_work(struct work_struct *work)
 	spin_lock(&rp->lock);
 	if (ring->state == LITE_CLIENT_RING_CLOSING) {
 		ring->state = LITE_CLIENT_RING_DEAD;
-		xa_erase(&rp->by_index, ring->index);
+		/* Unless it is not there, as it was of no use. */
+		xa_cmpxchg(&rp->by_index, ring->index, ring, NULL, 0);
 		mine = true;
 	}
 	spin_unlock(&rp->lock);
@@ -288,7 +289,9 @@ static int lite_client_ring_fill(struct lite_client_ring *ring,
 	return lite_client_ring_map(ring);
 }
 
-static int lite_client_ring_bind(struct lite_client_ring *ring, struct lite_rcall *call)
+/* @bound: there is a ring at the server. */
+static int lite_client_ring_bind(struct lite_client_ring *ring, struct lite_rcall *call,
+				 bool *bound)
 {
 	struct lite_wire_rpc_bind req = { .function = cpu_to_le32(ring->function) };
 	struct lite_call_desc d = {
@@ -299,19 +302,16 @@ static int lite_client_ring_bind(struct lite_client_ring *ring, struct lite_rcal
 		.killable = true,
 		.late = lite_client_ring_late,
 	};
-	const struct lite_wire_rpc_bind_reply *r;
 	int err;
 
+	*bound = false;
 	d.reply = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL_ACCOUNT);
 	if (!d.reply)
 		return -ENOMEM;
 	err = lite_rpc_peer_call(ring->rp, &d);
-	if (!err) {
-		r = d.reply;
-		err = lite_client_ring_fill(ring, r);
-		if (err)
-			lite_client_ring_tell_unbind(ring->rp, le32_to_cpu(r->ring));
-	}
+	*bound = !err;
+	if (!err)
+		err = lite_client_ring_fill(ring, d.reply);
 	kfree(d.reply);
 	return err;
 }
@@ -361,13 +361,13 @@ static void lite_client_ring_enter(struct lite_client_ring *ring, u32 uid)
 static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcall *call)
 {
 	struct lite_rpc_peer *rp = ring->rp;
-	int err = lite_client_ring_bind(ring, call);
-	bool bound = !err;
+	bool bound;
+	int err = lite_client_ring_bind(ring, call, &bound);
 
 	/* The ring takes memory of the function's owner: none for a user that may not call it. */
-	if (bound && !lite_client_ring_lets(ring, call))
+	if (!err && !lite_client_ring_lets(ring, call))
 		err = -EACCES;
-	else if (bound)
+	else if (!err)
 		err = xa_reserve(&rp->by_index, ring->index, GFP_KERNEL);
 	spin_lock(&rp->lock);
 	rb_erase(&ring->by_function, &rp->by_function);
@@ -387,6 +387,11 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 		ring->used = jiffies;
 		ring->state = LITE_CLIENT_RING_LIVE;
 		lite_client_ring_enter(ring, LITE_RING_OF_ALL);
+	} else if (bound) {
+		/* Not in this thread, which a signal must end, nor in a slot of its user. */
+		xa_release(&rp->by_index, ring->index);
+		ring->state = LITE_CLIENT_RING_CLOSING;
+		lite_client_ring_check_empty(ring);
 	} else {
 		ring->state = LITE_CLIENT_RING_DEAD;
 	}
@@ -399,11 +404,8 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 				   LITE_CLIENT_RING_IDLE);
 		return 0;
 	}
-	if (bound) {
-		xa_release(&rp->by_index, ring->index);
-		lite_client_ring_tell_unbind(rp, ring->index);
-	}
-	lite_client_ring_put(ring); /* the tables' */
+	if (!bound)
+		lite_client_ring_put(ring); /* the tables' */
 	return err;
 }
 
