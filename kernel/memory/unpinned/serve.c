@@ -128,14 +128,14 @@ static struct lite_lmr *lite_chunk_get(struct lite_unpinned *u, unsigned long pa
 	struct lite_lmr *lmr = NULL;
 	struct lite_chunk *c;
 
-	mutex_lock(&u->lock);
+	spin_lock(&u->lock);
 	c = lite_chunk_at(u, page);
 	if (c && !c->ending && (c->writable || !write)) {
 		lmr = c->lmr;
 		kref_get(&lmr->ref);
 		*writable = c->writable;
 	}
-	mutex_unlock(&u->lock);
+	spin_unlock(&u->lock);
 	return lmr;
 }
 

@@ -179,7 +179,7 @@ int lite_bring_begin(struct lite_unpinned *u, struct lite_bring *b, bool alone)
 	b->still.mm = u->mm;
 	b->still.invalidate_seq = 0;
 	last = b->end - 1;
-	mutex_lock(&u->lock);
+	spin_lock(&u->lock);
 	if (u->dying)
 		err = -ENOENT;
 	else if (lite_unpinned_upset(u, b->first, last))
@@ -196,16 +196,16 @@ int lite_bring_begin(struct lite_unpinned *u, struct lite_bring *b, bool alone)
 	}
 	if (!err)
 		list_add(&b->list, &u->brings);
-	mutex_unlock(&u->lock);
+	spin_unlock(&u->lock);
 	return err;
 }
 
 /* Undo lite_bring_begin(). */
 void lite_bring_end(struct lite_unpinned *u, struct lite_bring *b)
 {
-	mutex_lock(&u->lock);
+	spin_lock(&u->lock);
 	list_del(&b->list);
-	mutex_unlock(&u->lock);
+	spin_unlock(&u->lock);
 }
 
 /*
@@ -222,7 +222,7 @@ int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b)
 	err = xa_reserve(&u->chunks, c->first, GFP_KERNEL_ACCOUNT);
 	if (err)
 		return err;
-	mutex_lock(&u->lock);
+	spin_lock(&u->lock);
 	if (u->dying)
 		err = -ENOENT;
 	else if (b->still.invalidate_seq ||
@@ -240,7 +240,7 @@ int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b)
 		/* Under the lock, or it would be another one's that is being added. */
 		xa_release(&u->chunks, c->first);
 	}
-	mutex_unlock(&u->lock);
+	spin_unlock(&u->lock);
 	if (!err)
 		lite_stat_inc(u->mem->stats, LITE_STAT_CHUNKS);
 	return err;
@@ -254,9 +254,9 @@ static void lite_chunk_finish(struct lite_chunk *c)
 	struct lite_unpinned *u = c->u;
 
 	lite_pinned_unmap(u->mem, c->alloc->pinned, c->alloc->since);
-	mutex_lock(&u->lock);
+	spin_lock(&u->lock);
 	xa_erase(&u->chunks, c->first);
-	mutex_unlock(&u->lock);
+	spin_unlock(&u->lock);
 	lite_stat_dec(u->mem->stats, LITE_STAT_CHUNKS);
 	complete_all(&c->ended);
 	lite_chunk_drop(c);
@@ -266,21 +266,23 @@ static void lite_chunk_finish(struct lite_chunk *c)
 static void lite_chunks_await(struct lite_unpinned *u, unsigned long first, unsigned long last)
 {
 	struct lite_chunk *c;
-	unsigned long i;
+	unsigned long i = 0;
+	bool ending;
 
-	for (;;) {
-		i = 0;
-		mutex_lock(&u->lock);
-		while ((c = lite_chunk_next(u, &i, first, last)) && !c->ending)
-			i++;
-		if (c)
+	do {
+		spin_lock(&u->lock);
+		c = lite_chunk_next(u, &i, first, last);
+		ending = c && c->ending;
+		if (ending)
 			kref_get(&c->ref);
-		mutex_unlock(&u->lock);
-		if (!c)
-			return;
-		wait_for_completion(&c->ended);
-		kref_put(&c->ref, lite_chunk_release);
-	}
+		spin_unlock(&u->lock);
+		if (ending) {
+			wait_for_completion(&c->ended);
+			kref_put(&c->ref, lite_chunk_release);
+		}
+		i++;
+		cond_resched();
+	} while (c);
 }
 
 /**
@@ -301,14 +303,18 @@ void lite_chunks_end(struct lite_unpinned *u, unsigned long first, unsigned long
 	LIST_HEAD(chunks);
 	LIST_HEAD(ends);
 
-	mutex_lock(&u->lock);
-	for (; (c = lite_chunk_next(u, &i, first, last)); i++) {
-		if (c->ending)
-			continue;
-		c->ending = true;
-		list_add_tail(&c->list, &chunks);
-	}
-	mutex_unlock(&u->lock);
+	/* The lock is not held for all, as there may be very many. */
+	do {
+		spin_lock(&u->lock);
+		c = lite_chunk_next(u, &i, first, last);
+		if (c && !c->ending) {
+			c->ending = true;
+			list_add_tail(&c->list, &chunks);
+		}
+		spin_unlock(&u->lock);
+		i++;
+		cond_resched();
+	} while (c);
 	list_for_each_entry(c, &chunks, list) {
 		lite_chunk_close(c->lmr, &ends);
 		cond_resched();
@@ -338,13 +344,13 @@ void lite_chunk_unused(struct lite_lmr *lmr)
 	if (!parent)
 		return;
 	u = parent->unpinned;
-	mutex_lock(&u->lock);
+	spin_lock(&u->lock);
 	c = lite_chunk_at(u, page);
 	if (c && c->lmr == lmr && !c->ending && lite_chunk_close_unused(lmr))
 		c->ending = true;
 	else
 		c = NULL;
-	mutex_unlock(&u->lock);
+	spin_unlock(&u->lock);
 	if (c)
 		lite_chunk_finish(c);
 	lite_lmr_put(parent);
@@ -381,18 +387,18 @@ static void lite_unpinned_quiet(struct work_struct *work)
 	u32 i, n = 0;
 	u64 begun;
 
-	mutex_lock(&u->lock);
+	spin_lock(&u->lock);
 	begun = u->upsets;
-	mutex_unlock(&u->lock);
+	spin_unlock(&u->lock);
 	mmu_interval_read_begin(&u->notifier);
-	mutex_lock(&u->lock);
+	spin_lock(&u->lock);
 	for (i = 0; i < u->n_upsets; i++) {
 		if (u->upset[i].number > begun)
 			u->upset[n++] = u->upset[i];
 	}
 	u->n_upsets = n;
 	WRITE_ONCE(u->quieted, begun);
-	mutex_unlock(&u->lock);
+	spin_unlock(&u->lock);
 	wake_up_var(&u->quieted);
 	lite_crew_done(&lite_quiets, &u->quiet);
 	kref_put(&u->ref, lite_unpinned_release);
@@ -406,9 +412,9 @@ void lite_unpinned_await(struct lite_unpinned *u)
 {
 	u64 begun;
 
-	mutex_lock(&u->lock);
+	spin_lock(&u->lock);
 	begun = u->upsets;
-	mutex_unlock(&u->lock);
+	spin_unlock(&u->lock);
 	wait_var_event_timeout(&u->quieted, READ_ONCE(u->quieted) >= begun, 1);
 }
 
@@ -419,18 +425,15 @@ static bool lite_unpinned_invalidate(struct mmu_interval_notifier *notifier,
 	unsigned long end = min(range->end, u->addr + (u->n_pages << PAGE_SHIFT));
 	unsigned long first = (max(range->start, u->addr) - u->addr) >> PAGE_SHIFT;
 	unsigned long last = (end - 1 - u->addr) >> PAGE_SHIFT, i = 0;
-	bool blocks = mmu_notifier_range_blockable(range), any;
-	struct lite_memory *mem = u->mem; /* without a chunk it may be gone */
-	ktime_t begun;
-
 	/*
 	 * Only the OOM killer's helper does not wait. Then it leaves the memory to the process's
 	 * end.
 	 */
-	if (blocks)
-		mutex_lock(&u->lock);
-	else if (!mutex_trylock(&u->lock))
-		return false;
+	bool blocks = mmu_notifier_range_blockable(range), any;
+	struct lite_memory *mem = u->mem; /* without a chunk it may be gone */
+	ktime_t begun;
+
+	spin_lock(&u->lock);
 	mmu_interval_set_seq(notifier, seq);
 	lite_unpinned_note(u, first, last);
 	/* Before the next fault asks. */
@@ -440,7 +443,7 @@ static bool lite_unpinned_invalidate(struct mmu_interval_notifier *notifier,
 	/* So that it stays: another thread may end the chunk, and the LMR. */
 	if (any && blocks)
 		atomic_inc(&mem->n_chunks);
-	mutex_unlock(&u->lock);
+	spin_unlock(&u->lock);
 	if (!any || !blocks)
 		return !any;
 	begun = ktime_get();
@@ -536,7 +539,7 @@ struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long a
 	u->n_pages = length >> PAGE_SHIFT;
 	INIT_LIST_HEAD(&u->reg.list);
 	INIT_LIST_HEAD(&u->brings);
-	mutex_init(&u->lock);
+	spin_lock_init(&u->lock);
 	xa_init(&u->chunks);
 	err = lite_crew_job_init(&lite_quiets, &u->quiet, lite_current_uid(), lite_unpinned_quiet,
 				 GFP_KERNEL);
@@ -547,9 +550,9 @@ struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long a
 	if (err)
 		goto err_quiet;
 	/* An invalidation that has begun before is not told of. */
-	mutex_lock(&u->lock);
+	spin_lock(&u->lock);
 	lite_unpinned_note(u, 0, u->n_pages - 1);
-	mutex_unlock(&u->lock);
+	spin_unlock(&u->lock);
 	err = mmu_interval_notifier_insert(&u->notifier, u->mm, addr, length, &lite_unpinned_ops);
 	/* A signal, before the mm had its first notifier: a system call can begin anew. */
 	if (err == -EINTR && !lite_wait_is_command())
@@ -603,9 +606,9 @@ void lite_unpinned_recall(struct lite_unpinned *u)
 /* The LMR ends: take all pages from all nodes. Once. May sleep. */
 void lite_unpinned_end(struct lite_unpinned *u)
 {
-	mutex_lock(&u->lock);
+	spin_lock(&u->lock);
 	u->dying = true;
-	mutex_unlock(&u->lock);
+	spin_unlock(&u->lock);
 	lite_unpinned_recall(u);
 	write_lock(&u->mem->runs_lock);
 	list_del(&u->reg.list);

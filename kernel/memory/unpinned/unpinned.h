@@ -8,8 +8,8 @@
 
 #include <linux/kref.h>
 #include <linux/mmu_notifier.h>
-#include <linux/mutex.h>
 #include <linux/rbtree.h>
+#include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
@@ -52,7 +52,7 @@ struct lite_unpinned {
 	unsigned long addr;         /* in @mm, whole pages, as is @n_pages */
 	unsigned long n_pages;
 	u32 uid;                    /* charged for chunks */
-	struct mutex lock;          /* protects what follows; nothing is allocated under it */
+	spinlock_t lock;            /* protects what follows */
 	struct xarray chunks;       /* struct lite_chunk by first page; do not overlap */
 	struct list_head brings;    /* struct lite_bring: pages that are being brought in */
 	struct lite_upset upset[LITE_UPSETS]; /* oldest first */
