@@ -329,9 +329,15 @@ void lite_chunks_end(struct lite_unpinned *u, unsigned long first, unsigned long
 	memalloc_noreclaim_restore(noreclaim);
 }
 
+static void lite_chunk_unused_work(struct work_struct *work)
+{
+	/* This queues @work for another function. */
+	lite_chunk_finish(container_of(work, struct lite_chunk, work));
+}
+
 /*
- * A chunk's LMR may have lost its last mapper: end it then, as nothing else may do so for long. May
- * sleep, but waits for no other node.
+ * A chunk's LMR may have lost its last mapper: have it end then, as nothing else may do so for
+ * long. May sleep; waits for nothing.
  */
 void lite_chunk_unused(struct lite_lmr *lmr)
 {
@@ -346,13 +352,13 @@ void lite_chunk_unused(struct lite_lmr *lmr)
 	u = parent->unpinned;
 	spin_lock(&u->lock);
 	c = lite_chunk_at(u, page);
-	if (c && c->lmr == lmr && !c->ending && lite_chunk_close_unused(lmr))
+	if (c && c->lmr == lmr && !c->ending && lite_chunk_close_unused(lmr)) {
 		c->ending = true;
-	else
-		c = NULL;
+		/* At once: the kernel may wait for it, and this may be a thread of any user. */
+		INIT_WORK(&c->work, lite_chunk_unused_work);
+		queue_work(u->mem->ends_wq, &c->work);
+	}
 	spin_unlock(&u->lock);
-	if (c)
-		lite_chunk_finish(c);
 	lite_lmr_put(parent);
 }
 

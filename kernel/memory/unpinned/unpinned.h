@@ -77,10 +77,10 @@ struct lite_chunk {
 	unsigned long first;       /* page of @u */
 	unsigned long n;           /* pages */
 	bool writable;
-	bool ending;               /* a thread is taking it from its mappers; under u->lock */
+	bool ending;               /* being taken from its mappers; under u->lock */
 	struct completion ended;   /* no node can reach its pages; it is not in u->chunks */
 	struct list_head list;     /* of the thread that ends it */
-	struct work_struct work;   /* frees what it has */
+	struct work_struct work;   /* ends it without mappers; then frees what it has */
 };
 
 /* Pages to bring in. */
