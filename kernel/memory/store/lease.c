@@ -123,8 +123,9 @@ static void lite_leases_work(struct work_struct *work)
 		lite_lease_drop(all, pin);
 		cond_resched_lock(&all->lock);
 	}
+	/* A new lease may have set the timer meanwhile. */
 	if (pin)
-		queue_delayed_work(mem->wq, &all->work, pin->lease_end - jiffies);
+		mod_delayed_work(mem->wq, &all->work, pin->lease_end - jiffies);
 	spin_unlock(&all->lock);
 }
 
