@@ -168,16 +168,20 @@ static int lite_chunk_serve(struct lite_unpinned *u, struct lite_conn *conn, uns
 	bool writable;
 	int tries, err = -EAGAIN;
 
-	for (tries = 0; tries < LITE_CHUNK_TRIES; tries++) {
+	/* Once more to look up what was made last. */
+	for (tries = 0; tries <= LITE_CHUNK_TRIES; tries++) {
 		lmr = lite_chunk_get(u, page, write, &writable);
 		if (lmr) {
 			err = lite_chunk_answer(lmr, conn, writable, r, reply_len);
+			/* It may have no mapper yet. */
+			if (err)
+				lite_chunk_unused(lmr);
 			lite_lmr_put(lmr);
 			/* The chunk has ended meanwhile. */
 			if (err != -ENOENT)
 				return err;
 			err = -EAGAIN;
-		} else {
+		} else if (tries < LITE_CHUNK_TRIES) {
 			/* If neighbouring pages keep changing, bring in this page alone. */
 			err = lite_chunk_make(u, page, write, tries >= LITE_CHUNK_TRIES / 2);
 			if (err == -EBUSY && !tries)
