@@ -47,8 +47,8 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 		     struct lite_stats __percpu *stats, const struct lite_memory_params *params,
 		     const struct lite_memory_ops *ops, struct lite_node *priv)
 {
-	struct workqueue_struct **const wqs[] = { &mem->views_wq, &mem->file_wq, &mem->ends_wq,
-						  &mem->wq };
+	struct workqueue_struct **const wqs[] = { &mem->views_wq, &mem->file_wq, &mem->takes_wq,
+						  &mem->ends_wq, &mem->wq };
 	int i;
 
 	mem->cl = cl;
@@ -116,10 +116,12 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->wq = alloc_workqueue("lite-memory", WQ_UNBOUND, 0);
 	mem->ends_wq = alloc_workqueue("lite-chunks", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	mem->file_wq = alloc_workqueue("lite-file", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	/* A user may have any number of items. */
+	/* A user may have any number of items of these. */
+	mem->takes_wq =
+		alloc_workqueue("lite-takes", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	mem->views_wq =
 		alloc_workqueue("lite-views", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
-	if (!mem->wq || !mem->ends_wq || !mem->file_wq || !mem->views_wq ||
+	if (!mem->wq || !mem->ends_wq || !mem->file_wq || !mem->takes_wq || !mem->views_wq ||
 	    lite_crew_init(&mem->reaps, "lite-reaps"))
 		goto err_wqs;
 	if (lite_crew_init(&mem->revokes, "lite-revoke"))
@@ -247,6 +249,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_names_exit(&mem->directory);
 	/* What these drop is freed by lite-memory, on which RCU callbacks queue it. */
 	lite_crew_flush(&mem->revokes);
+	destroy_workqueue(mem->takes_wq);
 	destroy_workqueue(mem->ends_wq);
 	rcu_barrier();
 	destroy_workqueue(mem->wq);

@@ -218,6 +218,7 @@ struct lite_memory {
 	struct list_head ctxs;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *ends_wq;   /* ends of chunks, which memory may wait for */
+	struct workqueue_struct *takes_wq;  /* items take pages from nodes; they wait for ends_wq */
 	struct workqueue_struct *file_wq;   /* items wait for the network for users */
 	struct workqueue_struct *views_wq;  /* items remove pages from page tables */
 	struct lite_crew reaps;    /* ends of LMRs, by the user charged */

@@ -22,7 +22,8 @@
  * is. A mapper learns of a chunk only from the table.
  *
  * A chunk is ended by one thread, which first marks it. It stays in the table until its pages
- * cannot be reached: others that must end it wait for that.
+ * cannot be reached: others that must end it wait for that. So that is a kernel thread, which gets
+ * a processor: those that reclaim memory do it themselves, and a worker does it for all others.
  *
  * Memory may be short, and be reclaimed only after this. So from the mark to the end nothing is
  * allocated, and nothing is waited for that waits for an allocation: no lock of names or of other
@@ -285,19 +286,27 @@ static void lite_chunks_await(struct lite_unpinned *u, unsigned long first, unsi
 	} while (c);
 }
 
-/**
- * lite_chunks_end - take the pages of a range from all nodes
- * @u: memory
- * @first: page
- * @last: page; the last one of the range
- *
- * All mappers are told at once, each one of all its chunks.
- *
- * Context: may sleep, uninterruptibly, for the time in the comment above; allocates nothing.
+/* Pages to be taken from all nodes; on the stack of the thread that waits. */
+struct lite_taking {
+	struct work_struct work;
+	struct completion done; /* the last access */
+	struct lite_unpinned *u;
+	unsigned long first;
+	unsigned long last;
+	bool kernel;            /* the kernel waits; mem->n_chunks has been raised */
+	ktime_t begun;
+};
+
+/*
+ * All mappers are told at once, each one of all its chunks. May sleep, for the time in the comment
+ * above; allocates nothing.
  */
-void lite_chunks_end(struct lite_unpinned *u, unsigned long first, unsigned long last)
+static void lite_taking_work(struct work_struct *work)
 {
+	struct lite_taking *t = container_of(work, struct lite_taking, work);
 	unsigned int noreclaim = memalloc_noreclaim_save();
+	struct lite_unpinned *u = t->u;
+	struct lite_memory *mem = u->mem;
 	struct lite_chunk *c, *tmp;
 	unsigned long i = 0;
 	LIST_HEAD(chunks);
@@ -306,7 +315,7 @@ void lite_chunks_end(struct lite_unpinned *u, unsigned long first, unsigned long
 	/* The lock is not held for all, as there may be very many. */
 	do {
 		spin_lock(&u->lock);
-		c = lite_chunk_next(u, &i, first, last);
+		c = lite_chunk_next(u, &i, t->first, t->last);
 		if (c && !c->ending) {
 			c->ending = true;
 			list_add_tail(&c->list, &chunks);
@@ -319,14 +328,44 @@ void lite_chunks_end(struct lite_unpinned *u, unsigned long first, unsigned long
 		lite_chunk_close(c->lmr, &ends);
 		cond_resched();
 	}
-	lite_ends_tell(u->mem, &ends);
+	lite_ends_tell(mem, &ends);
 	list_for_each_entry_safe(c, tmp, &chunks, list) {
 		list_del(&c->list);
 		lite_chunk_finish(c);
 		cond_resched();
 	}
-	lite_chunks_await(u, first, last);
+	lite_chunks_await(u, t->first, t->last);
+	if (t->kernel) {
+		lite_stat_inc(mem->stats, LITE_STAT_CHUNK_ENDS);
+		lite_stat_add(mem->stats, LITE_STAT_CHUNK_WAIT,
+			      ktime_to_us(ktime_sub(ktime_get(), t->begun)));
+		lite_chunk_uncount(mem);
+	}
 	memalloc_noreclaim_restore(noreclaim);
+	complete(&t->done);
+}
+
+/*
+ * Begin to take pages, from @t->first to @t->last. Others wait for chunks that are marked, so
+ * only kernel threads do that themselves. With u->lock, or active on the node.
+ */
+static void lite_taking_begin(struct lite_taking *t)
+{
+	INIT_WORK_ONSTACK(&t->work, lite_taking_work);
+	init_completion(&t->done);
+	t->begun = ktime_get();
+	if (!(current->flags & PF_KTHREAD))
+		queue_work(t->u->mem->takes_wq, &t->work);
+}
+
+/* Wait until they are taken. Does not touch the node, which may be gone then. May sleep. */
+static void lite_taking_end(struct lite_taking *t)
+{
+	if (current->flags & PF_KTHREAD)
+		lite_taking_work(&t->work);
+	else
+		wait_for_completion(&t->done);
+	destroy_work_on_stack(&t->work);
 }
 
 static void lite_chunk_unused_work(struct work_struct *work)
@@ -436,8 +475,7 @@ static bool lite_unpinned_invalidate(struct mmu_interval_notifier *notifier,
 	 * end.
 	 */
 	bool blocks = mmu_notifier_range_blockable(range), any;
-	struct lite_memory *mem = u->mem; /* without a chunk it may be gone */
-	ktime_t begun;
+	struct lite_taking t = { .u = u, .first = first, .last = last, .kernel = true };
 
 	spin_lock(&u->lock);
 	mmu_interval_set_seq(notifier, seq);
@@ -446,19 +484,15 @@ static bool lite_unpinned_invalidate(struct mmu_interval_notifier *notifier,
 	if (!u->dying)
 		lite_unpinned_ask(u);
 	any = lite_chunk_next(u, &i, first, last);
-	/* So that it stays: another thread may end the chunk, and the LMR. */
-	if (any && blocks)
-		atomic_inc(&mem->n_chunks);
+	if (any && blocks) {
+		/* Without a chunk the node may be gone. Another thread may end the last one. */
+		atomic_inc(&u->mem->n_chunks);
+		lite_taking_begin(&t);
+	}
 	spin_unlock(&u->lock);
-	if (!any || !blocks)
-		return !any;
-	begun = ktime_get();
-	lite_chunks_end(u, first, last);
-	lite_stat_inc(mem->stats, LITE_STAT_CHUNK_ENDS);
-	lite_stat_add(mem->stats, LITE_STAT_CHUNK_WAIT,
-		      ktime_to_us(ktime_sub(ktime_get(), begun)));
-	lite_chunk_uncount(mem);
-	return true;
+	if (any && blocks)
+		lite_taking_end(&t);
+	return !any || blocks;
 }
 
 static const struct mmu_interval_notifier_ops lite_unpinned_ops = {
@@ -606,7 +640,10 @@ void lite_unpinned_begin(struct lite_unpinned *u, struct lite_lmr *owner, u64 id
 /* Take all pages from all nodes, which may ask for them again. May sleep; allocates nothing. */
 void lite_unpinned_recall(struct lite_unpinned *u)
 {
-	lite_chunks_end(u, 0, u->n_pages - 1);
+	struct lite_taking t = { .u = u, .first = 0, .last = u->n_pages - 1 };
+
+	lite_taking_begin(&t);
+	lite_taking_end(&t);
 }
 
 /* The LMR ends: take all pages from all nodes. Once. May sleep. */

@@ -119,7 +119,6 @@ int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b);
 void lite_chunk_drop(struct lite_chunk *c);
 void lite_chunk_uncount(struct lite_memory *mem);
 void lite_chunk_unused(struct lite_lmr *lmr);
-void lite_chunks_end(struct lite_unpinned *u, unsigned long first, unsigned long last);
 
 /* enter.c */
 int lite_unpinned_enter(struct lite_unpinned *u, u32 uid, struct list_head *registered);

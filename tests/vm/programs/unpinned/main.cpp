@@ -8,6 +8,7 @@
 //   unpinned use NODE NAME         writes all of it again and again; says "using" after the first
 //                                  time, and what ended that
 //   unpinned fill NODE NAME MB     writes all of it, reads it back and compares
+//   unpinned touch NODE NAME       writes a word to each chunk
 //   unpinned limits NODE           what is refused
 //   unpinned churn NODE            registers and frees until that fails; says "churning" before
 //   unpinned restless NODE         registers memory, says which threads always change other memory,
@@ -17,6 +18,11 @@
 //                                  will work, and after the next line one frees the pages of the
 //                                  file, which takes long: then it says "punching", and the other
 //                                  threads are busy; after another line it ends
+//   unpinned starved NODE NAME MB  registers memory, says which of its threads will work, and after
+//                                  the next line the first one asks the kernel to take the memory
+//                                  away; after another the others are busy; after another the main
+//                                  thread asks for the same, and says "taken"; after another it
+//                                  ends
 //   unpinned costs OWNER USER MB   what it costs to register memory, and to write to it, also for
 //                                  the other kinds of memory
 #include "memory.hpp"
@@ -34,6 +40,8 @@
 #include <functional>
 #include <iostream>
 #include <latch>
+#include <numeric>
+#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -108,6 +116,18 @@ int fill(int argc, char** argv) {
         }
     }
     std::puts("right");
+    return 0;
+}
+
+int touch(int argc, char** argv) {
+    if (argc < 4)
+        return 2;
+    const Node node(std::stoi(argv[2]));
+    const lite_lh_t lh = node.open(argv[3]);
+    lite_lmr_info info = {};
+    check(!lite_stat(node.get(), lh, &info, nullptr, nullptr), "stat");
+    for (std::uint64_t at = 0; at < info.length; at += 64 * kPage)
+        check(!lite_write(node.get(), lh, at, &kUsed, sizeof(kUsed)), "write");
     return 0;
 }
 
@@ -302,6 +322,49 @@ int restless(int argc, char** argv) {
     return 0;
 }
 
+// Threads that say their ids, and wait: one that works, and others that are busy then.
+class Crowd {
+  public:
+    explicit Crowd(const std::function<void(const std::atomic<bool>& ended)>& work) {
+        start(work_, [this, work] { work(ended_); });
+        for (int i = 0; i < kBusy; ++i)
+            start(busy_, [this] {
+                while (!ended_)
+                    ;
+            });
+        known_.wait();
+    }
+    ~Crowd() { ended_ = true; }
+    Crowd(const Crowd&) = delete;
+    Crowd& operator=(const Crowd&) = delete;
+
+    void work() { work_.count_down(); }
+    void be_busy() { busy_.count_down(); }
+
+  private:
+    void start(std::latch& latch, const std::function<void()>& body) {
+        threads_.emplace_back([this, &latch, body] {
+            std::printf("thread %d\n", ::gettid());
+            known_.count_down();
+            latch.wait();
+            body();
+        });
+    }
+
+    static constexpr int kBusy = 40;
+    std::latch known_{kBusy + 1}, work_{1}, busy_{1};
+    std::atomic<bool> ended_ = false;
+    std::vector<std::jthread> threads_;
+};
+
+// Without memory from the heap, for which there may be no mmap_lock.
+void next_line(const char* said) {
+    char line[80];
+    std::puts(said);
+    std::fflush(stdout);
+    check(std::fgets(line, sizeof(line), stdin), "no line");
+}
+
 int punched(int argc, char** argv) {
     if (argc < 4)
         return 2;
@@ -313,46 +376,47 @@ int punched(int argc, char** argv) {
     const Range range(size);
     range.use_file(fd, size);
     (void)node.make(argv[3], range.data(), size);
-    constexpr int busy = 40;
-    std::latch known(busy + 1), begin(1), punching(1);
-    std::atomic<bool> ended = false;
-    std::vector<std::jthread> threads;
-    const auto start = [&](std::latch& latch, const std::function<void()>& body) {
-        threads.emplace_back([&known, &latch, body] {
-            std::printf("thread %d\n", ::gettid());
-            known.count_down();
-            latch.wait();
-            body();
-        });
-    };
-    start(begin, [&] {
+    Crowd crowd([fd](const std::atomic<bool>& ended) {
         while (!ended) {
             ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, file_size);
             ::fallocate(fd, 0, 0, file_size);
         }
     });
-    for (int i = 0; i < busy; ++i)
-        start(punching, [&] {
-            while (!ended)
-                ;
-        });
-    known.wait();
-    std::puts("ready");
-    std::fflush(stdout);
-    std::string line;
-    check(static_cast<bool>(std::getline(std::cin, line)), "no line");
-    begin.count_down();
+    next_line("ready");
+    crowd.work();
     // Its page table entries have gone before.
     struct stat status = {};
     do {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         check_errno(::fstat(fd, &status), "fstat");
     } while (static_cast<std::size_t>(status.st_blocks) * 512 == file_size);
-    punching.count_down();
-    std::puts("punching");
-    std::fflush(stdout);
-    std::getline(std::cin, line);
-    ended = true;
+    crowd.be_busy();
+    next_line("punching");
+    return 0;
+}
+
+int starved(int argc, char** argv) {
+    if (argc < 5)
+        return 2;
+    const Node node(std::stoi(argv[2]));
+    const Range range(std::stoull(argv[4]) << 20);
+    // Neighbours that have nothing to do with each other, so that each has to be unmapped.
+    std::vector<std::size_t> pages(range.size() / kPage);
+    std::iota(pages.begin(), pages.end(), 0);
+    std::ranges::shuffle(pages, std::mt19937_64{1});
+    check_errno(::madvise(range.data(), range.size(), MADV_NOHUGEPAGE), "MADV_NOHUGEPAGE");
+    for (const auto page : pages)
+        range.data()[page * kPage] = std::byte{1};
+    (void)node.make(argv[3], range.data(), range.size());
+    const auto take = [&range] { ::madvise(range.data(), range.size(), MADV_DONTNEED); };
+    Crowd crowd([&](const std::atomic<bool>&) { take(); });
+    next_line("ready");
+    crowd.work();
+    next_line("taking");
+    crowd.be_busy();
+    next_line("busy");
+    take();
+    next_line("taken");
     return 0;
 }
 
@@ -605,6 +669,8 @@ int main(int argc, char** argv) {
             return unpinned::use(argc, argv);
         if (mode == "fill")
             return unpinned::fill(argc, argv);
+        if (mode == "touch")
+            return unpinned::touch(argc, argv);
         if (mode == "limits")
             return unpinned::limits(argc, argv);
         if (mode == "alloc")
@@ -615,6 +681,8 @@ int main(int argc, char** argv) {
             return unpinned::restless(argc, argv);
         if (mode == "punched")
             return unpinned::punched(argc, argv);
+        if (mode == "starved")
+            return unpinned::starved(argc, argv);
         if (mode == "costs")
             return unpinned::costs(argc, argv);
     } catch (const std::exception& e) {

@@ -279,3 +279,35 @@ def test_others_beside_a_thread_that_punches_holes(lab):
     owner.write("\n")
     owner.wait(check=True)
     _end_box(lab.n1)
+
+
+@vmtest(mem_mb=512, timeout=300, kernels=("6.1", "6.12"))
+def test_others_beside_a_thread_that_has_begun_to_take_pages(lab):
+    """It has next to no processor time when the mappers have let go. What others take there does not wait for it, nor does
+    the end of the node."""
+    here, there = on_machines(lab, unpinned=True)
+    owner = here.vm.spawn([program_path("unpinned"), "starved", str(here.index), "starved", "64"])
+    owner.wait_output("ready")
+    # The chunks stay as long as a handle does.
+    holder = there.spawn("hold", "starved")
+    holder.wait_output("running")
+    _unpinned(there, "touch", there.index, "starved")
+    assert here.stats()["chunks"] >= 256
+    taker, *others = re.findall(r"^thread (\d+)$", owner.out, re.M)
+    with _box(here.vm, "threaded") as box:
+        here.vm.run(f"for thread in {' '.join(others)}; do echo $thread >{box}/cgroup.threads; done")
+        there.vm.pause()
+        owner.write("\n")
+        wait_until("a wait for the mapper", lambda: ") D " in here.vm.run(f"cat /proc/{taker}/stat").out)
+        here.vm.run(f"echo {taker} >{box}/cgroup.threads")
+        owner.write("\n")
+        owner.wait_output("busy")
+        there.vm.resume()
+        owner.write("\n")
+        owner.wait_output("taken", timeout=30)
+        stop_all([here])
+    owner.write("\n")
+    owner.wait(check=True)
+    _end_box(here.vm)
+    holder.kill()
+    holder.wait()
