@@ -24,7 +24,7 @@ struct lite_mapper {
 	u32 node;
 	u64 incarnation;
 	u64 session;            /* in which it mapped; 0: this node, or @lost */
-	u32 count;              /* MAPs not given back */
+	u64 count;              /* MAPs not given back: a user may map any number of times */
 	bool unclean;           /* it reported that a failed operation may still be in flight */
 	bool lost;              /* session ended unanswered: fenced here, maybe not at stores */
 	struct lite_end *end;   /* of a chunk: for lite_chunk_close(), which cannot allocate */

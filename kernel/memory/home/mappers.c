@@ -183,7 +183,7 @@ bool lite_home_unmap(struct lite_lmr *lmr, const struct lite_conn *conn, u32 cou
 	spin_lock(&lmr->lock);
 	m = lite_mapper_find(lmr, conn ? conn->session : 0);
 	if (m) {
-		m->count -= min(count, m->count);
+		m->count -= min_t(u64, count, m->count);
 		m->unclean |= flags & LITE_UNMAP_UNCLEAN;
 		over = !m->count;
 		if (over && m->unclean)

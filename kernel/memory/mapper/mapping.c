@@ -315,18 +315,23 @@ static bool lite_mapping_unmap(struct lite_conn *conn, struct lite_call_desc *d)
  * Context: may sleep, for as long as it takes to get a slot; makes a call.
  * Return: true if the home has been told; false: the session is over.
  */
-bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64 id, u32 count,
+bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64 id, u64 count,
 			    u32 flags)
 {
 	struct lite_wire_unmap req = {
 		.id = cpu_to_le64(id),
-		.count = cpu_to_le32(count),
 		.flags = cpu_to_le32(flags),
 	};
 	struct lite_call_desc d = {
 		LITE_REQUEST(LITE_CALL_LMR_UNMAP, req),
 	};
 
+	/* The request has 32 bits for them. */
+	for (; count > U32_MAX; count -= U32_MAX) {
+		if (!lite_mapping_give_back(mem, conn, id, U32_MAX, 0))
+			return false;
+	}
+	req.count = cpu_to_le32(count);
 	/* A call to this node itself cannot fail. */
 	if (!conn) {
 		lite_home_unmap_own(mem, &req);
@@ -397,7 +402,7 @@ void lite_chunks_put(struct lite_mapping *m)
 		xa_erase(&m->chunks, i);
 		cond_resched();
 		/* Chunks of another session, or of this node, are put one by one. */
-		if (!req || c->conn != m->conn) {
+		if (!req || c->conn != m->conn || c->grants > U32_MAX) {
 			lite_mapping_put(c);
 			continue;
 		}

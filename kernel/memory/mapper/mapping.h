@@ -62,7 +62,7 @@ struct lite_mapping {
 	struct rb_node left;
 	unsigned long careful;     /* jiffies: a small piece came through after large ones failed */
 	unsigned long pack_after;  /* jiffies; until then its operations do not go in messages */
-	u32 grants;                /* MAPs of this node that the home counts; under map_lock */
+	u64 grants;                /* MAPs of this node that the home counts; under map_lock */
 	bool lent;                 /* mem->lent has a reference, for peers; under map_lock */
 	struct list_head lent_list;
 	unsigned long lent_used;   /* jiffies: a memory operation of a peer last used it */
@@ -211,7 +211,7 @@ void lite_mappings_retire_work(struct work_struct *work);
 bool lite_revoked_since(const struct lite_memory *mem, u32 home, u64 id, u64 count);
 void lite_mapping_end_chunks(struct lite_memory *mem, u32 home, const struct lite_wire_ends *ends);
 int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id, bool gone);
-bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64 id, u32 count,
+bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64 id, u64 count,
 			    u32 flags);
 void *lite_mapping_address(const struct lite_mapping *m, const struct lite_extent *e, u64 in,
 			   size_t *n);

@@ -191,3 +191,27 @@ TEST_CASE_METHOD(LifeEverywhere, "free: an anonymous LMR by handle", "[free]") {
     CHECK(dev(free_args(lh)) == err(EBADF));
     check_nothing_used();
 }
+
+TEST_CASE_METHOD(Life, "free: revokes mappings that were mapped many times", "[free]") {
+    // After a change each handle asks the home again, which counts that as a MAP. The counts of the
+    // two mappings are below 256, and their sum above it: a home that counted in bytes would forget
+    // the second mapping when the first one is given back.
+    constexpr std::size_t kFirst = 120;
+    NamedLmr lmr(dev, kPage);
+    std::vector<std::uint64_t> handles(kFirst + 140);
+    for (auto& lh : handles)
+        lh = dev.map(lmr.name());
+    dev.chmod(lmr.name(), 0640);
+    for (std::size_t i = 0; i < kFirst; ++i)
+        (void)dev.fetch_add(handles[i], 0, 1);
+    for (std::size_t i = 1; i < kFirst; ++i)
+        dev.unmap(handles[i]);
+    dev.chmod(lmr.name(), 0600);
+    for (std::size_t i = kFirst; i < handles.size(); ++i)
+        (void)dev.fetch_add(handles[i], 0, 1);
+    dev.unmap(handles.front());
+    dev.free(lmr.name());
+    std::uint64_t word = 0;
+    CHECK(dev(read_args(handles.back(), 0, &word, sizeof(word))) == err(EIDRM));
+    check_nothing_used();
+}
