@@ -27,10 +27,10 @@
  * Pages in the page tables of processes (mmap, view.c) are not operations in flight. They are
  * unmapped before a mapping counts as drained.
  *
- * Locking, outermost first: mmap_lock (page faults of mapped LMRs), lite_ctx.lock, lite_lmr.lock,
- * map_lock, lite_limit.lock. Calls are made with none of them held except
- * lite_ctx.lock and, rarely, mmap_lock. lite_arena.lock nests inside mmap_lock. Locks of names,
- * views_lock, runs_lock, arenas.lock and work_lock are innermost.
+ * Locking, outermost first: mmap_lock (page faults of mapped LMRs), lite_ctx.renewing,
+ * lite_ctx.lock, lite_lmr.lock, map_lock, lite_limit.lock. Calls are made with none of them held
+ * except those of lite_ctx and, rarely, mmap_lock. lite_arena.lock nests inside mmap_lock. Locks of
+ * names, views_lock, runs_lock, arenas.lock and work_lock are innermost.
  */
 #ifndef _LITE_MEMORY_H
 #define _LITE_MEMORY_H

@@ -19,18 +19,23 @@ int lite_home_gone(struct lite_memory *mem, u32 home, u64 incarnation)
 	return err;
 }
 
-/* The handle's mapping is unusable: retire it and map the LMR again. */
-static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h, struct lite_mapping *old)
+/*
+ * The mapping of a handle with @had rights is unusable: retire it and map the LMR again. The caller
+ * has a reference to @old, and serialises renewals; the handle may be closed meanwhile.
+ */
+static int lite_handle_renew(struct lite_ctx *ctx, u64 lh, struct lite_mapping *old,
+			     const struct lite_user *user, u32 had)
 {
 	struct lite_memory *mem = ctx->mem;
 	struct lite_mapping *new;
+	struct lite_handle *h;
 	u32 rights;
 	int err;
 
 	lite_mapping_retire(old);
 	if (READ_ONCE(old->state) == LITE_MAPPING_REVOKED)
 		return -EIDRM;
-	new = lite_mapping_by_id(mem, old->home, old->id, NULL, &h->user->cred, h->rights, &rights);
+	new = lite_mapping_by_id(mem, old->home, old->id, NULL, &user->cred, had, &rights);
 	err = PTR_ERR_OR_ZERO(new);
 	if (!err && new->home_incarnation != old->home_incarnation) {
 		lite_mapping_put(new);
@@ -41,11 +46,16 @@ static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h, struct
 	if (err)
 		return err;
 	lite_made_use(new, &old->made);
-	/* Before @new can be used. Rights that are lost once stay lost. */
-	WRITE_ONCE(h->rights, h->rights & rights);
-	rcu_assign_pointer(h->mapping, new);
-	lite_mapping_put(old);
-	return 0;
+	mutex_lock(&ctx->lock);
+	h = lite_handle_find(ctx, lh);
+	if (h) {
+		/* Before @new can be used. Rights that are lost once stay lost. */
+		WRITE_ONCE(h->rights, had & rights);
+		rcu_assign_pointer(h->mapping, new);
+	}
+	mutex_unlock(&ctx->lock);
+	lite_mapping_put(h ? old : new);
+	return h ? 0 : -EBADF;
 }
 
 /**
@@ -61,24 +71,35 @@ int lite_access_ask(const struct lite_access *a, const struct lite_mapping *stal
 		    u64 *id)
 {
 	struct lite_ctx *ctx = a->ctx;
-	struct lite_mapping *m;
+	struct lite_mapping *m = NULL;
+	struct lite_user *user;
 	struct lite_handle *h;
-	int err = 0;
+	int err = -EBADF;
+	u32 rights;
 
-	if (mutex_lock_killable(&ctx->lock))
+	if (mutex_lock_killable(&ctx->renewing))
 		return -EINTR;
+	mutex_lock(&ctx->lock);
 	h = lite_handle_find(ctx, a->lh);
-	if (!h) {
-		err = -EBADF;
-	} else {
+	if (h) {
 		m = rcu_dereference_protected(h->mapping, lockdep_is_held(&ctx->lock));
+		kref_get(&m->ref);
+		user = h->user;
+		kref_get(&user->ref);
+		rights = h->rights;
+	}
+	mutex_unlock(&ctx->lock);
+	if (m) {
 		*home = m->home;
 		*id = m->id;
 		/* Otherwise another thread has renewed it. */
-		if (m == stale)
-			err = lite_cluster_ready(ctx->mem->cl) ?: lite_handle_renew(ctx, h, m);
+		err = m == stale ? lite_cluster_ready(ctx->mem->cl) : 0;
+		if (m == stale && !err)
+			err = lite_handle_renew(ctx, a->lh, m, user, rights);
+		lite_mapping_put(m);
+		lite_user_put(user);
 	}
-	mutex_unlock(&ctx->lock);
+	mutex_unlock(&ctx->renewing);
 	return err;
 }
 
@@ -99,7 +120,7 @@ int lite_access_renew(const struct lite_access *a, const struct lite_mapping *st
 	if (a->task)
 		return -LITE_EPUTOFF;
 	err = lite_access_ask(a, stale, &home, &id);
-	/* Without ctx->lock, which all other handles need. */
+	/* Without ctx->renewing, which all other handles need. */
 	if (err == -EBUSY)
 		err = lite_mapping_await(a->ctx->mem, home, id);
 	return err;

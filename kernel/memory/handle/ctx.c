@@ -37,6 +37,7 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
 	atomic_set(&ctx->tags, get_random_u32());
 	kref_init(&ctx->ref);
 	kref_get(&ctx->ref); /* for the list */
+	mutex_init(&ctx->renewing);
 	mutex_init(&ctx->lock);
 	ida_init(&ctx->numbers);
 	INIT_LIST_HEAD(&ctx->registered);
@@ -135,6 +136,7 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 	bool first;
 	u32 i;
 
+	mutex_lock(&ctx->renewing);
 	mutex_lock(&ctx->lock);
 	first = !ctx->closed;
 	if (first) {
@@ -154,6 +156,7 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 		lite_stat_dec(mem->stats, LITE_STAT_CTXS);
 	}
 	mutex_unlock(&ctx->lock);
+	mutex_unlock(&ctx->renewing);
 	if (!first)
 		return;
 	lite_ctx_unregister(ctx);
@@ -204,7 +207,7 @@ static bool lite_handles_grow(struct lite_ctx *ctx, u32 index)
 	struct lite_handle_table *old, *new;
 	bool room;
 
-	/* Usually it has. Avoids the lock, which may be held during calls. */
+	/* Usually it has. */
 	if (lite_handles_reach(ctx, index))
 		return true;
 	new = kvzalloc(struct_size(new, slot, n), GFP_KERNEL_ACCOUNT);

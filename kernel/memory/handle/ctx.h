@@ -43,6 +43,7 @@ struct lite_ctx {
 	struct lite_memory *mem;
 	struct kref ref;         /* held by the owner, and for @list until it is shut */
 	struct list_head list;   /* in mem->ctxs */
+	struct mutex renewing;   /* one handle is renewed at a time; outside of @lock */
 	struct mutex lock;       /* serialises changes of handles */
 	bool closed;             /* takes no new handles */
 	u8 prio;                 /* of operations without one: 0, or a class and 1 */

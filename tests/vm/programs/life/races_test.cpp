@@ -6,6 +6,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <iostream>
+#include <iterator>
 #include <thread>
 
 using namespace lite_test;
@@ -142,4 +145,28 @@ TEST_CASE_METHOD(LifeEverywhere, "races: signals that are handled do not disturb
     (void)nuisance.wait();
     CHECK(handled > 0);
     ::sigaction(SIGUSR1, &before, nullptr);
+}
+
+TEST_CASE_METHOD(Life, "races: a file is used while one of its handles is renewed", "[.][renewal]") {
+    // Waits for its input before it renews the handle: the session with the home is over then. The
+    // home comes back when it has said "opened".
+    NamedLmr local(dev, kPage);
+    const auto far = dev.alloc(kPage, std::vector{env().peer()});
+    std::cout << "ready" << std::endl;
+    std::cin.get();
+    Child user([&] {
+        const std::uint64_t word = 1;
+        expect_equal(dev(write_args(far, 0, &word, sizeof(word))), ok, "with the home back");
+    });
+    const auto is_renewing = [&] {
+        std::ifstream stack("/proc/" + std::to_string(user.pid()) + "/stack");
+        const std::string functions{std::istreambuf_iterator(stack), {}};
+        return functions.find("lite_mapping_by_id") != std::string::npos;
+    };
+    REQUIRE_NOTHROW(wait_until("the handle is renewed", is_renewing));
+    dev.unmap(dev.map(local.name()));
+    dev.unmap(dev.alloc(kPage));
+    REQUIRE(is_renewing());
+    std::cout << "opened" << std::endl;
+    REQUIRE_NOTHROW(user.join());
 }

@@ -80,6 +80,21 @@ def test_users_of_a_node_that_stops(lab):
     lites[1].stop()
 
 
+@vmtest(timeout=120)
+def test_a_file_is_used_while_a_handle_is_renewed(lab):
+    """One process waits for the home of an LMR. Another one, with the same open file, opens and closes LMRs meanwhile."""
+    lites = on_machines(lab, dead=30000 * lab.n1.time_scale)
+    program = lab.n1.spawn([program_path("life_test"), "[renewal]"], env=environment(lab, lites))
+    program.wait_output("ready")
+    ended = lites[0].broken()
+    lab.n2.cut()
+    wait_until("the session is over", lambda: lites[0].broken() > ended, 20, lab.n1.time_scale)
+    program.write("\n")
+    program.wait_output("opened", timeout=60)
+    lab.n2.cut(False)
+    program.wait(60, check=True)
+
+
 def _level(lite):
     """As memory_kb(), and what the kernel says of all its memory."""
     lite.check_idle()
