@@ -140,7 +140,11 @@ int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name, u6
 		.was_id = cpu_to_le64(at->id),
 	};
 	struct lite_wire_name_reply reply;
-	/* Not killable: an abandoned call might enter it after DROP. */
+	/*
+	 * Not killable: an abandoned call might enter it after DROP. One that times out still may.
+	 * That entry is untrue, as its home says when asked, but its owner pays for it until it is
+	 * replaced or the session ends.
+	 */
 	struct lite_call_desc d = {
 		LITE_REQUEST(LITE_CALL_NAME_ENTER, req),
 		LITE_REPLY(reply),
