@@ -20,6 +20,7 @@ int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 	 * One for each lane: handlers may wait for those of later lanes, here or on other nodes, so
 	 * no queue is full of waiters for its own items. Heartbeats must not wait for a worker,
 	 * nor, without memory to create one, for the rescuer while others drain and zero memory.
+	 * Each peer can occupy four workers of CALLER, for minutes: there are as many as possible.
 	 */
 	static const struct {
 		const char *name;
@@ -40,7 +41,8 @@ int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 	atomic64_set(&rpc->seq, 0);
 	for (lane = 0; lane < LITE_LANES; lane++) {
 		lite_locals_init(rpc, lane);
-		rpc->wq[lane] = alloc_workqueue(queues[lane].name, queues[lane].flags, 0);
+		rpc->wq[lane] = alloc_workqueue(queues[lane].name, queues[lane].flags,
+						WQ_MAX_ACTIVE);
 		if (!rpc->wq[lane]) {
 			lite_kcall_exit(rpc);
 			return -ENOMEM;
