@@ -149,6 +149,24 @@ def test_kernel_functions(lab):
         lite.check_idle()
 
 
+@vmtest(nodes=2, timeout=100)
+def test_a_ring_of_no_use(lab):
+    """A user that may not call a function learns it from BIND. The ring is given back by a work item: a signal would not end
+    the wait of the user's thread."""
+    here, there = on_machines(lab)
+    server = _serve(there, "2005", "--echo")
+    with probed(here.vm, "lite_client_ring_tell_unbind") as unbind:
+        said = here.lite("call", there.id, 2005, "x", check=False, user="alice")
+        assert said.rc == 1 and not said.out, said
+        threads = wait_until("it is given back", lambda: here.vm.run(
+            f"sed -n 's/-[0-9]* .* {unbind}: .*//p' /sys/kernel/tracing/trace").out.split(), 20, here.vm.time_scale)
+    assert all(thread.startswith("kworker/") for thread in threads), threads
+    server.kill(signal.SIGTERM)
+    server.wait(20)
+    for lite in (here, there):
+        lite.check_idle()
+
+
 @vmtest(nodes=2, timeout=300)
 def test_giving_back_waits_for_its_turn(lab):
     """Calls of other processes fill the line to a server that does not answer. The kernel has to tell the server that a
