@@ -9,6 +9,7 @@ from vmlab.testing import vmtest
 
 setup = prepare_all
 _GAUGES = ("chunks",)
+_HUNG = "/proc/sys/kernel/hung_task_timeout_secs"
 
 
 def _unpinned(node, *words, **options):
@@ -33,8 +34,15 @@ def _box(vm, kind="domain"):
         vm.run(f"echo max >{box}/cpu.max")
 
 
-def _end_box(vm):
+def _let_wait(vm):
+    """Workers wait as long as threads in the box want, which the kernel complains of. Returns what _end_box() restores."""
+    return vm.run(f"cat {_HUNG}; echo 0 >{_HUNG}").out.strip()
+
+
+def _end_box(vm, hung=None):
     vm.run("rmdir /tmp/cgroup/box; umount /tmp/cgroup")
+    if hung:
+        vm.run(f"echo {hung} >{_HUNG}")
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, timeout=300)
@@ -216,9 +224,7 @@ def test_others_beside_a_process_that_always_changes_its_memory(lab):
     notifiers of its LMRs cannot be removed. That holds up neither FREE, nor unpinned LMRs of another user, nor the end of
     the node."""
     lites = in_one_machine(lab.n1, unpinned=True)
-    hung = "/proc/sys/kernel/hung_task_timeout_secs"
-    # Workers wait as long as the threads want, which the kernel complains of.
-    before = lab.n1.run(f"cat {hung}; echo 0 >{hung}").out.strip()
+    hung = _let_wait(lab.n1)
     with _box(lab.n1, "threaded") as box:
         restless = lab.n1.spawn([program_path("unpinned"), "restless", "0"], user="alice")
         restless.wait_output("ready", timeout=60)
@@ -240,8 +246,7 @@ def test_others_beside_a_process_that_always_changes_its_memory(lab):
         assert restless.running, restless.out
     restless.write("\n")
     restless.wait(check=True)
-    _end_box(lab.n1)
-    lab.n1.run(f"echo {before} >{hung}")
+    _end_box(lab.n1, hung)
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300, kernels=("6.1", "6.12"))
@@ -293,6 +298,7 @@ def test_others_beside_a_thread_that_has_begun_to_take_pages(lab):
     holder.wait_output("running")
     _unpinned(there, "touch", there.index, "starved")
     assert here.stats()["chunks"] >= 256
+    hung = _let_wait(here.vm)
     taker, *others = re.findall(r"^thread (\d+)$", owner.out, re.M)
     with _box(here.vm, "threaded") as box:
         here.vm.run(f"for thread in {' '.join(others)}; do echo $thread >{box}/cgroup.threads; done")
@@ -308,6 +314,6 @@ def test_others_beside_a_thread_that_has_begun_to_take_pages(lab):
         stop_all([here])
     owner.write("\n")
     owner.wait(check=True)
-    _end_box(here.vm)
+    _end_box(here.vm, hung)
     holder.kill()
     holder.wait()
