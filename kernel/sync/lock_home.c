@@ -464,7 +464,8 @@ static bool lite_lock_sweep_list(struct list_head *list)
 	list_for_each_entry_safe(c, next, list, list) {
 		if (!lite_lock_claim_is_dead(c)) {
 			/* Its node may be back. */
-			if (c->lock->n && c->state == LITE_CLAIM_OWNER)
+			if (c->lock->n && c->state == LITE_CLAIM_OWNER &&
+			    lite_cluster_is_live(c->lock->locks->cl, c->name.node))
 				lite_lock_claim_tell(c, c->status);
 			continue;
 		}

@@ -179,7 +179,7 @@ void lite_client_rings_down(struct lite_rpc_peer *rp)
 
 /*
  * Free the rings of a connection that is down and fenced, so that no peer writes the mirrors. Those
- * that are NEW are their makers'.
+ * that are NEW are their makers', those that were never LIVE their @unbind_work's.
  */
 void lite_client_rings_gone(struct lite_rpc_peer *rp)
 {

@@ -19,10 +19,13 @@ static int lite_fence_conn(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	int err = lite_conn_flush(conn);
 
+	if (likely(!err || !conn->other_end)) {
+		lite_conn_put_live(conn);
+		return err;
+	}
 	lite_conn_get(conn);
 	lite_conn_put_live(conn);
-	if (err && conn->other_end)
-		err = lite_cluster_fence_self(cl, conn);
+	err = lite_cluster_fence_self(cl, conn);
 	lite_conn_put(conn);
 	return err;
 }
@@ -108,7 +111,7 @@ static int lite_fence_all(struct lite_memory *mem)
  * @lh: handle of an LMR: at all its nodes; 0: at all nodes that are not down
  *
  * Context: may sleep; killable.
- * Return: 0; see lite_access_enter(); -EHOSTDOWN, -ETIMEDOUT.
+ * Return: 0; see lite_access_enter(); -EHOSTDOWN, -ETIMEDOUT; -EIO: the device keeps a queue pair.
  */
 int lite_fence(struct lite_ctx *ctx, u64 lh)
 {

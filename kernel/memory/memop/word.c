@@ -158,7 +158,7 @@ int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word, u6
 			return err;
 		err = lite_word_recover(mem, word, err, suspect);
 		if (err)
-			return err;
+			return err == -EHOSTDOWN ? lite_cluster_ready(mem->cl) ?: err : err;
 		/* A change may take long: end with a signal or the node. */
 		if (lite_given_up())
 			return -EINTR;

@@ -345,23 +345,29 @@ static void lite_taking_work(struct work_struct *work)
 	complete(&t->done);
 }
 
+/* Does this thread get a processor? Not all of the kernel's do: some are in a user's cgroup. */
+static bool lite_taking_here(void)
+{
+	return current->flags & PF_KTHREAD && !current->mm && task_nice(current) <= 0;
+}
+
 /*
  * Begin to take pages, from @t->first to @t->last. Others wait for chunks that are marked, so
- * only kernel threads do that themselves. With u->lock, or active on the node.
+ * only threads that get a processor do that themselves. With u->lock, or active on the node.
  */
 static void lite_taking_begin(struct lite_taking *t)
 {
 	INIT_WORK_ONSTACK(&t->work, lite_taking_work);
 	init_completion(&t->done);
 	t->begun = ktime_get();
-	if (!(current->flags & PF_KTHREAD))
+	if (!lite_taking_here())
 		queue_work(t->u->mem->takes_wq, &t->work);
 }
 
 /* Wait until they are taken. Does not touch the node, which may be gone then. May sleep. */
 static void lite_taking_end(struct lite_taking *t)
 {
-	if (current->flags & PF_KTHREAD)
+	if (lite_taking_here())
 		lite_taking_work(&t->work);
 	else
 		wait_for_completion(&t->done);

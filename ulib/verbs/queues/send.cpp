@@ -153,7 +153,7 @@ int queue_pair::post_send(ibv_send_wr* wr, ibv_send_wr** bad, bool all) {
 void queue_pair::on_polled(uint64_t number) { m_polled = number + 1; }
 
 // Executes with LITE, without the lock.
-ibv_wc_status queue_pair::run(slot& s) {
+ibv_wc_status queue_pair::run(slot& s) try {
     memory_in_use used;
     if (s.wr.send_flags & IBV_SEND_INLINE) {
         m_spans.assign(1, {s.data.data(), s.data.size()});
@@ -168,9 +168,11 @@ ibv_wc_status queue_pair::run(slot& s) {
         op.swap = s.wr.wr.atomic.swap;
     }
     return m_peer.run(op, m_spans);
+} catch (const std::bad_alloc&) {
+    return IBV_WC_LOC_QP_OP_ERR;
 }
 
-queue_pair::posting queue_pair::post_real(slot& s, uint64_t number, ibv_wc_status& status) {
+queue_pair::posting queue_pair::post_real(slot& s, uint64_t number, ibv_wc_status& status) try {
     status = IBV_WC_LOC_QP_OP_ERR;
     ibv_send_wr wr = s.wr;
     wr.wr_id = wr_id(static_cast<uint32_t>(m_order.index(number)));
@@ -224,6 +226,9 @@ queue_pair::posting queue_pair::post_real(slot& s, uint64_t number, ibv_wc_statu
     if (s.has_offset)
         m_bounce.give(s.offset);
     s.has_offset = false;
+    return posting::failed;
+} catch (const std::bad_alloc&) {
+    status = IBV_WC_LOC_QP_OP_ERR;
     return posting::failed;
 }
 
