@@ -349,8 +349,8 @@ void arrive(lite::context& node, const Options& options) {
     const auto region = node.map(options.name, kRights);
     say("ready");
     std::getchar();
-    say(name_of(lite_barrier(node.get(), region.handle(), options.offset, options.all,
-                             options.timeout)));
+    say(name_of(
+        lite_barrier(node.get(), region.handle(), options.offset, options.all, options.timeout)));
 }
 
 void scribble(lite::context& node, const Options& options) {

@@ -147,7 +147,8 @@ TEST_CASE_METHOD(LifeEverywhere, "races: signals that are handled do not disturb
     ::sigaction(SIGUSR1, &before, nullptr);
 }
 
-TEST_CASE_METHOD(Life, "races: a file is used while one of its handles is renewed", "[.][renewal]") {
+TEST_CASE_METHOD(Life, "races: a file is used while one of its handles is renewed",
+                 "[.][renewal]") {
     // Waits for its input before it renews the handle: the session with the home is over then. The
     // home comes back when it has said "opened".
     NamedLmr local(dev, kPage);
