@@ -61,7 +61,7 @@ struct lite_peer {
 	u64 incarnation;                 /* the life we know; changed under peers.xa_lock, too */
 	struct sockaddr_storage addr;    /* it listens on; as @incarnation */
 	struct lite_conn __rcu *conn;    /* its session, or NULL */
-	unsigned long heard;             /* jiffies: in a session; FRESH since; DOWN, but accepted us */
+	unsigned long heard;             /* jiffies: in a session; or it is FRESH, or accepted us */
 	enum lite_peer_wait wait;        /* of no meaning while there is a session */
 	bool attaching;                  /* we have sent ATTACH in a connection to it */
 	enum lite_peer_life life;

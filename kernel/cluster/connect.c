@@ -146,7 +146,7 @@ static bool lite_peer_set_attaching(struct lite_peer *peer, bool attaching)
 	mutex_lock(&cl->lock);
 	attaching = attaching && !lite_peer_is_up(peer);
 	peer->attaching = attaching;
-	/* It may use the connection before we do. A suspect's @heard bounds how long others wait. */
+	/* It may use the connection before we do. @heard says how long a suspect is waited for. */
 	if (attaching && peer->wait == LITE_PEER_DOWN)
 		peer->heard = jiffies;
 	mutex_unlock(&cl->lock);

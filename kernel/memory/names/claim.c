@@ -447,7 +447,7 @@ static int lite_serve_name_probe(void *priv, struct lite_conn *conn, const void 
 	u32 state = LITE_WIRE_NAME_FREE;
 	int err;
 
-	/* Of the caller's last life, of which a slow thread may send it in a session of the next. */
+	/* Of the caller's last life; a slow thread may send it in a session of the next. */
 	if (!conn || le32_to_cpu(n->home) != conn->from.node)
 		return -ESTALE;
 	/* A node that can ask us must be asked by our next claim. */
