@@ -230,10 +230,10 @@ static int lite_register_check(const struct lite_memory *mem, const struct lite_
 	if (!r->length || !PAGE_ALIGNED(r->length) || !PAGE_ALIGNED(r->addr) ||
 	    r->mode & ~LITE_MODE_MASK)
 		return -EINVAL;
-	if (r->flags == LITE_REGISTER_LEASED)
-		return -EINVAL;
 	if (r->flags && !mem->may_unpin)
 		return -EOPNOTSUPP;
+	if (r->flags == LITE_REGISTER_LEASED)
+		return -EINVAL;
 	if (r->flags && r->length > LITE_UNPINNED_MAX)
 		return -EFBIG;
 	return r->length > LITE_LMR_SIZE_MAX ? -EFBIG : 0;
