@@ -466,7 +466,8 @@ int lite_register(struct lite_ctx* ctx, const char* name, void* addr, size_t len
  * With LITE_REGISTER_LEASED, too, writable pages that operations bring in are pinned for ten
  * seconds, or until memory is short or the process takes them away: during a burst the kernel does
  * not swap or compact them, if they are anonymous. Beyond half of RLIMIT_MEMLOCK (with
- * CAP_IPC_LOCK there is no limit) pages are unpinned. Alone, this flag is -EINVAL.
+ * CAP_IPC_LOCK there is no limit) pages are unpinned. Alone, this flag is -EINVAL (-EOPNOTSUPP if
+ * the node has no unpinned LMRs).
  *
  * Return: as lite_register(); -EOPNOTSUPP: an unknown flag, or, with LITE_REGISTER_UNPINNED, not
  * such memory, or the node was started without --unpinned; then never for RLIMIT_MEMLOCK, but

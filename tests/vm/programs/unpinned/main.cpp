@@ -322,7 +322,7 @@ int restless(int argc, char** argv) {
     return 0;
 }
 
-// Threads that say their ids, and wait: one that works, and others that are busy then.
+// Threads that say their ids, and wait: a worker, and others that are busy then.
 class Crowd {
   public:
     explicit Crowd(const std::function<void(const std::atomic<bool>& ended)>& work) {
@@ -344,7 +344,7 @@ class Crowd {
   private:
     void start(std::latch& latch, const std::function<void()>& body) {
         threads_.emplace_back([this, &latch, body] {
-            std::printf("thread %d\n", ::gettid());
+            std::printf("%s %d\n", &latch == &work_ ? "worker" : "thread", ::gettid());
             known_.count_down();
             latch.wait();
             body();

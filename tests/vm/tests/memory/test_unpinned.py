@@ -262,7 +262,7 @@ def test_others_beside_a_thread_that_punches_holes(lab):
                  for index in (0, 0, 0, 0, 1, 1)]
         for user in using:
             user.wait_output("using", timeout=60)
-        threads = " ".join(re.findall(r"^thread (\d+)$", owner.out, re.M))
+        threads = " ".join(re.findall(r"^(?:worker|thread) (\d+)$", owner.out, re.M))
         lab.n1.run(f"for thread in {threads}; do echo $thread >{box}/cgroup.threads; done")
         owner.write("\n")
         owner.wait_output("punching", timeout=60)
@@ -290,7 +290,9 @@ def test_others_beside_a_thread_that_punches_holes(lab):
 def test_others_beside_a_thread_that_has_begun_to_take_pages(lab):
     """It has next to no processor time when the mappers have let go. What others take there does not wait for it, nor does
     the end of the node."""
-    here, there = on_machines(lab, unpinned=True)
+    # The mapper is silent for as long as the test wants.
+    long = 30_000 * lab.n1.time_scale
+    here, there = on_machines(lab, unpinned=True, dead=long, op_timeout=long)
     owner = here.vm.spawn([program_path("unpinned"), "starved", str(here.index), "starved", "64"])
     owner.wait_output("ready")
     # The chunks stay as long as a handle does.
@@ -299,7 +301,8 @@ def test_others_beside_a_thread_that_has_begun_to_take_pages(lab):
     _unpinned(there, "touch", there.index, "starved")
     assert here.stats()["chunks"] >= 256
     hung = _let_wait(here.vm)
-    taker, *others = re.findall(r"^thread (\d+)$", owner.out, re.M)
+    taker, = re.findall(r"^worker (\d+)$", owner.out, re.M)
+    others = re.findall(r"^thread (\d+)$", owner.out, re.M)
     with _box(here.vm, "threaded") as box:
         here.vm.run(f"for thread in {' '.join(others)}; do echo $thread >{box}/cgroup.threads; done")
         there.vm.pause()
