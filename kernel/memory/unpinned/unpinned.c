@@ -294,6 +294,7 @@ struct lite_taking {
 	unsigned long first;
 	unsigned long last;
 	bool kernel;            /* the kernel waits; mem->n_chunks has been raised */
+	bool here;              /* the thread that waits does it */
 	ktime_t begun;
 };
 
@@ -360,14 +361,16 @@ static void lite_taking_begin(struct lite_taking *t)
 	INIT_WORK_ONSTACK(&t->work, lite_taking_work);
 	init_completion(&t->done);
 	t->begun = ktime_get();
-	if (!lite_taking_here())
+	/* Once: root may change its nice value. */
+	t->here = lite_taking_here();
+	if (!t->here)
 		queue_work(t->u->mem->takes_wq, &t->work);
 }
 
 /* Wait until they are taken. Does not touch the node, which may be gone then. May sleep. */
 static void lite_taking_end(struct lite_taking *t)
 {
-	if (lite_taking_here())
+	if (t->here)
 		lite_taking_work(&t->work);
 	else
 		wait_for_completion(&t->done);

@@ -75,16 +75,21 @@ long long resident_kb() {
     return -1;
 }
 
+std::uint64_t length_of(const Node& node, lite_lh_t lh) {
+    lite_lmr_info info = {};
+    check(!lite_stat(node.get(), lh, &info, nullptr, nullptr), "stat");
+    return info.length;
+}
+
 int use(int argc, char** argv) {
     if (argc < 4)
         return 2;
     const Node node(std::stoi(argv[2]));
     const lite_lh_t lh = node.open(argv[3]);
-    lite_lmr_info info = {};
-    check(!lite_stat(node.get(), lh, &info, nullptr, nullptr), "stat");
+    const auto length = length_of(node, lh);
     std::vector<std::uint64_t> words(2 * kPage / 8, kUsed);
     for (bool said = false;; said = true) {
-        for (std::uint64_t at = 0; at + 2 * kPage <= info.length; at += 2 * kPage) {
+        for (std::uint64_t at = 0; at + 2 * kPage <= length; at += 2 * kPage) {
             const int err = lite_write(node.get(), lh, at, words.data(), 2 * kPage);
             if (err) {
                 std::printf("%d %s\n", -err, lite_strerror(err));
@@ -124,9 +129,8 @@ int touch(int argc, char** argv) {
         return 2;
     const Node node(std::stoi(argv[2]));
     const lite_lh_t lh = node.open(argv[3]);
-    lite_lmr_info info = {};
-    check(!lite_stat(node.get(), lh, &info, nullptr, nullptr), "stat");
-    for (std::uint64_t at = 0; at < info.length; at += 64 * kPage)
+    const auto length = length_of(node, lh);
+    for (std::uint64_t at = 0; at < length; at += 64 * kPage)
         check(!lite_write(node.get(), lh, at, &kUsed, sizeof(kUsed)), "write");
     return 0;
 }
