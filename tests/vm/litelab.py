@@ -507,8 +507,14 @@ def traces(vm):
 def memory_kb(vm):
     """(available, unreclaimable slab) in kB, after the kernel has dropped its caches. Pages in the per-CPU free lists, tens
     of megabytes at times, are free, though MemAvailable does not count them. What each CPU has counted for itself, a
-    megabyte or two, is added to the sums only by stat_refresh."""
-    text = vm.run("sync; cd /proc; echo 3 >sys/vm/drop_caches; echo 1 >sys/vm/stat_refresh; cat meminfo zoneinfo").out
+    megabyte or two, is added to the sums only by stat_refresh. Pages that go from these lists to the zone's between the
+    readings of both would be missing: it is read again until MemFree is the same before and after."""
+    vm.run("sync; cd /proc; echo 3 >sys/vm/drop_caches; echo 1 >sys/vm/stat_refresh")
+    for _ in range(50):
+        text = vm.run("cd /proc; cat meminfo zoneinfo; grep MemFree meminfo").out
+        free = [int(kb) for kb in re.findall(r"MemFree: +(\d+) kB", text)]
+        if abs(free[1] - free[0]) < 256:
+            break
     values = dict(re.findall(r"(\w+): +(\d+) kB", text))
     kept = sum(int(pages) for pages in re.findall(r"\bcount: +(\d+)", text)) * 4
     return int(values["MemAvailable"]) + kept, int(values["SUnreclaim"])

@@ -90,10 +90,15 @@ static struct job *jobs;
 static int port;
 static struct buffer from_host, to_host;
 
-/* Nothing works without the port, and process 1 cannot exit: say so on the console, and end the machine. */
+/*
+ * Nothing works without the port, and process 1 cannot exit: say so on the console, and end the machine. By way of the
+ * kernel's log, which is written at once: what a terminal still holds is lost when the machine ends.
+ */
 static void fatal(const char *what)
 {
-	fprintf(stderr, "agent: %s: %s\n", what, strerror(errno));
+	int log = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
+
+	dprintf(log, "agent: %s: %s\n", what, strerror(errno));
 	reboot(RB_POWER_OFF);
 	for (;;)
 		pause();
@@ -452,8 +457,8 @@ static void port_write(void)
 		to_host.start += n;
 }
 
-/* /dev/vportNpM carries its name only in sysfs; there is no udev here that would make a link of it. */
-static int port_open(void)
+/* /dev/vportNpM carries its name only in sysfs; there is no udev here that would make a link of it. -1: not there. */
+static int port_find(void)
 {
 	static const char class[] = "/sys/class/virtio-ports";
 	DIR *dir = opendir(class);
@@ -476,9 +481,21 @@ static int port_open(void)
 	}
 	if (dir)
 		closedir(dir);
-	if (fd < 0)
-		fatal("no virtio port named " PORT_NAME);
 	return fd;
+}
+
+/* The driver learns the ports and their names by messages from QEMU, which may come after this program has started. */
+static int port_open(void)
+{
+	for (int i = 0; i < 1000; i++) {
+		int fd = port_find();
+
+		if (fd >= 0)
+			return fd;
+		usleep(10000);
+	}
+	fatal("no virtio port named " PORT_NAME);
+	return -1;
 }
 
 /* --- the loop ------------------------------------------------------------------------------------------------ */
