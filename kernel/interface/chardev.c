@@ -93,9 +93,15 @@ static int lite_open(struct inode *inode, struct file *file)
 	if (!lite_node_enter(node))
 		return -ENODEV;
 	lf = lite_file_new(node);
+	if (lf)
+		lf->rpc = lite_rpc_file_new(&node->service);
 	lite_node_exit(node);
 	if (!lf)
 		return -ENOMEM;
+	if (!lf->rpc) {
+		lite_file_close(lf);
+		return -ENOMEM;
+	}
 	lf->read_only = !(file->f_mode & FMODE_WRITE);
 	file->private_data = lf;
 	return nonseekable_open(inode, file);
@@ -136,20 +142,14 @@ static int lite_release(struct inode *inode, struct file *file)
 static int lite_flush(struct file *file, fl_owner_t id)
 {
 	struct lite_file *lf = file->private_data;
-	/* Pairs with the cmpxchg() in lite_file_rpc(). */
-	struct lite_rpc_file *rpc = smp_load_acquire(&lf->rpc);
-	/* The same in lite_ctx_kept(). */
-	bool kept = smp_load_acquire(&lf->ctx->kept);
 
-	if (!(current->flags & PF_EXITING || current->in_execve) || !(rpc || kept))
+	if (!(current->flags & PF_EXITING || current->in_execve))
 		return 0;
 	/* A node that is stopping resets all of them itself. */
 	if (lite_node_enter(lf->node)) {
-		if (rpc)
-			lite_rpc_file_flush(rpc, id);
+		lite_rpc_file_flush(lf->rpc, id);
 		/* Its memory is gone already; that of a process which shares the file is not. */
-		if (kept)
-			lite_kept_drop(lf->ctx->kept, false);
+		lite_kept_drop(lf->ctx->kept, false);
 		lite_node_exit(lf->node);
 	}
 	return 0;
@@ -158,14 +158,11 @@ static int lite_flush(struct file *file, fl_owner_t id)
 static __poll_t lite_poll(struct file *file, poll_table *table)
 {
 	struct lite_file *lf = file->private_data;
-	__poll_t events = EPOLLERR | EPOLLHUP;
-	struct lite_rpc_file *rpc;
+	__poll_t events;
 
 	if (!lite_node_enter(lf->node))
-		return events;
-	rpc = lite_file_rpc(lf);
-	if (rpc)
-		events = lite_rpc_file_poll(rpc, file, table);
+		return EPOLLERR | EPOLLHUP;
+	events = lite_rpc_file_poll(lf->rpc, file, table);
 	lite_node_exit(lf->node);
 	return events;
 }

@@ -58,13 +58,12 @@ static const struct file_operations lite_arena_fops = {
 static struct file *lite_arena_open(struct lite_command *cmd, const struct lite_ioc_arena *a)
 {
 	struct lite_arena_file *af = kzalloc(sizeof(*af), GFP_KERNEL_ACCOUNT);
-	struct lite_kept *kept = lite_ctx_kept(cmd->ctx);
 	u32 uid = lite_cmd_user(cmd)->uid;
 	struct file *file = ERR_PTR(-ENOMEM);
 
-	if (!af || !kept)
+	if (!af)
 		goto err_free;
-	af->arena = lite_arena_new(kept, a->length, a->flags, uid);
+	af->arena = lite_arena_new(cmd->ctx->kept, a->length, a->flags, uid);
 	if (IS_ERR(af->arena)) {
 		file = ERR_CAST(af->arena);
 		goto err_free;

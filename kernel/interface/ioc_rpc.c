@@ -2,34 +2,9 @@
 /* Commands of functions and calls (include/uapi/lite_rpc.h). */
 #include "command.h"
 
-/*
- * Get, or make, the RPC state of an open file, valid while it is open. The caller is active on its
- * node. Context: may sleep. Return: NULL: no memory.
- */
-struct lite_rpc_file *lite_file_rpc(struct lite_file *lf)
-{
-	/* Pairs with the cmpxchg() below. */
-	struct lite_rpc_file *rpc = smp_load_acquire(&lf->rpc);
-	struct lite_rpc_file *old;
-
-	if (likely(rpc))
-		return rpc;
-	rpc = lite_rpc_file_new(&lf->node->service);
-	if (!rpc)
-		return NULL;
-	old = cmpxchg(&lf->rpc, NULL, rpc);
-	if (!old)
-		return rpc;
-	lite_rpc_file_shut(rpc);
-	lite_rpc_file_put(rpc);
-	return old;
-}
-
 static int lite_ioc_rpc_register(struct lite_command *cmd, void *arg)
 {
-	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
-
-	return rpc ? lite_func_register(rpc->svc, rpc, NULL, lite_cmd_user(cmd), arg) : -ENOMEM;
+	return lite_func_register(&cmd->node->service, cmd->lf->rpc, NULL, lite_cmd_user(cmd), arg);
 }
 
 static void lite_ioc_undo_rpc_register(struct lite_command *cmd, void *arg)
@@ -39,39 +14,30 @@ static void lite_ioc_undo_rpc_register(struct lite_command *cmd, void *arg)
 
 static int lite_ioc_rpc_unregister(struct lite_command *cmd, void *arg)
 {
-	struct lite_ioc_rpc_unregister *u = arg;
-	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
+	const struct lite_ioc_rpc_unregister *u = arg;
 
-	return rpc ? lite_func_unregister(rpc, u->function, false) : -ENOMEM;
+	return lite_func_unregister(cmd->lf->rpc, u->function, false);
 }
 
 static int lite_ioc_rpc_find(struct lite_command *cmd, void *arg)
 {
-	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
-
-	return rpc ? lite_file_find(rpc, arg) : -ENOMEM;
+	return lite_file_find(cmd->lf->rpc, arg);
 }
 
 static int lite_ioc_rpc_call(struct lite_command *cmd, void *arg)
 {
-	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
-
-	return rpc ? lite_file_call(rpc, arg, lite_cmd_user(cmd), &cmd->gate,
-				    READ_ONCE(cmd->ctx->prio)) : -ENOMEM;
+	return lite_file_call(cmd->lf->rpc, arg, lite_cmd_user(cmd), &cmd->gate,
+			      READ_ONCE(cmd->ctx->prio));
 }
 
 static int lite_ioc_rpc_collect(struct lite_command *cmd, void *arg)
 {
-	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
-
-	return rpc ? lite_file_collect(rpc, arg, &cmd->gate) : -ENOMEM;
+	return lite_file_collect(cmd->lf->rpc, arg, &cmd->gate);
 }
 
 static int lite_ioc_rpc_recv(struct lite_command *cmd, void *arg)
 {
-	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
-
-	return rpc ? lite_file_recv(rpc, arg, &cmd->gate) : -ENOMEM;
+	return lite_file_recv(cmd->lf->rpc, arg, &cmd->gate);
 }
 
 static void lite_ioc_undo_rpc_recv(struct lite_command *cmd, void *arg)

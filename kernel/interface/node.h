@@ -97,7 +97,7 @@ struct lite_urings {
 struct lite_file {
 	struct lite_node *node; /* with a reference to the object */
 	struct lite_ctx *ctx;   /* its handles */
-	struct lite_rpc_file *rpc; /* its RPC state; made when first needed */
+	struct lite_rpc_file *rpc; /* its RPC state; a mapping has none */
 	bool read_only;            /* opened read-only: its handles may at most read */
 	struct lite_urings urings;
 	refcount_t ref;
@@ -111,7 +111,6 @@ int lite_chardev_init(void);
 void lite_chardev_exit(void);
 struct lite_file *lite_file_new(struct lite_node *node);
 void lite_file_close(struct lite_file *lf);
-struct lite_rpc_file *lite_file_rpc(struct lite_file *lf);
 long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 long lite_ioctl_any(struct lite_file *lf, unsigned int nr, void __user *user, bool nowait);
 long lite_ioctl_op(struct lite_file *lf, struct lite_op __user *user);

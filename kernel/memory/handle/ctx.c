@@ -30,6 +30,11 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
 
 	if (!ctx)
 		return NULL;
+	ctx->kept = lite_kept_new(mem);
+	if (!ctx->kept) {
+		kfree(ctx);
+		return NULL;
+	}
 	ctx->mem = mem;
 	ctx->owner = owner;
 	ctx->prio = lite_qos_prio(mem->fab->qos);
@@ -161,30 +166,9 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 		return;
 	lite_ctx_unregister(ctx);
 	/* No arena can be made any more. */
-	if (ctx->kept) {
-		lite_kept_drop(ctx->kept, true);
-		lite_kept_put(ctx->kept);
-	}
-	ctx->kept = NULL;
+	lite_kept_drop(ctx->kept, true);
+	lite_kept_put(ctx->kept);
 	lite_ctx_put(ctx);
-}
-
-/* The blocks kept for its arenas, or NULL: no memory. The context is not shut. May sleep. */
-struct lite_kept *lite_ctx_kept(struct lite_ctx *ctx)
-{
-	/* Pairs with the cmpxchg() below. */
-	struct lite_kept *kept = smp_load_acquire(&ctx->kept), *old;
-
-	if (kept)
-		return kept;
-	kept = lite_kept_new(ctx->mem);
-	if (!kept)
-		return NULL;
-	old = cmpxchg(&ctx->kept, NULL, kept);
-	if (!old)
-		return kept;
-	lite_kept_put(kept);
-	return old;
 }
 
 /* Has the table an entry for @index? Then all later ones have, too. */

@@ -52,7 +52,7 @@ struct lite_ctx {
 	struct lite_handle_table __rcu *handles; /* replaced and changed under @lock */
 	atomic_t tags;           /* for the numbers of handles */
 	struct list_head registered; /* struct lite_registered; under mem->runs_lock */
-	struct lite_kept *kept;      /* blocks of its arenas; made when first needed */
+	struct lite_kept *kept;      /* blocks of its arenas; valid until it is shut */
 	struct lite_vector *vector; /* cached for a vector call, while no call uses it; vector.c */
 	void *owner;             /* of the layer above */
 	struct rb_root locks;    /* held through it, by word and owner; of sync/ */
@@ -136,7 +136,6 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner);
 void lite_ctx_put(struct lite_ctx *ctx);
 void lite_ctx_shut(struct lite_ctx *ctx);
 int lite_ctx_may_prio(const struct lite_ctx *ctx, u32 prio);
-struct lite_kept *lite_ctx_kept(struct lite_ctx *ctx);
 int lite_ctx_set_prio(struct lite_ctx *ctx, u32 prio, bool kernel);
 struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx, const struct lite_cred *cred);
 int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h, struct lite_mapping *m,
