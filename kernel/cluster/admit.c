@@ -14,7 +14,7 @@
  * The lowest id that is not down; NULL: this node. Skips the joiner's earlier life. Cluster locked.
  */
 static struct lite_peer *lite_coordinator(struct lite_cluster *cl,
-					  const struct sockaddr_storage *joiner)
+					  const struct lite_wire_addr *joiner)
 {
 	struct lite_peer *peer;
 	unsigned long id;
@@ -30,7 +30,7 @@ static struct lite_peer *lite_coordinator(struct lite_cluster *cl,
 }
 
 /* The peer that was last known at this address and has not left. */
-static struct lite_peer *lite_peer_at(struct lite_cluster *cl, const struct sockaddr_storage *addr)
+static struct lite_peer *lite_peer_at(struct lite_cluster *cl, const struct lite_wire_addr *addr)
 {
 	struct lite_peer *peer;
 	unsigned long id;
@@ -65,7 +65,7 @@ static int lite_free_id(struct lite_cluster *cl, u32 wanted)
 
 /* Find an id for a joiner and reserve it. Cluster locked. */
 static int lite_place_keep(struct lite_cluster *cl, u32 wanted, u64 *incarnation,
-			   const struct sockaddr_storage *addr, struct lite_conn **old)
+			   const struct lite_wire_addr *addr, struct lite_conn **old)
 {
 	struct lite_peer *peer = lite_peer_at(cl, addr);
 	int id;
@@ -109,25 +109,23 @@ int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
 	struct lite_wire_join_reply *r = reply;
 	struct lite_conn *old = NULL;
 	struct lite_peer *coordinator;
-	struct sockaddr_storage addr;
 	u64 incarnation;
-	int ret;
+	int ret = 0;
 
 	if (!conn)
 		return -EBADMSG;
-	ret = lite_addr_from_wire(&addr, &j->addr);
-	if (ret)
-		return ret;
+	if (!lite_addr_ok(&j->addr))
+		return -EINVAL;
 
 	mutex_lock(&cl->lock);
-	coordinator = lite_coordinator(cl, &addr);
+	coordinator = lite_coordinator(cl, &j->addr);
 	if (cl->state != LITE_NODE_UP) {
 		ret = -ENOTCONN;
 	} else if (coordinator) {
-		lite_addr_to_wire(&r->redirect, &coordinator->addr);
+		r->redirect = coordinator->addr;
 	} else {
 		incarnation = le64_to_cpu(j->incarnation);
-		ret = lite_place_keep(cl, le16_to_cpu(j->node), &incarnation, &addr, &old);
+		ret = lite_place_keep(cl, le16_to_cpu(j->node), &incarnation, &j->addr, &old);
 		if (ret > 0) {
 			r->node = cpu_to_le16(ret);
 			r->incarnation = cpu_to_le64(incarnation);

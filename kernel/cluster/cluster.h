@@ -59,7 +59,7 @@ struct lite_peer {
 	struct kref ref;                 /* of the memory, freed after a grace period */
 	struct rcu_head rcu;
 	u64 incarnation;                 /* the life we know; changed under peers.xa_lock, too */
-	struct sockaddr_storage addr;    /* it listens on; as @incarnation */
+	struct lite_wire_addr addr;      /* it listens on; as @incarnation */
 	struct lite_conn __rcu *conn;    /* its session, or NULL */
 	unsigned long heard;             /* jiffies: in a session; or it is FRESH, or accepted us */
 	enum lite_peer_wait wait;        /* of no meaning while there is a session */
@@ -77,7 +77,7 @@ struct lite_peer {
 struct lite_peer_seen {
 	u32 id;
 	u64 incarnation;
-	struct sockaddr_storage addr;
+	struct lite_wire_addr addr;
 	enum lite_peer_life life;
 	bool up; /* or suspect */
 };
@@ -144,7 +144,7 @@ void lite_cluster_exit(struct lite_cluster *cl);
 
 int lite_cluster_begin_join(struct lite_cluster *cl, bool try, const char **why);
 void lite_cluster_cancel_join(struct lite_cluster *cl);
-int lite_cluster_join(struct lite_cluster *cl, const struct sockaddr_storage *addr,
+int lite_cluster_join(struct lite_cluster *cl, const struct lite_wire_addr *addr,
 		      unsigned long timeout, const char **why);
 u32 lite_cluster_leave(struct lite_cluster *cl);
 void lite_cluster_end_leave(struct lite_cluster *cl, u32 id);
@@ -198,13 +198,13 @@ lite_handler lite_serve_attach, lite_serve_join, lite_serve_leave, lite_serve_me
 	lite_serve_ping;
 
 struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id, u64 incarnation,
-				 const struct sockaddr_storage *addr);
+				 const struct lite_wire_addr *addr);
 bool lite_peer_renew(struct lite_peer *peer, u64 incarnation,
-		     const struct sockaddr_storage *addr, u64 *old);
+		     const struct lite_wire_addr *addr, u64 *old);
 bool lite_peer_leave(struct lite_peer *peer, u64 incarnation);
 void lite_conn_replace(struct lite_conn *conn, bool wait);
 bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn,
-		       const struct sockaddr_storage *addr);
+		       const struct lite_wire_addr *addr);
 void lite_peer_retry(struct lite_peer *peer, unsigned long delay);
 void lite_peer_drop(struct lite_peer *peer);
 bool lite_peer_is_up(struct lite_peer *peer);

@@ -70,7 +70,7 @@ static void lite_attach_fill(struct lite_cluster *cl, struct lite_conn *conn,
 	int i;
 
 	memset(a, 0, sizeof(*a));
-	lite_addr_to_wire(&a->addr, &fab->addr);
+	a->addr = fab->addr;
 	a->rkey = cpu_to_le32(fab->rkey);
 	a->requests = cpu_to_le64(conn->slots_in.requests);
 	a->replies = cpu_to_le64(conn->slots_in.replies);
@@ -88,16 +88,14 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
 {
 	struct lite_cluster *cl = priv;
 	const struct lite_wire_attach *a = req;
-	struct sockaddr_storage addr;
 	int err;
 
 	if (!conn || !conn->passive || le16_to_cpu(a->node) != conn->from.node ||
 	    le64_to_cpu(a->incarnation) != conn->from.incarnation ||
 	    READ_ONCE(conn->state) != LITE_CONN_NEW)
 		return -EBADMSG;
-	err = lite_addr_from_wire(&addr, &a->addr);
-	if (err)
-		return err;
+	if (!lite_addr_ok(&a->addr))
+		return -EINVAL;
 	conn->rkey = le32_to_cpu(a->rkey);
 	conn->requests = le64_to_cpu(a->requests);
 	conn->replies = le64_to_cpu(a->replies);
@@ -110,7 +108,7 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
 	/* Connections of guests, and to ourselves, are not published. */
 	if (!conn->from.node || conn->self)
 		return lite_conn_set_up(conn) ? 0 : -EHOSTDOWN;
-	return lite_peer_publish(cl, conn, &addr) ? 0 : -EALREADY;
+	return lite_peer_publish(cl, conn, &a->addr) ? 0 : -EALREADY;
 }
 
 /*
@@ -153,7 +151,7 @@ static bool lite_peer_set_attaching(struct lite_peer *peer, bool attaching)
 	return attaching;
 }
 
-static int lite_peer_connect(struct lite_peer *peer, const struct sockaddr_storage *addr,
+static int lite_peer_connect(struct lite_peer *peer, const struct lite_wire_addr *addr,
 			     unsigned long timeout)
 {
 	struct lite_cluster *cl = peer->cl;
@@ -185,7 +183,7 @@ void lite_peer_connect_work(struct work_struct *work)
 {
 	struct lite_peer *peer = container_of(work, struct lite_peer, connect_work);
 	struct lite_cluster *cl = peer->cl;
-	struct sockaddr_storage addr;
+	struct lite_wire_addr addr;
 	unsigned long backoff, timeout;
 	int err;
 

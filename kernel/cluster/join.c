@@ -26,7 +26,7 @@
 /* ---- joiner -------------------------------------------------------------- */
 
 /* Ask a member as a guest; connect within @max jiffies. 1: redirected to @addr; 0: admitted @as. */
-static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
+static int lite_join_ask(struct lite_cluster *cl, struct lite_wire_addr *addr,
 			 unsigned long deadline, unsigned long max, struct lite_ident *as)
 {
 	struct lite_wire_join req = {};
@@ -47,7 +47,7 @@ static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
 	err = lite_conn_connect(cl->fab, addr, max, &conn);
 	if (err)
 		return err;
-	lite_addr_to_wire(&req.addr, &cl->fab->addr);
+	req.addr = cl->fab->addr;
 	req.node = cpu_to_le16(cl->wanted);
 	req.incarnation = cpu_to_le64(cl->fab->self.incarnation);
 	err = lite_cluster_attach(cl, conn);
@@ -56,7 +56,8 @@ static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
 	if (!err)
 		err = lite_kcall(conn, &d);
 	if (!err && reply.redirect.port) {
-		err = lite_addr_from_wire(addr, &reply.redirect) ?: 1;
+		*addr = reply.redirect;
+		err = lite_addr_ok(addr) ? 1 : -EINVAL;
 	} else if (!err) {
 		as->node = le16_to_cpu(reply.node);
 		as->incarnation = le64_to_cpu(reply.incarnation);
@@ -75,10 +76,10 @@ static bool lite_join_again(int err)
 }
 
 /* Find the coordinator, starting at the member at @addr, and get an id. */
-static int lite_join_get_in(struct lite_cluster *cl, const struct sockaddr_storage *addr,
+static int lite_join_get_in(struct lite_cluster *cl, const struct lite_wire_addr *addr,
 			    unsigned long deadline, struct lite_ident *as, const char **why)
 {
-	struct sockaddr_storage to = *addr;
+	struct lite_wire_addr to = *addr;
 	unsigned long max = LITE_JOIN_TRY;
 	bool again = false;
 	int redirects = 0, broken = 0;
@@ -245,7 +246,7 @@ static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was, cons
  * administrator. May sleep; killable. Return: as LITE_CMD_NODE_JOIN; @why is set to a constant text
  * where that says too little.
  */
-int lite_cluster_join(struct lite_cluster *cl, const struct sockaddr_storage *addr,
+int lite_cluster_join(struct lite_cluster *cl, const struct lite_wire_addr *addr,
 		      unsigned long timeout, const char **why)
 {
 	unsigned long deadline = jiffies + timeout;

@@ -41,9 +41,9 @@ u64 lite_members_digest(struct lite_cluster *cl)
 }
 
 static void lite_member_fill(struct lite_wire_member *m, u32 id, u64 incarnation,
-			     const struct sockaddr_storage *addr, u16 flags)
+			     const struct lite_wire_addr *addr, u16 flags)
 {
-	lite_addr_to_wire(&m->addr, addr);
+	m->addr = *addr;
 	m->node = cpu_to_le16(id);
 	m->incarnation = cpu_to_le64(incarnation);
 	m->flags = cpu_to_le16(flags);
@@ -108,7 +108,7 @@ static void lite_member_expect(struct lite_peer *peer, u16 flags)
 
 /* Take over a reservation that another member has made. Cluster locked. 0 or -ENOMEM. */
 static int lite_member_reserve(struct lite_cluster *cl, struct lite_peer *peer, u32 id,
-			       u64 incarnation, const struct sockaddr_storage *addr)
+			       u64 incarnation, const struct lite_wire_addr *addr)
 {
 	if (cl->state != LITE_NODE_JOINING)
 		return 0;
@@ -146,13 +146,12 @@ static int lite_member_merge(struct lite_cluster *cl, const struct lite_wire_mem
 	u64 incarnation = le64_to_cpu(m->incarnation);
 	u32 id = le16_to_cpu(m->node);
 	struct lite_conn *kill = NULL;
-	struct sockaddr_storage addr;
 	struct lite_peer *peer;
 	u64 old = incarnation;
 	bool lost = false;
 	int err = 0;
 
-	if (!id || lite_addr_from_wire(&addr, &m->addr))
+	if (!id || !lite_addr_ok(&m->addr))
 		return -EPROTO;
 
 	mutex_lock(&cl->lock);
@@ -160,10 +159,10 @@ static int lite_member_merge(struct lite_cluster *cl, const struct lite_wire_mem
 	if (id == lite_cluster_id(cl)) {
 		/* Other nodes' view of this node does not change it. */
 	} else if (flags & LITE_MEMBER_RESERVED) {
-		err = lite_member_reserve(cl, peer, id, incarnation, &addr);
+		err = lite_member_reserve(cl, peer, id, incarnation, &m->addr);
 	} else if (!peer) {
 		/* Also if it has left: the id's next life must be later. */
-		peer = lite_peer_make(cl, id, incarnation, &addr);
+		peer = lite_peer_make(cl, id, incarnation, &m->addr);
 		if (IS_ERR(peer))
 			err = PTR_ERR(peer);
 		else if (flags & LITE_MEMBER_LEFT)
@@ -172,7 +171,7 @@ static int lite_member_merge(struct lite_cluster *cl, const struct lite_wire_mem
 			lite_member_expect(peer, flags);
 	} else if (peer && lite_member_is_news(peer, incarnation)) {
 		kill = lite_peer_conn_get(peer);
-		lost = lite_peer_renew(peer, incarnation, &addr, &old);
+		lost = lite_peer_renew(peer, incarnation, &m->addr, &old);
 		if (flags & LITE_MEMBER_LEFT)
 			WRITE_ONCE(peer->life, LITE_PEER_LEFT);
 		lite_member_expect(peer, flags);

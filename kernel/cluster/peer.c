@@ -40,7 +40,7 @@ struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id)
  * ERR_PTR(-ENOMEM).
  */
 struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id, u64 incarnation,
-				 const struct sockaddr_storage *addr)
+				 const struct lite_wire_addr *addr)
 {
 	struct lite_peer *peer;
 	/* A fence needs cl->lock, and memory may be reclaimed only after it (memory/unpinned/). */
@@ -130,7 +130,7 @@ void lite_peer_retry(struct lite_peer *peer, unsigned long delay)
  * Return: has it replaced @old? The caller reports that as lost after unlocking the cluster.
  */
 bool lite_peer_renew(struct lite_peer *peer, u64 incarnation,
-		     const struct sockaddr_storage *addr, u64 *old)
+		     const struct lite_wire_addr *addr, u64 *old)
 {
 	lockdep_assert_held(&peer->cl->lock);
 	*old = peer->incarnation;
@@ -223,7 +223,7 @@ static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer, const struct
  * no use: dead, of a life that is over, or another one is preferred.
  */
 bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn,
-		       const struct sockaddr_storage *addr)
+		       const struct lite_wire_addr *addr)
 {
 	struct lite_conn *old_conn;
 	struct lite_peer *peer;

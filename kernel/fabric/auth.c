@@ -89,18 +89,16 @@ void lite_auth_exit(struct lite_auth *auth)
 
 /* HMAC over a label, the responder's address, and two pieces of data. */
 static int lite_hmac(struct crypto_shash *tfm, const char *label,
-		     const struct sockaddr_storage *responder, const void *a, size_t a_len,
+		     const struct lite_wire_addr *responder, const void *a, size_t a_len,
 		     const void *b, size_t b_len, u8 out[LITE_MAC_SIZE])
 {
 	SHASH_DESC_ON_STACK(desc, tfm);
-	struct lite_wire_addr addr;
 	int err;
 
-	lite_addr_to_wire(&addr, responder);
 	desc->tfm = tfm;
 	err = crypto_shash_init(desc) ?:
 	      crypto_shash_update(desc, label, strlen(label) + 1) ?:
-	      crypto_shash_update(desc, (u8 *)&addr, sizeof(addr)) ?:
+	      crypto_shash_update(desc, (u8 *)responder, sizeof(*responder)) ?:
 	      crypto_shash_update(desc, a, a_len) ?:
 	      crypto_shash_update(desc, b, b_len) ?:
 	      crypto_shash_final(desc, out);
@@ -108,7 +106,7 @@ static int lite_hmac(struct crypto_shash *tfm, const char *label,
 	return err;
 }
 
-static int lite_auth_cookie(struct lite_auth *auth, const struct sockaddr_storage *responder,
+static int lite_auth_cookie(struct lite_auth *auth, const struct lite_wire_addr *responder,
 			    const struct lite_cm_hello *hello, u64 epoch,
 			    u8 nonce[LITE_NONCE_SIZE])
 {
@@ -122,7 +120,7 @@ static int lite_auth_cookie(struct lite_auth *auth, const struct sockaddr_storag
 }
 
 /* The MAC of a challenge. Process context. Returns 0 or a negative errno. */
-int lite_auth_challenge_mac(struct lite_auth *auth, const struct sockaddr_storage *responder,
+int lite_auth_challenge_mac(struct lite_auth *auth, const struct lite_wire_addr *responder,
 			    const struct lite_cm_hello *hello,
 			    const struct lite_cm_challenge *ch, u8 *mac)
 {
@@ -134,7 +132,7 @@ int lite_auth_challenge_mac(struct lite_auth *auth, const struct sockaddr_storag
  * The initiator's answer to nonce b of a challenge: the proof is the first LITE_PROOF_SIZE bytes.
  * Process context. Returns 0 or a negative errno.
  */
-int lite_auth_proof(struct lite_auth *auth, const struct sockaddr_storage *responder,
+int lite_auth_proof(struct lite_auth *auth, const struct lite_wire_addr *responder,
 		    const u8 *nonce, const struct lite_cm_connect *connect, u8 *mac)
 {
 	return lite_hmac(auth->secret_tfm, "connect", responder, connect,
@@ -144,7 +142,7 @@ int lite_auth_proof(struct lite_auth *auth, const struct sockaddr_storage *respo
 /*
  * The MAC of an accept; @nonce is the initiator's. Process context. Returns 0 or a negative errno.
  */
-int lite_auth_accept_mac(struct lite_auth *auth, const struct sockaddr_storage *responder,
+int lite_auth_accept_mac(struct lite_auth *auth, const struct lite_wire_addr *responder,
 			 const u8 *nonce, const struct lite_cm_accept *accept, u8 *mac)
 {
 	return lite_hmac(auth->secret_tfm, "accept", responder, nonce, LITE_NONCE_SIZE,
@@ -161,7 +159,7 @@ int lite_auth_compare(const u8 *mac, const u8 *got, size_t size)
  * Answer a hello, as the responder: set nonce and mac of @out; the caller has filled in the header.
  * Process context. Returns 0 or a negative errno.
  */
-int lite_auth_challenge(struct lite_auth *auth, const struct sockaddr_storage *responder,
+int lite_auth_challenge(struct lite_auth *auth, const struct lite_wire_addr *responder,
 			const struct lite_cm_hello *hello, struct lite_cm_challenge *out)
 {
 	return lite_auth_cookie(auth, responder, hello, lite_epoch(), out->nonce) ?:
@@ -198,7 +196,7 @@ static int lite_auth_use_nonce(struct lite_auth *auth, const u8 *nonce)
  * Does the initiator know the secret? Process context. Returns 0; -EKEYREJECTED: wrong proof, or
  * the challenge is too old or used; -EBUSY: the table of used nonces is full.
  */
-int lite_auth_check_connect(struct lite_auth *auth, const struct sockaddr_storage *responder,
+int lite_auth_check_connect(struct lite_auth *auth, const struct lite_wire_addr *responder,
 			    const struct lite_cm_connect *connect)
 {
 	struct lite_cm_hello hello = {

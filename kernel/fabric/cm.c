@@ -313,11 +313,32 @@ static int lite_cm_listen_event(struct rdma_cm_id *id, struct rdma_cm_event *eve
 	return err;
 }
 
+/* @to: an address of a node, with another port, or 0 for any. */
+static void lite_cm_addr(struct sockaddr_storage *to, const struct lite_wire_addr *from, u16 port)
+{
+	struct sockaddr_in6 *sin6 = (void *)to;
+	struct sockaddr_in *sin = (void *)to;
+	struct in6_addr ip;
+
+	memcpy(&ip, from->ip, sizeof(ip));
+	memset(to, 0, sizeof(*to));
+	/* Both have the port in the same place. */
+	sin->sin_port = htons(port);
+	if (ipv6_addr_v4mapped(&ip)) {
+		sin->sin_family = AF_INET;
+		sin->sin_addr.s_addr = ip.s6_addr32[3];
+	} else {
+		sin6->sin6_family = AF_INET6;
+		sin6->sin6_addr = ip;
+	}
+}
+
 /*
  * Bind to the node's address, and find device and port. May sleep. Returns 0 or a negative errno.
  */
 int lite_cm_bind(struct lite_fabric *fab)
 {
+	struct sockaddr_storage addr;
 	struct rdma_cm_id *id;
 	int err;
 
@@ -326,7 +347,8 @@ int lite_cm_bind(struct lite_fabric *fab)
 		return PTR_ERR(id);
 	/* One address family only, even where IPv6 accepts IPv4. */
 	rdma_set_afonly(id, 1);
-	err = rdma_bind_addr(id, (struct sockaddr *)&fab->addr);
+	lite_cm_addr(&addr, &fab->addr, le16_to_cpu(fab->addr.port));
+	err = rdma_bind_addr(id, (struct sockaddr *)&addr);
 	if (!err && !id->device)
 		err = -ENODEV;
 	if (err) {
@@ -373,22 +395,18 @@ static int lite_cm_wait(struct lite_conn *conn, unsigned long deadline)
 }
 
 /* Make an identifier with a route to the peer, over our device. */
-static int lite_cm_resolve(struct lite_conn *conn, const struct sockaddr_storage *dst,
+static int lite_cm_resolve(struct lite_conn *conn, const struct lite_wire_addr *dst,
 			   unsigned long deadline)
 {
 	struct lite_fabric *fab = conn->fab;
-	struct sockaddr_storage src = fab->addr;
-	struct sockaddr_storage to = *dst;
+	struct sockaddr_storage src, to;
 	struct rdma_cm_id *id;
 	int tries = 0;
 	int err;
 
 	/* From our address, but any port. */
-	if (src.ss_family == AF_INET)
-		((struct sockaddr_in *)&src)->sin_port = 0;
-	else
-		((struct sockaddr_in6 *)&src)->sin6_port = 0;
-
+	lite_cm_addr(&src, &fab->addr, 0);
+	lite_cm_addr(&to, dst, le16_to_cpu(dst->port));
 	id = rdma_create_id(&init_net, lite_cm_conn_event, conn, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
@@ -421,7 +439,7 @@ static int lite_cm_rejection(struct lite_conn *conn)
 	return kind == LITE_CM_CHALLENGE ? 0 : -EPROTO;
 }
 
-static int lite_cm_hello(struct lite_conn *conn, const struct sockaddr_storage *dst, u32 number,
+static int lite_cm_hello(struct lite_conn *conn, const struct lite_wire_addr *dst, u32 number,
 			 const struct lite_cm_hello *hello, struct lite_cm_challenge *challenge,
 			 unsigned long deadline)
 {
@@ -449,7 +467,7 @@ static int lite_cm_hello(struct lite_conn *conn, const struct sockaddr_storage *
 	return err;
 }
 
-static int lite_cm_take_accept(struct lite_conn *conn, const struct sockaddr_storage *dst)
+static int lite_cm_take_accept(struct lite_conn *conn, const struct lite_wire_addr *dst)
 {
 	const struct lite_cm_accept *accept = &conn->cm_reply.accept;
 	enum lite_cm_kind kind;
@@ -470,7 +488,7 @@ static int lite_cm_take_accept(struct lite_conn *conn, const struct sockaddr_sto
 	return 0;
 }
 
-static int lite_cm_handshake(struct lite_conn *conn, const struct sockaddr_storage *dst,
+static int lite_cm_handshake(struct lite_conn *conn, const struct lite_wire_addr *dst,
 			     u32 number, unsigned long deadline)
 {
 	struct lite_fabric *fab = conn->fab;
@@ -511,7 +529,7 @@ static int lite_cm_handshake(struct lite_conn *conn, const struct sockaddr_stora
  * that connection for stale and ends it, so the number must be unique on this device: we make a
  * queue pair that is never connected. Nothing completes on its CQ, which needs no handlers.
  */
-static int lite_cm_connect(struct lite_conn *conn, const struct sockaddr_storage *dst,
+static int lite_cm_connect(struct lite_conn *conn, const struct lite_wire_addr *dst,
 			   unsigned long deadline)
 {
 	const struct ib_cq_init_attr cq_attr = { .cqe = 1 };
@@ -545,7 +563,7 @@ static int lite_cm_connect(struct lite_conn *conn, const struct sockaddr_storage
 }
 
 /* One try, from the beginning: a negative errno, 0, or LITE_CM_STALE. */
-static int lite_conn_try(struct lite_fabric *fab, const struct sockaddr_storage *dst,
+static int lite_conn_try(struct lite_fabric *fab, const struct lite_wire_addr *dst,
 			 unsigned long deadline, struct lite_conn **out)
 {
 	struct lite_conn *conn = lite_conn_alloc(fab);
@@ -576,7 +594,7 @@ static int lite_conn_try(struct lite_fabric *fab, const struct sockaddr_storage 
  * listener; -EHOSTUNREACH; -ETIMEDOUT; -EPROTONOSUPPORT; -EINTR; the errno of the peer's admission;
  * other negative errnos.
  */
-int lite_conn_connect(struct lite_fabric *fab, const struct sockaddr_storage *dst,
+int lite_conn_connect(struct lite_fabric *fab, const struct lite_wire_addr *dst,
 		      unsigned long timeout, struct lite_conn **out)
 {
 	unsigned long deadline = jiffies + timeout;

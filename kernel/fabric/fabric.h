@@ -18,7 +18,7 @@
 #include <linux/sizes.h>
 #include <linux/mutex.h>
 #include <linux/percpu-refcount.h>
-#include <linux/socket.h>
+#include <linux/string.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
@@ -308,24 +308,32 @@ struct lite_auth {
 
 int lite_auth_init(struct lite_auth *auth, const u8 *secret, size_t len);
 void lite_auth_exit(struct lite_auth *auth);
-int lite_auth_challenge(struct lite_auth *auth, const struct sockaddr_storage *responder,
+int lite_auth_challenge(struct lite_auth *auth, const struct lite_wire_addr *responder,
 			const struct lite_cm_hello *hello, struct lite_cm_challenge *out);
-int lite_auth_check_connect(struct lite_auth *auth, const struct sockaddr_storage *responder,
+int lite_auth_check_connect(struct lite_auth *auth, const struct lite_wire_addr *responder,
 			    const struct lite_cm_connect *connect);
-int lite_auth_challenge_mac(struct lite_auth *auth, const struct sockaddr_storage *responder,
+int lite_auth_challenge_mac(struct lite_auth *auth, const struct lite_wire_addr *responder,
 			    const struct lite_cm_hello *hello,
 			    const struct lite_cm_challenge *ch, u8 *mac);
-int lite_auth_proof(struct lite_auth *auth, const struct sockaddr_storage *responder,
+int lite_auth_proof(struct lite_auth *auth, const struct lite_wire_addr *responder,
 		    const u8 *nonce, const struct lite_cm_connect *connect, u8 *mac);
-int lite_auth_accept_mac(struct lite_auth *auth, const struct sockaddr_storage *responder,
+int lite_auth_accept_mac(struct lite_auth *auth, const struct lite_wire_addr *responder,
 			 const u8 *nonce, const struct lite_cm_accept *accept, u8 *mac);
 int lite_auth_compare(const u8 *mac, const u8 *got, size_t size);
 
 /* ---- addresses ----------------------------------------------------------- */
 
-void lite_addr_to_wire(struct lite_wire_addr *w, const struct sockaddr_storage *addr);
-int lite_addr_from_wire(struct sockaddr_storage *addr, const struct lite_wire_addr *w);
-bool lite_addr_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+/* Is what a peer has sent the address of a node? */
+static inline bool lite_addr_ok(const struct lite_wire_addr *a)
+{
+	return a->port && !a->reserved && memchr_inv(a->ip, 0, sizeof(a->ip));
+}
+
+/* Are address and port the same? */
+static inline bool lite_addr_equal(const struct lite_wire_addr *a, const struct lite_wire_addr *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
 
 /* ---- connections --------------------------------------------------------- */
 
@@ -457,7 +465,7 @@ struct lite_fabric_ops {
 /* What a node wants of its device. */
 struct lite_fabric_params {
 	char dev[IB_DEVICE_NAME_MAX]; /* empty: the one that has @addr */
-	struct sockaddr_storage addr; /* address and port to listen on */
+	struct lite_wire_addr addr;   /* address and port to listen on */
 	u8 nqps;                      /* queue pairs per peer, 1..LITE_QPS_MAX */
 	unsigned long op_timeout;     /* jiffies within which a work request has to complete */
 	const u8 *secret;             /* cluster secret, @secret_len bytes, maybe none */
@@ -479,7 +487,7 @@ struct lite_fabric {
 	struct ib_mr *mr;
 	u32 lkey;
 	u32 rkey;
-	struct sockaddr_storage addr;
+	struct lite_wire_addr addr;
 	struct lite_ident self;     /* changes only without concurrency */
 	struct rdma_cm_id *listener;
 	struct lite_auth auth;
@@ -551,7 +559,7 @@ int lite_conn_flush(struct lite_conn *conn);
 
 int lite_cm_bind(struct lite_fabric *fab);
 void lite_cm_unlisten(struct lite_fabric *fab);
-int lite_conn_connect(struct lite_fabric *fab, const struct sockaddr_storage *dst,
+int lite_conn_connect(struct lite_fabric *fab, const struct lite_wire_addr *dst,
 		      unsigned long timeout, struct lite_conn **out);
 
 static inline void lite_conn_get(struct lite_conn *conn)

@@ -47,7 +47,7 @@ void lite_node_join_work(struct work_struct *work)
  * Context: may sleep, but waits for no other node.
  * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_JOIN.
  */
-int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
+int lite_node_join(struct lite_node *node, const struct lite_wire_addr *addr,
 		   unsigned long timeout, u32 *number, const char **why)
 {
 	struct lite_cluster *cl = &node->cluster;

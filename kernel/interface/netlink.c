@@ -68,12 +68,12 @@ static u64 lite_get_u64(struct nlattr **attrs, int attr, u64 standard)
 	return attrs[attr] ? nla_get_u64(attrs[attr]) : standard;
 }
 
-static int lite_get_addr(struct genl_info *info, struct sockaddr_storage *addr)
+static int lite_get_addr(struct genl_info *info, struct lite_wire_addr *addr)
 {
-	struct sockaddr_in6 *sin6 = (void *)addr;
-	struct sockaddr_in *sin = (void *)addr;
 	struct nlattr *a = info->attrs[LITE_A_ADDR];
 	u16 port = LITE_DEFAULT_PORT;
+	struct in6_addr ip;
+	__be32 ip4;
 	bool bad;
 
 	if (!a || (nla_len(a) != 4 && nla_len(a) != 16))
@@ -82,20 +82,16 @@ static int lite_get_addr(struct genl_info *info, struct sockaddr_storage *addr)
 		port = nla_get_u16(info->attrs[LITE_A_PORT]);
 	if (!port)
 		return lite_nl_say(info->extack, -EINVAL, "port 0 is no port");
-	memset(addr, 0, sizeof(*addr));
-	/* Both have the port in the same place. */
-	sin->sin_port = htons(port);
 	if (nla_len(a) == 4) {
-		sin->sin_family = AF_INET;
-		sin->sin_addr.s_addr = nla_get_in_addr(a);
-		bad = ipv4_is_zeronet(sin->sin_addr.s_addr) ||
-		      ipv4_is_multicast(sin->sin_addr.s_addr) ||
-		      ipv4_is_lbcast(sin->sin_addr.s_addr);
+		ip4 = nla_get_in_addr(a);
+		bad = ipv4_is_zeronet(ip4) || ipv4_is_multicast(ip4) || ipv4_is_lbcast(ip4);
+		ipv6_addr_set_v4mapped(ip4, &ip);
 	} else {
-		sin6->sin6_family = AF_INET6;
-		sin6->sin6_addr = nla_get_in6_addr(a);
-		bad = ipv6_addr_any(&sin6->sin6_addr) || ipv6_addr_is_multicast(&sin6->sin6_addr);
+		ip = nla_get_in6_addr(a);
+		bad = ipv6_addr_any(&ip) || ipv6_addr_is_multicast(&ip) || ipv6_addr_v4mapped(&ip);
 	}
+	*addr = (struct lite_wire_addr){ .port = cpu_to_le16(port) };
+	memcpy(addr->ip, &ip, sizeof(ip));
 	return lite_nl_say(info->extack, bad ? -EADDRNOTAVAIL : 0, "not the address of one node");
 }
 
@@ -175,15 +171,14 @@ static int lite_put_ms(struct sk_buff *skb, int attr, unsigned long time)
 	return nla_put_u32(skb, attr, jiffies_to_msecs(time));
 }
 
-static int lite_put_addr(struct sk_buff *skb, const struct sockaddr_storage *addr)
+static int lite_put_addr(struct sk_buff *skb, const struct lite_wire_addr *addr)
 {
-	const struct sockaddr_in6 *sin6 = (const void *)addr;
-	const struct sockaddr_in *sin = (const void *)addr;
+	struct in6_addr ip;
 
-	return nla_put_u16(skb, LITE_A_PORT, ntohs(sin->sin_port)) ?:
-	       (addr->ss_family == AF_INET ?
-			nla_put_in_addr(skb, LITE_A_ADDR, sin->sin_addr.s_addr) :
-			nla_put_in6_addr(skb, LITE_A_ADDR, &sin6->sin6_addr));
+	memcpy(&ip, addr->ip, sizeof(ip));
+	return nla_put_u16(skb, LITE_A_PORT, le16_to_cpu(addr->port)) ?:
+	       (ipv6_addr_v4mapped(&ip) ? nla_put_in_addr(skb, LITE_A_ADDR, ip.s6_addr32[3]) :
+					  nla_put_in6_addr(skb, LITE_A_ADDR, &ip));
 }
 
 static int lite_put_insecure(struct sk_buff *skb, const struct lite_fabric *fab)
@@ -331,7 +326,7 @@ static int lite_nl_stop(struct sk_buff *skb, struct genl_info *info)
 
 static int lite_nl_join(struct sk_buff *skb, struct genl_info *info)
 {
-	struct sockaddr_storage addr;
+	struct lite_wire_addr addr;
 	struct lite_node *node;
 	unsigned long timeout;
 	const char *why = NULL;

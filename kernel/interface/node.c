@@ -7,7 +7,6 @@
  */
 #include <linux/module.h>
 #include <linux/slab.h>
-#include <net/ipv6.h>
 
 #include "memory/memop/memop.h"
 #include "node.h"
@@ -285,8 +284,7 @@ static int lite_node_build(struct lite_node *node,
 {
 	int err;
 
-	/* An IPv6 address has it in the same place. */
-	node->fabric.self.port = ntohs(((const struct sockaddr_in *)&p->fabric.addr)->sin_port);
+	node->fabric.self.port = le16_to_cpu(p->fabric.addr.port);
 	err = lite_fabric_init(&node->fabric, &p->fabric, &lite_node_fabric_ops, node, why);
 	if (err)
 		return err;

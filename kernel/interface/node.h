@@ -31,9 +31,9 @@ struct lite_node_join {
 	bool running;    /* it has not ended */
 	int err;         /* its result */
 	const char *why; /* constant text where @err says too little, or NULL */
-	struct sockaddr_storage addr; /* of the member that it asks */
-	unsigned long timeout;        /* jiffies */
-	struct work_struct work;      /* does it; active on the node meanwhile */
+	struct lite_wire_addr addr; /* of the member that it asks */
+	unsigned long timeout;      /* jiffies */
+	struct work_struct work;    /* does it; active on the node meanwhile */
 };
 
 struct lite_node {
@@ -64,7 +64,7 @@ void lite_registry_free(void);
 int lite_node_start(const struct lite_node_params *params, struct lite_node **out,
 		    const char **why);
 int lite_node_stop(u32 index);
-int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
+int lite_node_join(struct lite_node *node, const struct lite_wire_addr *addr,
 		   unsigned long timeout, u32 *number, const char **why);
 bool lite_node_joined(struct lite_node *node, u32 *number, int *err, const char **why);
 void lite_node_join_work(struct work_struct *work);
