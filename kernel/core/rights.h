@@ -3,12 +3,9 @@
 #ifndef _LITE_CORE_RIGHTS_H
 #define _LITE_CORE_RIGHTS_H
 
-#include "types.h"
-#ifdef __KERNEL__
 #include <uapi/lite.h>
-#else
-#include "../../include/uapi/lite.h"
-#endif
+
+#include "types.h"
 
 /* Supplementary groups that travel with a request; further ones are dropped. */
 #define LITE_CRED_GROUPS 32

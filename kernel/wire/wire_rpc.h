@@ -3,15 +3,11 @@
 #ifndef _LITE_WIRE_RPC_H
 #define _LITE_WIRE_RPC_H
 
-#include "core/name.h"
-#include "wire.h"
-#ifdef __KERNEL__
 #include <uapi/lite_priority.h>
 #include <uapi/lite_rpc.h>
-#else
-#include "../../include/uapi/lite_priority.h"
-#include "../../include/uapi/lite_rpc.h"
-#endif
+
+#include "core/name.h"
+#include "wire.h"
 
 #define LITE_RPC_HEADER 64U
 #define LITE_RPC_CHUNKS_MAX 64U /* of a ring */
