@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "ring.h"
 
-void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk, u64 *bits)
+void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk, unsigned long *bits)
 {
 	map->units = units;
 	map->chunk = chunk;
@@ -10,61 +10,20 @@ void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk, u64 *bi
 	map->bits = bits;
 }
 
-/* Find the first of @n free units in [@from, @end), which is in one chunk. */
-static u32 lite_ring_find(const struct lite_ring_map *map, u32 from, u32 end, u32 n)
-{
-	u32 i = from;
-	u32 run = 0; /* free units before @i */
-
-	while (i < end && end - i >= n - run) {
-		u64 word = map->bits[i / 64] >> i % 64;
-		u32 left = end - i < 64 - i % 64 ? end - i : 64 - i % 64;
-		u32 free = word ? __builtin_ctzll(word) : 64;
-
-		if (free >= left)
-			free = left;
-		run += free;
-		if (run >= n)
-			return i + free - run;
-		i += free;
-		if (free == left)
-			continue;
-		/* Skip the taken units behind them. */
-		word = ~(word >> free);
-		i += word ? __builtin_ctzll(word) : 64;
-		run = 0;
-	}
-	return LITE_RING_NONE;
-}
-
-static void lite_ring_mark(struct lite_ring_map *map, u32 at, u32 n, bool taken)
-{
-	u32 end = at + n;
-
-	while (at < end) {
-		u32 bit = at % 64;
-		u32 here = end - at < 64 - bit ? end - at : 64 - bit;
-		u64 mask = ~0ULL >> (64 - here) << bit;
-
-		if (taken)
-			map->bits[at / 64] |= mask;
-		else
-			map->bits[at / 64] &= ~mask;
-		at += here;
-	}
-}
-
 /* Find @n free units in [@from, @end), chunk by chunk. */
 static u32 lite_ring_search(const struct lite_ring_map *map, u32 from, u32 end, u32 n)
 {
 	u32 at = LITE_RING_NONE;
 
 	while (from < end && at == LITE_RING_NONE) {
-		u32 chunk_end = (from / map->chunk + 1) * map->chunk;
+		u32 chunk_end = (from / map->chunk + 1) * map->chunk, found;
 
 		if (chunk_end > end)
 			chunk_end = end;
-		at = lite_ring_find(map, from, chunk_end, n);
+		found = bitmap_find_next_zero_area(map->bits, chunk_end, from, n, 0);
+		/* Otherwise there is none. */
+		if (found + n <= chunk_end)
+			at = found;
 		from = chunk_end;
 	}
 	return at;
@@ -84,7 +43,7 @@ u32 lite_ring_take(struct lite_ring_map *map, u32 n, u32 end)
 	}
 	if (at == LITE_RING_NONE)
 		return at;
-	lite_ring_mark(map, at, n, true);
+	bitmap_set(map->bits, at, n);
 	map->used += n;
 	map->next = at + n < map->units ? at + n : 0;
 	return at;
@@ -92,7 +51,7 @@ u32 lite_ring_take(struct lite_ring_map *map, u32 n, u32 end)
 
 void lite_ring_give(struct lite_ring_map *map, u32 at, u32 n)
 {
-	lite_ring_mark(map, at, n, false);
+	bitmap_clear(map->bits, at, n);
 	map->used -= n;
 }
 

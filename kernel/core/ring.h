@@ -20,10 +20,8 @@ struct lite_ring_map {
 	u32 chunk; /* units per chunk */
 	u32 next;  /* where to look first */
 	u32 used;  /* units that are taken */
-	u64 *bits; /* a bit per unit; set: taken */
+	unsigned long *bits; /* a bit per unit; set: taken */
 };
-
-#define LITE_RING_MAP_WORDS(units) (((units) + 63) / 64)
 
 /* Units that a number of bytes takes. */
 static inline u32 lite_ring_units(u32 bytes)
@@ -33,9 +31,9 @@ static inline u32 lite_ring_units(u32 bytes)
 
 /*
  * Initialize the map of an empty ring of 1..LITE_RING_UNITS_MAX units in chunks of @chunk units,
- * which divides @units. @bits: zeroed, LITE_RING_MAP_WORDS(@units) words.
+ * which divides @units. @bits: zeroed, BITS_TO_LONGS(@units) words.
  */
-void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk, u64 *bits);
+void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk, unsigned long *bits);
 
 /*
  * Take @n consecutive units of one chunk, before unit @end. Return: the first unit, or

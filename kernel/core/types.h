@@ -10,6 +10,7 @@
 
 #ifdef __KERNEL__
 #include <linux/atomic.h>
+#include <linux/bitmap.h>
 #include <linux/types.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>

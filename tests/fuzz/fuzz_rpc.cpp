@@ -12,7 +12,7 @@ namespace {
 void use_ring(Input& in) {
     const std::uint32_t chunk = in.take<std::uint8_t>() + 1U;
     const std::uint32_t units = chunk * (in.take<std::uint8_t>() % 4 + 1U);
-    std::vector<std::uint64_t> bits(LITE_RING_MAP_WORDS(units));
+    std::vector<unsigned long> bits(BITS_TO_LONGS(units));
     std::vector<bool> taken(units);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> records;
     lite_ring_map map{};

@@ -223,7 +223,7 @@ static int lite_client_ring_map(struct lite_client_ring *ring)
 	u32 most = LITE_RPC_HEADER + lite_rpc_body_max(ring->max_request, ring->max_reply);
 	u32 chunk = ring->area->chunk_bytes / LITE_RING_UNIT;
 	u32 units = lite_area_units(ring->area);
-	u64 *bits = kvcalloc(LITE_RING_MAP_WORDS(units), sizeof(*bits), GFP_KERNEL);
+	unsigned long *bits = kvcalloc(BITS_TO_LONGS(units), sizeof(*bits), GFP_KERNEL);
 
 	if (!bits)
 		return -ENOMEM;

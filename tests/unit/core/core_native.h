@@ -80,4 +80,33 @@ typedef struct {
 #define atomic64_try_cmpxchg(v, old, new_) \
     __atomic_compare_exchange_n(&(v)->counter, old, new_, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
 
+/* The kernel's bitmaps, a bit at a time. */
+#define BITS_TO_LONGS(n) (((n) + 63) / 64)
+
+static inline bool test_bit(unsigned long at, const unsigned long* map) {
+    return map[at / 64] >> at % 64 & 1;
+}
+
+static inline void bitmap_set(unsigned long* map, unsigned int at, unsigned int n) {
+    for (; n; n--, at++)
+        map[at / 64] |= 1UL << at % 64;
+}
+
+static inline void bitmap_clear(unsigned long* map, unsigned int at, unsigned int n) {
+    for (; n; n--, at++)
+        map[at / 64] &= ~(1UL << at % 64);
+}
+
+/* Only for areas that begin anywhere: no alignment. */
+static inline unsigned long bitmap_find_next_zero_area(unsigned long* map, unsigned long size,
+                                                       unsigned long at, unsigned int n,
+                                                       unsigned long align_mask) {
+    unsigned int free = 0;
+
+    (void)align_mask;
+    for (; at < size && free < n; at++)
+        free = test_bit(at, map) ? 0 : free + 1;
+    return free == n ? at - n : size;
+}
+
 #endif

@@ -13,7 +13,7 @@ namespace {
 class Ring {
   public:
     Ring(std::uint32_t units, std::uint32_t chunk)
-        : chunk_(chunk), bits_(LITE_RING_MAP_WORDS(units)), taken_(units) {
+        : chunk_(chunk), bits_(BITS_TO_LONGS(units)), taken_(units) {
         lite_ring_map_init(&map_, units, chunk, bits_.data());
     }
 
@@ -74,7 +74,7 @@ class Ring {
 
     std::uint32_t chunk_;
     lite_ring_map map_{};
-    std::vector<std::uint64_t> bits_;
+    std::vector<unsigned long> bits_;
     std::vector<bool> taken_;
     std::map<std::uint32_t, std::uint32_t> records_;
     std::uint32_t used_ = 0;
@@ -133,7 +133,7 @@ TEST_CASE("ring: a user leaves room for the longest record of another") {
                 const auto units = chunks * chunk;
                 const auto limit = lite_ring_limit(units, chunk, most);
                 CAPTURE(chunk, chunks, most, limit);
-                std::vector<std::uint64_t> bits(LITE_RING_MAP_WORDS(units));
+                std::vector<unsigned long> bits(BITS_TO_LONGS(units));
                 lite_ring_map map{};
                 lite_ring_map_init(&map, units, chunk, bits.data());
                 std::uint32_t n = 0;
