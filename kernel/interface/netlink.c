@@ -404,7 +404,7 @@ static int lite_nl_get_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	struct lite_node *node;
 	bool room = true;
 
-	while (room && (node = lite_node_next((int)cb->args[0] - 1))) {
+	while (room && (node = lite_node_next(cb->args[0]))) {
 		u32 index = node->index;
 
 		if (lite_node_enter(node)) {

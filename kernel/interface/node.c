@@ -7,6 +7,7 @@
  */
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/xarray.h>
 
 #include "memory/memop/memop.h"
 #include "node.h"
@@ -17,15 +18,13 @@
 #define LITE_CALL_TIMEOUT (10 * HZ)
 
 static struct {
-	struct mutex lock;      /* serializes starting and stopping */
-	struct list_head nodes; /* by index; writers hold both locks */
-	spinlock_t find;        /* protects @nodes; innermost */
+	struct mutex lock;   /* serializes starting and stopping */
+	struct xarray nodes; /* by index; changed under @lock */
 	struct workqueue_struct *wq; /* stops nodes */
 	bool closing;
 } lite_registry = {
 	.lock = __MUTEX_INITIALIZER(lite_registry.lock),
-	.nodes = LIST_HEAD_INIT(lite_registry.nodes),
-	.find = __SPIN_LOCK_UNLOCKED(lite_registry.find),
+	.nodes = XARRAY_INIT(lite_registry.nodes, XA_FLAGS_ALLOC),
 };
 
 /* ---- callbacks of the layers --------------------------------------------- */
@@ -175,27 +174,23 @@ void lite_node_put(struct lite_node *node)
 	kref_put(&node->ref, lite_node_release);
 }
 
-/* Find the node after index @after. Context: process. Return: it, with a reference, or NULL. */
-struct lite_node *lite_node_next(int after)
+/* Find the first node from index @from. Context: process. Return: it, with a reference, or NULL. */
+struct lite_node *lite_node_next(unsigned long from)
 {
-	struct lite_node *node, *found = NULL;
+	struct lite_node *node;
 
-	spin_lock(&lite_registry.find);
-	list_for_each_entry(node, &lite_registry.nodes, list) {
-		if ((int)node->index > after) {
-			found = node;
-			kref_get(&node->ref);
-			break;
-		}
-	}
-	spin_unlock(&lite_registry.find);
-	return found;
+	xa_lock(&lite_registry.nodes);
+	node = xa_find(&lite_registry.nodes, &from, ULONG_MAX, XA_PRESENT);
+	if (node)
+		kref_get(&node->ref);
+	xa_unlock(&lite_registry.nodes);
+	return node;
 }
 
 /* Find node @index. Context: process. Return: it, with a reference, or NULL. */
 struct lite_node *lite_node_find(u32 index)
 {
-	struct lite_node *node = lite_node_next((int)index - 1);
+	struct lite_node *node = lite_node_next(index);
 
 	if (!node || node->index == index)
 		return node;
@@ -203,43 +198,26 @@ struct lite_node *lite_node_find(u32 index)
 	return NULL;
 }
 
-/* Add a node to the list, with the index or, if -1, the lowest free one. */
+/* Add a node to the table, with the index or, if -1, the lowest free one. */
 static int lite_registry_add(struct lite_node *node, int index, const char **why)
 {
-	struct list_head *at = &lite_registry.nodes;
-	struct lite_node *other;
-	u32 free = 0;
+	u32 last = index < 0 ? LITE_NODES_MAX - 1 : index;
+	int err = -EBUSY;
 
 	lockdep_assert_held(&lite_registry.lock);
-	list_for_each_entry(other, &lite_registry.nodes, list) {
-		if (other->index == (u32)index) {
-			*why = "there is a node of that index";
-			return -EEXIST;
-		}
-		if (other->index > (index < 0 ? free : index))
-			break;
-		at = &other->list;
-		free = other->index + 1;
+	if (last < LITE_NODES_MAX)
+		err = xa_alloc(&lite_registry.nodes, &node->index, node,
+			       XA_LIMIT(max(index, 0), last), GFP_KERNEL);
+	if (err == -EBUSY && index >= 0 && last < LITE_NODES_MAX) {
+		*why = "there is a node of that index";
+		return -EEXIST;
 	}
-	if (index < 0)
-		index = free;
-	if (index >= LITE_NODES_MAX) {
+	if (err == -EBUSY) {
 		*why = "indices of nodes are less than 1024";
 		return -EINVAL;
 	}
-	node->index = index;
-	snprintf(node->name, sizeof(node->name), "lite%d", index);
-	spin_lock(&lite_registry.find);
-	list_add(&node->list, at);
-	spin_unlock(&lite_registry.find);
-	return 0;
-}
-
-static void lite_registry_del(struct lite_node *node)
-{
-	spin_lock(&lite_registry.find);
-	list_del_init(&node->list);
-	spin_unlock(&lite_registry.find);
+	snprintf(node->name, sizeof(node->name), "lite%u", node->index);
+	return err;
 }
 
 /* ---- starting ------------------------------------------------------------ */
@@ -258,7 +236,6 @@ static struct lite_node *lite_node_alloc(void)
 	if (!node)
 		return NULL;
 	kref_init(&node->ref);
-	INIT_LIST_HEAD(&node->list);
 	init_completion(&node->idle);
 	spin_lock_init(&node->join.lock);
 	INIT_WORK(&node->join.work, lite_node_join_work);
@@ -360,7 +337,7 @@ int lite_node_start(const struct lite_node_params *params, struct lite_node **ou
 	if (!err) {
 		err = lite_node_build(node, params, why);
 		if (err)
-			lite_registry_del(node);
+			xa_erase(&lite_registry.nodes, node->index);
 	}
 	if (!err) {
 		kref_get(&node->ref);
@@ -416,7 +393,7 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	lite_cluster_exit(&node->cluster);
 	lite_kcall_exit(&node->rpc);
 	lite_fabric_exit(&node->fabric);
-	lite_registry_del(node);
+	xa_erase(&lite_registry.nodes, node->index);
 	lite_node_event(node, 0, LITE_NODE_STOPPED);
 	lite_node_put(node);
 }
@@ -427,7 +404,7 @@ static void lite_node_stop_work(struct work_struct *work)
 
 	mutex_lock(&lite_registry.lock);
 	/* Otherwise its device was removed, or it could not be built. */
-	if (!list_empty(&node->list))
+	if (xa_load(&lite_registry.nodes, node->index) == node)
 		lite_node_unbuild(node, true);
 	mutex_unlock(&lite_registry.lock);
 	lite_node_put(node);
@@ -457,11 +434,12 @@ static int lite_client_add(struct ib_device *dev)
 
 static void lite_client_remove(struct ib_device *dev, void *data)
 {
-	struct lite_node *node, *tmp;
+	struct lite_node *node;
+	unsigned long index;
 
 	mutex_lock(&lite_registry.lock);
 	ib_set_client_data(dev, &lite_client, NULL);
-	list_for_each_entry_safe(node, tmp, &lite_registry.nodes, list) {
+	xa_for_each(&lite_registry.nodes, index, node) {
 		if (node->fabric.dev == dev) {
 			pr_info("lite: %s stops: its device %s is removed\n",
 				node->name, dev_name(&dev->dev));
@@ -497,11 +475,12 @@ int lite_registry_init(void)
  */
 void lite_registry_exit(void)
 {
-	struct lite_node *node, *tmp;
+	struct lite_node *node;
+	unsigned long index;
 
 	mutex_lock(&lite_registry.lock);
 	WRITE_ONCE(lite_registry.closing, true);
-	list_for_each_entry_safe(node, tmp, &lite_registry.nodes, list)
+	xa_for_each(&lite_registry.nodes, index, node)
 		lite_node_unbuild(node, true);
 	mutex_unlock(&lite_registry.lock);
 	ib_unregister_client(&lite_client);

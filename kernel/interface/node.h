@@ -40,7 +40,6 @@ struct lite_node {
 	struct kref ref;
 	struct percpu_ref active;
 	struct completion idle;
-	struct list_head list;
 	u32 index;
 	char name[16];
 	struct miscdevice misc;
@@ -72,7 +71,7 @@ void lite_node_leave_work(struct work_struct *work);
 int lite_node_leave(struct lite_node *node);
 void lite_node_event(struct lite_node *node, u32 id, enum lite_node_state state);
 struct lite_node *lite_node_find(u32 index);
-struct lite_node *lite_node_next(int after);
+struct lite_node *lite_node_next(unsigned long from);
 void lite_node_put(struct lite_node *node);
 
 /* Become a user of a node; false: it is stopping. */
