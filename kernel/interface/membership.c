@@ -39,7 +39,7 @@ void lite_node_join_work(struct work_struct *work)
  * @node: active
  * @addr: of a member
  * @timeout: jiffies
- * @number: set to the number of this attempt, for lite_node_joined()
+ * @number: set to the number of this attempt
  * @why: set to a text where an errno says too little
  *
  * An event about the node itself reports the end of the attempt.
@@ -98,24 +98,6 @@ int lite_node_join(struct lite_node *node, const struct lite_wire_addr *addr,
 err_lmrs:
 	*why = "the node has LMRs: free them first";
 	return -EBUSY;
-}
-
-/*
- * Get the number of the last attempt to join, 0: there was none, and its result: 0 or a negative
- * errno, and a constant text or NULL. Context: process. Return: true if the attempt has ended.
- */
-bool lite_node_joined(struct lite_node *node, u32 *number, int *err, const char **why)
-{
-	struct lite_node_join *join = &node->join;
-	bool ended;
-
-	spin_lock(&join->lock);
-	*number = join->number;
-	*err = join->err;
-	*why = join->why;
-	ended = join->number && !join->running;
-	spin_unlock(&join->lock);
-	return ended;
 }
 
 /* Leave, as lite_node_leave() has begun to, and exit the node. */

@@ -189,16 +189,17 @@ static int lite_put_insecure(struct sk_buff *skb, const struct lite_fabric *fab)
 /* The number of the last attempt to join, and its result if it has ended. */
 static int lite_put_join(struct sk_buff *skb, struct lite_node *node)
 {
-	const char *why;
-	u32 number;
-	int err;
-	bool ended = lite_node_joined(node, &number, &err, &why);
+	struct lite_node_join *join = &node->join;
+	int err = 0;
 
-	if (!number)
-		return 0;
-	return nla_put_u32(skb, LITE_A_JOIN, number) ?:
-	       (ended ? nla_put_u32(skb, LITE_A_JOIN_ERROR, -err) : 0) ?:
-	       (ended && why ? nla_put_string(skb, LITE_A_JOIN_WHY, why) : 0);
+	spin_lock(&join->lock);
+	if (join->number)
+		err = nla_put_u32(skb, LITE_A_JOIN, join->number);
+	if (!err && join->number && !join->running)
+		err = nla_put_u32(skb, LITE_A_JOIN_ERROR, -join->err) ?:
+		      (join->why ? nla_put_string(skb, LITE_A_JOIN_WHY, join->why) : 0);
+	spin_unlock(&join->lock);
+	return err;
 }
 
 static u32 lite_count_entries(struct xarray *xa)

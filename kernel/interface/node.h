@@ -65,7 +65,6 @@ int lite_node_start(const struct lite_node_params *params, struct lite_node **ou
 int lite_node_stop(u32 index);
 int lite_node_join(struct lite_node *node, const struct lite_wire_addr *addr,
 		   unsigned long timeout, u32 *number, const char **why);
-bool lite_node_joined(struct lite_node *node, u32 *number, int *err, const char **why);
 void lite_node_join_work(struct work_struct *work);
 void lite_node_leave_work(struct work_struct *work);
 int lite_node_leave(struct lite_node *node);
