@@ -9,42 +9,35 @@
 #include <linux/fs.h>
 #include <linux/mman.h>
 #include <linux/mm.h>
-#include <linux/slab.h>
 
 #include "command.h"
 #include "compat.h"
 
-struct lite_arena_file {
-	struct lite_node *node;    /* with a reference to the object */
-	struct lite_arena *arena;
-};
-
 static int lite_arena_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	struct lite_arena_file *af = file->private_data;
+	struct lite_arena *arena = file->private_data;
 
 	/* LITE_IOC_ARENA is the only caller. */
 	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_pgoff ||
-	    vma->vm_end - vma->vm_start != af->arena->length)
+	    vma->vm_end - vma->vm_start != arena->length)
 		return -EINVAL;
 	vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTCOPY);
-	vma->vm_private_data = af->arena;
+	vma->vm_private_data = arena;
 	vma->vm_ops = &lite_arena_vm_ops;
 	return 0;
 }
 
 static int lite_arena_release(struct inode *inode, struct file *file)
 {
-	struct lite_arena_file *af = file->private_data;
-	struct lite_node *node = af->node;
+	struct lite_arena *arena = file->private_data;
+	struct lite_node *node = arena->kept->mem->priv;
 
 	/* A node that is stopping takes the blocks itself. */
 	if (lite_node_enter(node)) {
-		lite_arena_close(af->arena);
+		lite_arena_close(arena);
 		lite_node_exit(node);
 	}
-	lite_arena_put(af->arena);
-	kfree(af);
+	lite_arena_put(arena);
 	lite_node_put(node);
 	return 0;
 }
@@ -57,29 +50,20 @@ static const struct file_operations lite_arena_fops = {
 
 static struct file *lite_arena_open(struct lite_command *cmd, const struct lite_ioc_arena *a)
 {
-	struct lite_arena_file *af = kzalloc(sizeof(*af), GFP_KERNEL_ACCOUNT);
 	u32 uid = lite_cmd_user(cmd)->uid;
-	struct file *file = ERR_PTR(-ENOMEM);
+	struct lite_arena *arena = lite_arena_new(cmd->ctx->kept, a->length, a->flags, uid);
+	struct file *file;
 
-	if (!af)
-		goto err_free;
-	af->arena = lite_arena_new(cmd->ctx->kept, a->length, a->flags, uid);
-	if (IS_ERR(af->arena)) {
-		file = ERR_CAST(af->arena);
-		goto err_free;
+	if (IS_ERR(arena))
+		return ERR_CAST(arena);
+	file = anon_inode_getfile("[lite-arena]", &lite_arena_fops, arena, O_RDWR);
+	if (!IS_ERR(file)) {
+		/* Only the caller has the file yet. */
+		kref_get(&cmd->node->ref);
+		return file;
 	}
-	file = anon_inode_getfile("[lite-arena]", &lite_arena_fops, af, O_RDWR);
-	if (IS_ERR(file))
-		goto err_arena;
-	af->node = cmd->node;
-	kref_get(&cmd->node->ref);
-	return file;
-
-err_arena:
-	lite_arena_close(af->arena);
-	lite_arena_put(af->arena);
-err_free:
-	kfree(af);
+	lite_arena_close(arena);
+	lite_arena_put(arena);
 	return file;
 }
 
