@@ -202,15 +202,10 @@ static int lite_put_join(struct sk_buff *skb, struct lite_node *node)
 	return err;
 }
 
-static u32 lite_count_entries(struct xarray *xa)
+/* Sums over processors that change meanwhile may be below 0. */
+static int lite_put_count(struct sk_buff *skb, int attr, struct lite_node *node, enum lite_stat of)
 {
-	unsigned long id;
-	void *entry;
-	u32 n = 0;
-
-	xa_for_each(xa, id, entry)
-		n++;
-	return n;
+	return nla_put_u32(skb, attr, max_t(s64, lite_stat_sum(node->stats, of), 0));
 }
 
 static int lite_put_id(struct sk_buff *skb, struct lite_node *node, void *item)
@@ -242,8 +237,8 @@ static int lite_put_node(struct sk_buff *skb, struct lite_node *node, void *item
 	       lite_put_ms(skb, LITE_A_DEAD_MS, cl->dead) ?:
 	       lite_put_ms(skb, LITE_A_OP_TIMEOUT_MS, node->fabric.op_timeout) ?:
 	       lite_put_ms(skb, LITE_A_ORPHAN_MS, mem->orphan) ?:
-	       nla_put_u32(skb, LITE_A_LMRS, lite_stat_sum(node->stats, LITE_STAT_LMRS)) ?:
-	       nla_put_u32(skb, LITE_A_PEERS, lite_count_entries(&cl->peers));
+	       lite_put_count(skb, LITE_A_LMRS, node, LITE_STAT_LMRS) ?:
+	       lite_put_count(skb, LITE_A_PEERS, node, LITE_STAT_PEERS);
 }
 
 /* Reply with the message that @fill makes. @join: number of an attempt to join, or 0. */
