@@ -9,7 +9,7 @@ int lite_crew_init(struct lite_crew *crew, const char *name)
 {
 	spin_lock_init(&crew->lock);
 	lite_line_init(&crew->line);
-	lite_pool_init(&crew->workers, LITE_CREW_WORKERS, LITE_CREW_RESERVE, 0);
+	lite_pool_init(&crew->workers, LITE_CREW_WORKERS, LITE_CREW_RESERVE);
 	/* More than there are workers: timers need room, too, and NUMA nodes may share it. */
 	crew->wq = alloc_workqueue(name, WQ_UNBOUND, WQ_MAX_ACTIVE);
 	return crew->wq ? 0 : -ENOMEM;

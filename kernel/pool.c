@@ -9,15 +9,13 @@
  * @pool: to fill
  * @limit: units in all
  * @reserve: of these, for uid 0 only
- * @uid_limit: limit of each other uid; 0: dynamic, see core/share.h
  */
-void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve, u64 uid_limit)
+void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve)
 {
 	memset(pool, 0, sizeof(*pool)); /* so the lists are empty */
 	spin_lock_init(&pool->lock);
 	pool->rule.limit = limit;
 	pool->rule.reserve = min(reserve, limit);
-	pool->rule.uid_limit = uid_limit;
 }
 
 /* Check that all has been given back. */

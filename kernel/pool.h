@@ -62,7 +62,7 @@ static inline u32 lite_current_uid(void)
 	return from_kuid(&init_user_ns, current_euid());
 }
 
-void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve, u64 uid_limit);
+void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve);
 void lite_pool_exit(struct lite_pool *pool);
 int lite_pool_take(struct lite_pool *pool, u32 uid, u64 n, gfp_t gfp);
 void lite_pool_give(struct lite_pool *pool, u32 uid, u64 n);

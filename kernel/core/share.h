@@ -2,8 +2,8 @@
 /*
  * How much of a limited resource one user may have. A pool is divided by demand: a user gets more
  * while it then has no more than is left to the others. One user alone gets half; k users leave
- * 1 / (k + 1) to the next (dynamic thresholds, see lite_window_has_room()). An administrator may
- * set a fixed limit per user instead. A reserve is kept for root and kernel clients.
+ * 1 / (k + 1) to the next (dynamic thresholds, see lite_window_has_room()). A reserve is kept for
+ * root and kernel clients.
  */
 #ifndef _LITE_CORE_SHARE_H
 #define _LITE_CORE_SHARE_H
@@ -11,9 +11,8 @@
 #include "types.h"
 
 struct lite_pool_rule {
-	u64 limit;     /* of the whole pool */
-	u64 reserve;   /* part of it that only root and kernel clients get */
-	u64 uid_limit; /* of one user; 0: as much as is left to the others */
+	u64 limit;   /* of the whole pool */
+	u64 reserve; /* part of it that only root and kernel clients get */
 };
 
 /*
@@ -36,8 +35,6 @@ static inline int lite_pool_check(const struct lite_pool_rule *rule, u64 used,
 		left = users;
 	if (n > left)
 		return -ENOSPC;
-	if (rule->uid_limit)
-		return n <= rule->uid_limit && has <= rule->uid_limit - n ? 0 : -EDQUOT;
 	return n <= left - n && has <= left - n - n ? 0 : -EDQUOT;
 }
 

@@ -23,7 +23,7 @@ static void lite_rpc_peer_init(struct lite_rpc_peer *rp, struct lite_service *sv
 	INIT_WORK(&rp->answer_work, lite_answer_work);
 	spin_lock_init(&rp->lock);
 	rp->window = LITE_RPC_WINDOW;
-	lite_pool_init(&rp->users, LITE_RPC_WINDOW - LITE_RPC_WINDOW / LITE_SERVICE_RESERVE, 0, 0);
+	lite_pool_init(&rp->users, LITE_RPC_WINDOW - LITE_RPC_WINDOW / LITE_SERVICE_RESERVE, 0);
 	rp->by_function = RB_ROOT;
 	xa_init(&rp->by_index);
 	INIT_LIST_HEAD(&rp->lines);
@@ -233,7 +233,7 @@ static void lite_service_pools(struct lite_service *svc)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(limit); i++)
-		lite_pool_init(&svc->pools[i], limit[i], limit[i] / LITE_SERVICE_RESERVE, 0);
+		lite_pool_init(&svc->pools[i], limit[i], limit[i] / LITE_SERVICE_RESERVE);
 }
 
 /* Fill in a zeroed @svc. May sleep. Returns 0 or -ENOMEM. */

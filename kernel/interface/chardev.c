@@ -65,7 +65,7 @@ struct lite_file *lite_file_new(struct lite_node *node)
 	if (lite_crew_job_init(&lite_closes, &lf->closing, lite_current_uid(), lite_close_work,
 			       GFP_KERNEL))
 		goto err_free;
-	lf->ctx = lite_ctx_new(&node->memory, node);
+	lf->ctx = lite_ctx_new(&node->memory);
 	if (!lf->ctx)
 		goto err_job;
 	lf->cred = get_current_cred();

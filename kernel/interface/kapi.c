@@ -13,7 +13,7 @@ const struct lite_cred lite_root = {};
 
 struct lite_node *lite_kapi_enter(struct lite_ctx *ctx)
 {
-	struct lite_node *node = ctx->owner;
+	struct lite_node *node = ctx->mem->priv;
 
 	return lite_node_enter(node) ? node : NULL;
 }
@@ -47,7 +47,7 @@ struct lite_ctx *lite_ctx_open(unsigned int index)
 	if (!node)
 		return ctx;
 	if (lite_node_enter(node)) {
-		ctx = lite_ctx_new(&node->memory, node) ?: ERR_PTR(-ENOMEM);
+		ctx = lite_ctx_new(&node->memory) ?: ERR_PTR(-ENOMEM);
 		lite_node_exit(node);
 	}
 	if (IS_ERR(ctx))
@@ -58,7 +58,7 @@ EXPORT_SYMBOL_GPL(lite_ctx_open);
 
 void lite_ctx_close(struct lite_ctx *ctx)
 {
-	struct lite_node *node = ctx->owner;
+	struct lite_node *node = ctx->mem->priv;
 
 	if (lite_node_enter(node)) {
 		lite_locks_ctx_gone(&node->locks, ctx);

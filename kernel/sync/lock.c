@@ -318,8 +318,8 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem)
 	xa_init_flags(&locks->tickets, XA_FLAGS_ALLOC1);
 	locks->left_barriers = RB_ROOT;
 	lite_crowd_init(&locks->left_wait);
-	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCKS), limit, limit / 8, 0);
-	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS), limit, limit / 8, 0);
+	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCKS), limit, limit / 8);
+	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS), limit, limit / 8);
 	if (lite_crew_init(&locks->words, "lite-locks"))
 		return -ENOMEM;
 	if (lite_crew_init(&locks->tells, "lite-grants"))

@@ -469,5 +469,5 @@ void lite_file_pool_init(struct lite_memory *mem)
 {
 	u64 limit = totalram_pages() / LITE_FILE_SHARE;
 
-	lite_pool_init(&mem->fab->pools[LITE_POOL_FILE_PAGES], limit, limit / LITE_FILE_RESERVE, 0);
+	lite_pool_init(&mem->fab->pools[LITE_POOL_FILE_PAGES], limit, limit / LITE_FILE_RESERVE);
 }

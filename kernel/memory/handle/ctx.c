@@ -19,12 +19,11 @@
 /**
  * lite_ctx_new - make a context without handles
  * @mem: node's
- * @owner: for the layer above
  *
  * Its priority is that of the caller's tenant. Context: may sleep.
  * Return: the context, for lite_ctx_shut() and then lite_ctx_put(), or NULL.
  */
-struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
+struct lite_ctx *lite_ctx_new(struct lite_memory *mem)
 {
 	struct lite_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 
@@ -36,7 +35,6 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
 		return NULL;
 	}
 	ctx->mem = mem;
-	ctx->owner = owner;
 	ctx->prio = lite_qos_prio(mem->fab->qos);
 	/* Random, so that handles of other files are not valid here. */
 	atomic_set(&ctx->tags, get_random_u32());

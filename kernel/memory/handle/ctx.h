@@ -54,7 +54,6 @@ struct lite_ctx {
 	struct list_head registered; /* struct lite_registered; under mem->runs_lock */
 	struct lite_kept *kept;      /* blocks of its arenas; valid until it is shut */
 	struct lite_vector *vector; /* cached for a vector call, while no call uses it; vector.c */
-	void *owner;             /* of the layer above */
 	struct rb_root locks;    /* held through it, by word and owner; of sync/ */
 	u32 n_locks;
 };
@@ -132,7 +131,7 @@ struct lite_name_search {
 };
 
 /* ctx.c */
-struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner);
+struct lite_ctx *lite_ctx_new(struct lite_memory *mem);
 void lite_ctx_put(struct lite_ctx *ctx);
 void lite_ctx_shut(struct lite_ctx *ctx);
 int lite_ctx_may_prio(const struct lite_ctx *ctx, u32 prio);

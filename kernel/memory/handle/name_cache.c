@@ -205,7 +205,7 @@ void lite_name_cache_forget(struct lite_memory *mem)
 
 void lite_name_cache_init(struct lite_memory *mem)
 {
-	lite_pool_init(lite_name_cache_pool(mem), LITE_NAME_CACHE_MAX, LITE_NAME_CACHE_RESERVE, 0);
+	lite_pool_init(lite_name_cache_pool(mem), LITE_NAME_CACHE_MAX, LITE_NAME_CACHE_RESERVE);
 	spin_lock_init(&mem->name_cache.lock);
 	hash_init(mem->name_cache.names);
 	mem->name_cache.salt = get_random_u32();

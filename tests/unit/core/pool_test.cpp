@@ -44,7 +44,7 @@ constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
 }  // namespace
 
 TEST_CASE("a user of a pool leaves as much to the next user", "[pool]") {
-    Pool pool({.limit = 256, .reserve = 32, .uid_limit = 0});
+    Pool pool({.limit = 256, .reserve = 32});
 
     CHECK(pool.take_all(1000) == 112);
     CHECK(pool.take(1000, 1) == -EDQUOT);
@@ -53,7 +53,7 @@ TEST_CASE("a user of a pool leaves as much to the next user", "[pool]") {
 }
 
 TEST_CASE("users that take in turns get equal parts of a pool", "[pool]") {
-    Pool pool({.limit = 300, .reserve = 0, .uid_limit = 0});
+    Pool pool({.limit = 300, .reserve = 0});
     std::uint64_t a = 0;
     std::uint64_t b = 0;
 
@@ -66,7 +66,7 @@ TEST_CASE("users that take in turns get equal parts of a pool", "[pool]") {
 }
 
 TEST_CASE("the reserve is left when users have taken all they can", "[pool]") {
-    Pool pool({.limit = 256, .reserve = 32, .uid_limit = 0});
+    Pool pool({.limit = 256, .reserve = 32});
 
     for (std::uint32_t uid = 1; uid < 1000; uid++)
         pool.take_all(uid);
@@ -76,38 +76,25 @@ TEST_CASE("the reserve is left when users have taken all they can", "[pool]") {
 }
 
 TEST_CASE("root's use beyond the reserve reduces the part of users", "[pool]") {
-    Pool pool({.limit = 100, .reserve = 10, .uid_limit = 0});
+    Pool pool({.limit = 100, .reserve = 10});
 
     CHECK(pool.take(0, 80) == 0);
     CHECK(pool.take_all(1000) == 10);
     CHECK(pool.take_all(1001) == 5);
 }
 
-TEST_CASE("a limit for each uid takes the place of an equal part", "[pool]") {
-    Pool pool({.limit = 100, .reserve = 0, .uid_limit = 90});
-
-    CHECK(pool.take(1000, 91) == -EDQUOT);
-    CHECK(pool.take(1000, 90) == 0);
-    CHECK(pool.take(1000, 1) == -EDQUOT);
-    CHECK(pool.take(1001, 11) == -ENOSPC);
-    CHECK(pool.take(1001, 10) == 0);
-}
-
 TEST_CASE("no amount is so large that it wraps and fits a pool", "[pool]") {
-    Pool pool({.limit = most, .reserve = 0, .uid_limit = 0});
-    Pool limited({.limit = most, .reserve = 0, .uid_limit = most});
+    Pool pool({.limit = most, .reserve = 0});
 
     CHECK(pool.take(1000, most) == -EDQUOT);
     CHECK(pool.take(1000, most / 2) == 0);
     CHECK(pool.take(1000, most / 2) == -EDQUOT);
     CHECK(pool.take(0, most / 2 + 1) == 0);
     CHECK(pool.take(0, 1) == -ENOSPC);
-    CHECK(limited.take(1000, most) == 0);
-    CHECK(limited.take(1000, 1) == -ENOSPC);
 }
 
 TEST_CASE("nothing can be taken of a pool that is empty", "[pool]") {
-    Pool pool({.limit = 0, .reserve = 0, .uid_limit = 0});
+    Pool pool({.limit = 0, .reserve = 0});
 
     CHECK(pool.take(0, 1) == -ENOSPC);
     CHECK(pool.take(1000, 1) == -ENOSPC);
