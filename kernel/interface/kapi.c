@@ -384,13 +384,6 @@ u32 lite_kfunc_number(const struct lite_kfunc *kf)
 }
 EXPORT_SYMBOL_GPL(lite_kfunc_number);
 
-void lite_kfunc_unregister(struct lite_kfunc *kf)
-{
-	/* The node may have been stopped: its context keeps the object. */
-	lite_kfunc_end(kf);
-}
-EXPORT_SYMBOL_GPL(lite_kfunc_unregister);
-
 int lite_function_find(struct lite_ctx *ctx, u32 node_id, const char *name, u32 *function)
 {
 	struct lite_ioc_rpc_find f = { .node = node_id };

@@ -8,6 +8,7 @@
  *
  * A dead function gets no more requests. Ending one waits for its running handlers (kf->running).
  */
+#include <linux/export.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <linux/wait_bit.h>
@@ -203,8 +204,8 @@ struct lite_kfunc *lite_kfunc_new(struct lite_service *svc, const struct lite_kf
 	return kf;
 }
 
-/* Stop serving, and free. May sleep; waits for running handlers. */
-void lite_kfunc_end(struct lite_kfunc *kf)
+/* The node may have been stopped: the client's context keeps the object. */
+void lite_kfunc_unregister(struct lite_kfunc *kf)
 {
 	lite_func_unregister_kernel(kf->func);
 	lite_kfunc_leave(kf);
@@ -212,3 +213,4 @@ void lite_kfunc_end(struct lite_kfunc *kf)
 	lite_func_put(kf->func);
 	kfree(kf);
 }
+EXPORT_SYMBOL_GPL(lite_kfunc_unregister);

@@ -109,7 +109,6 @@ struct lite_kfunc {
 bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req, bool now);
 void lite_kfunc_now(struct lite_request *req);
 struct lite_kfunc *lite_kfunc_new(struct lite_service *svc, const struct lite_kfunc_params *p);
-void lite_kfunc_end(struct lite_kfunc *kf);
 
 /* ---- rings: server_ring.c, ring_call.c ------------------------------------ */
 
