@@ -48,11 +48,6 @@ static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 	vma->vm_flags |= flags;
 }
 
-static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
-{
-	vma->vm_flags &= ~flags;
-}
-
 static inline bool mem_cgroup_tryget(struct mem_cgroup *memcg)
 {
 #ifdef CONFIG_MEMCG
