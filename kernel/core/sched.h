@@ -18,6 +18,8 @@
 #ifndef _LITE_CORE_SCHED_H
 #define _LITE_CORE_SCHED_H
 
+#include <uapi/lite_netlink.h>
+
 #include "types.h"
 
 /* Priorities: 0 is the highest. */
@@ -38,11 +40,12 @@
 /* A window without a limit. */
 #define LITE_SCHED_OPEN ((s64)BIT_ULL(40))
 
+/* QOS_SET has these numbers. */
 enum lite_sched_mode {
-	LITE_SCHED_NONE,   /* first come, first served: no window, so nothing waits */
-	LITE_SCHED_FAIR,
-	LITE_SCHED_HW_SEP, /* as NONE, but classes have queue pairs of their own */
-	LITE_SCHED_SW_PRI, /* low classes are held back while high ones are loaded */
+	LITE_SCHED_NONE = LITE_QOS_NONE,     /* no window, so nothing waits */
+	LITE_SCHED_FAIR = LITE_QOS_FAIR,
+	LITE_SCHED_HW_SEP = LITE_QOS_HW_SEP, /* as NONE, but with queue pairs for classes */
+	LITE_SCHED_SW_PRI = LITE_QOS_SW_PRI,
 	LITE_SCHED_MODES,
 };
 
