@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <linux/hash.h>
 #include <linux/slab.h>
 
 #include "pool.h"
@@ -12,7 +11,7 @@
  */
 void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve)
 {
-	memset(pool, 0, sizeof(*pool)); /* so the lists are empty */
+	memset(pool, 0, sizeof(*pool)); /* so the table is empty */
 	spin_lock_init(&pool->lock);
 	pool->rule.limit = limit;
 	pool->rule.reserve = min(reserve, limit);
@@ -21,16 +20,7 @@ void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve)
 /* Check that all has been given back. */
 void lite_pool_exit(struct lite_pool *pool)
 {
-	u32 i;
-
-	WARN_ON_ONCE(pool->used || pool->root.holds);
-	for (i = 0; i < LITE_POOL_BUCKETS; i++)
-		WARN_ON_ONCE(!hlist_empty(&pool->parts[i]));
-}
-
-static struct hlist_head *lite_pool_bucket(struct lite_pool *pool, u32 uid)
-{
-	return &pool->parts[hash_32(uid, ilog2(LITE_POOL_BUCKETS))];
+	WARN_ON_ONCE(pool->used || pool->root.holds || !hash_empty(pool->parts));
 }
 
 static struct lite_pool_part *lite_pool_find(struct lite_pool *pool, u32 uid)
@@ -40,7 +30,7 @@ static struct lite_pool_part *lite_pool_find(struct lite_pool *pool, u32 uid)
 	lockdep_assert_held(&pool->lock);
 	if (!uid)
 		return &pool->root;
-	hlist_for_each_entry(part, lite_pool_bucket(pool, uid), node) {
+	hash_for_each_possible(pool->parts, part, node, uid) {
 		if (part->uid == uid)
 			return part;
 	}
@@ -53,7 +43,7 @@ static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool, struct li
 	lockdep_assert_held(&pool->lock);
 	if (part == &pool->root || part->holds || part->has)
 		return NULL;
-	hlist_del(&part->node);
+	hash_del(&part->node);
 	return part;
 }
 
@@ -77,7 +67,7 @@ struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid, gfp_t gfp
 	part = lite_pool_find(pool, uid);
 	if (!part) {
 		swap(part, new);
-		hlist_add_head(&part->node, lite_pool_bucket(pool, uid));
+		hash_add(pool->parts, &part->node, uid);
 	}
 	part->holds++;
 	spin_unlock(&pool->lock);

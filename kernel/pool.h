@@ -20,12 +20,10 @@
 #define _LITE_POOL_H
 
 #include <linux/cred.h>
-#include <linux/list.h>
+#include <linux/hashtable.h>
 #include <linux/spinlock.h>
 
 #include "core/share.h"
-
-#define LITE_POOL_BUCKETS 64
 
 /* Each is initialised by the layer that gives of it. */
 enum lite_pool_number {
@@ -53,7 +51,7 @@ struct lite_pool {
 	u64 used; /* units taken by all */
 	u64 by_users; /* of these, not by uid 0 */
 	struct lite_pool_part root; /* uid 0's part */
-	struct hlist_head parts[LITE_POOL_BUCKETS]; /* of other uids, by a hash of the uid */
+	DECLARE_HASHTABLE(parts, 6); /* of other uids, by uid */
 };
 
 /* The uid of the calling thread, as pools count it. */
