@@ -127,16 +127,6 @@ bool lite_crew_cancel(struct lite_crew *crew, struct lite_crew_job *job)
 	return queued;
 }
 
-/*
- * Have the work of @timer run after @delay jiffies, unless it is to run already. It needs no
- * worker, as it must not wait for anything: it queues a job. The caller sees to it that none is
- * left at the crew's end. Return: false: it is to run already.
- */
-bool lite_crew_start_timer(struct lite_crew *crew, struct delayed_work *timer, unsigned long delay)
-{
-	return queue_delayed_work(crew->wq, timer, delay);
-}
-
 /* The end of a job that runs: its worker is free for others. It may go after that. */
 void lite_crew_done(struct lite_crew *crew, struct lite_crew_job *job)
 {

@@ -17,6 +17,10 @@ struct lite_crew {
 	spinlock_t lock; /* protects @line; outside of the pool's; process context only */
 	struct lite_line line; /* jobs that no worker has taken, by uid */
 	struct lite_pool workers;
+	/*
+	 * Also for timers that queue a job: these need no worker, as they wait for nothing. Their
+	 * owner sees to it that none is left at the crew's end.
+	 */
 	struct workqueue_struct *wq;
 };
 
@@ -35,7 +39,6 @@ int lite_crew_job_init(struct lite_crew *crew, struct lite_crew_job *job, u32 ui
 void lite_crew_job_exit(struct lite_crew *crew, struct lite_crew_job *job);
 bool lite_crew_queue(struct lite_crew *crew, struct lite_crew_job *job);
 bool lite_crew_cancel(struct lite_crew *crew, struct lite_crew_job *job);
-bool lite_crew_start_timer(struct lite_crew *crew, struct delayed_work *timer, unsigned long delay);
 void lite_crew_done(struct lite_crew *crew, struct lite_crew_job *job);
 
 #endif /* _LITE_CREW_H */

@@ -281,7 +281,7 @@ static void lite_lock_claim_job(struct work_struct *work)
 	} else if (err && err != -ENOENT && !dead && !locks->closing) {
 		/* It is unknown whether the taker got the GRANT: repeat it, or the sweep does. */
 		if (lite_cluster_is_live(locks->cl, c->name.node) &&
-		    lite_crew_start_timer(&locks->tells, &c->timer, LITE_TELL_PERIOD))
+		    queue_delayed_work(locks->tells.wq, &c->timer, LITE_TELL_PERIOD))
 			kref_get(&c->ref);
 	} else if (err && !dead && c->found && c->state == LITE_CLAIM_OWNER) {
 		/* Only its node knows whether it replaced DIED: ask it. */

@@ -170,7 +170,7 @@ void lite_lock_queue_work(struct lite_lock *l, unsigned long delay)
 	lockdep_assert_held(&l->locks->home_lock);
 	kref_get(&l->ref);
 	if (delay) {
-		queued = lite_crew_start_timer(&l->locks->words, &l->timer, delay);
+		queued = queue_delayed_work(l->locks->words.wq, &l->timer, delay);
 	} else {
 		if (cancel_delayed_work(&l->timer))
 			lite_lock_put(l);

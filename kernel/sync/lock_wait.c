@@ -360,7 +360,7 @@ void lite_hold_left_job(struct work_struct *work)
 	if (pending && !locks->closing) {
 		/* While the home is down only a change, such as its return, queues the work. */
 		if (lite_cluster_is_live(locks->cl, h->word.home))
-			lite_crew_start_timer(&locks->lefts, &h->timer, LITE_LEFT_PERIOD);
+			queue_delayed_work(locks->lefts.wq, &h->timer, LITE_LEFT_PERIOD);
 		spin_unlock(&locks->lock);
 		lite_crew_done(&locks->lefts, &h->job);
 		return;
