@@ -1,25 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The policy of the scheduler, see sched.h.
+ * The policy of the scheduler, see sched.h. Documentation/scheduling.rst has rules and reasons.
  *
- * Which class: the highest with something waiting. A class rises by one for each lite_sched.age_ns
- * in which it was not served, until it has spent a quantum; of two at one level, the one that has
- * risen further is first. Classes age, not items: an item that waits because of others of its own
- * class must not get more than its share, and many waiting items of a low class must not take more
- * from a high one than a few do.
- *
- * Which tenant: start-time fair queueing (Goyal et al., 1996). An item moves its tenant on by its
- * cost per weight in virtual time, and the tenant that is least far is next. What comes after a
- * pause begins at the present time: unlike in deficit round robin, a tenant with one thread, which
- * never has two items at once, still gets its share. The order is kept in constant time as in
+ * Tenants: start-time fair queueing (Goyal et al., 1996). The order is kept in constant time as in
  * Checconi et al.'s QFQ (2013), by slots of a quarter to an eighth of what a quantum moves the
- * lightest tenant of a stratum.
- *
- * The window: once per window of completed cost the limit grows by half an item if the device ran
- * dry, or if too little stands in front of it, and shrinks if too much does, as in TCP Vegas. What
- * stands there is the part of the window by which the latency exceeds that with a quantum in
- * flight, which is measured anew from time to time. It is a mean: by Little's law that tells how
- * much is in flight whatever varies, and a least latency would be exceptional.
+ * lightest tenant of a stratum. Window: as in TCP Vegas, by the mean latency: by Little's law that
+ * tells how much is in flight, whatever varies.
  */
 #include "sched.h"
 
