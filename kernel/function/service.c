@@ -127,7 +127,7 @@ static int lite_rpc_peer_deliver(struct lite_rpc_peer *rp, u32 imm)
 	enum lite_imm_kind kind;
 	u16 ring, at;
 
-	lite_imm_ring_decode(imm, &kind, &ring, &at);
+	lite_imm_decode(imm, &kind, &ring, &at);
 	if (kind == LITE_IMM_RPC_REQUEST)
 		return lite_ring_on_request(rp, ring, at);
 	return lite_client_ring_on_reply(rp, ring, at, kind == LITE_IMM_RPC_DONE);

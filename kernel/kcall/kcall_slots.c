@@ -164,9 +164,11 @@ void lite_kcall_recv(struct lite_conn *conn, u32 imm)
 {
 	struct lite_kcall_conn *rc = conn->rpc;
 	enum lite_imm_kind kind;
-	u16 slot;
+	u16 ring, slot;
 
-	if (lite_imm_decode(imm, &kind, &slot) || slot >= LITE_SLOT_COUNT) {
+	lite_imm_decode(imm, &kind, &ring, &slot);
+	if (ring || (kind != LITE_IMM_REQUEST && kind != LITE_IMM_REPLY) ||
+	    slot >= LITE_SLOT_COUNT) {
 		pr_warn_ratelimited("lite: malformed immediate from node %u\n", conn->from.node);
 		lite_conn_kill(conn, -EPROTO);
 		return;
@@ -196,5 +198,5 @@ int lite_kcall_post_live(struct lite_kcall_conn *rc, enum lite_imm_kind kind, u3
 
 	return lite_conn_send(conn, request ? slot : LITE_SLOT_COUNT + slot, io, &sge,
 			      (request ? conn->requests : conn->replies) + lite_slot_offset(slot),
-			      lite_imm_encode(kind, slot));
+			      lite_imm_encode(kind, 0, slot));
 }

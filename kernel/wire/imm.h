@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The 32 bits of immediate data that announce a message; the RPC kinds carry the number of a ring.
- * They come from a peer: decoding checks all that does not depend on the number of slots.
+ * They come from a peer: what is decoded is not checked yet.
  *
  *   31    28 27          16 15            0
  *  +--------+--------------+---------------+
@@ -27,26 +27,6 @@ enum lite_imm_kind {
 
 #define LITE_IMM_KIND_SHIFT 28
 #define LITE_IMM_SLOT_MASK 0xffffU
-#define LITE_IMM_RESERVED_MASK 0x0fff0000U
-
-/* Encode LITE_IMM_REQUEST or LITE_IMM_REPLY and a slot, in host order. */
-static inline u32 lite_imm_encode(enum lite_imm_kind kind, u16 slot)
-{
-	return ((u32)kind << LITE_IMM_KIND_SHIFT) | slot;
-}
-
-/* Decode immediate data, in host order, that is not about a ring. Return: 0 or -EPROTO. */
-static inline int lite_imm_decode(u32 imm, enum lite_imm_kind *kind, u16 *slot)
-{
-	u32 k = imm >> LITE_IMM_KIND_SHIFT;
-
-	if (imm & LITE_IMM_RESERVED_MASK || (k != LITE_IMM_REQUEST && k != LITE_IMM_REPLY))
-		return -EPROTO;
-	*kind = (enum lite_imm_kind)k;
-	*slot = (u16)(imm & LITE_IMM_SLOT_MASK);
-	return 0;
-}
-
 #define LITE_IMM_RING_SHIFT 16
 #define LITE_IMM_RING_MAX 0xfffU
 
@@ -58,14 +38,13 @@ static inline bool lite_imm_is_ring(u32 imm)
 	return k >= LITE_IMM_RPC_REQUEST && k <= LITE_IMM_RPC_DONE;
 }
 
-/* Encode LITE_IMM_RPC_*, a ring 0..LITE_IMM_RING_MAX, and a unit or slot. */
-static inline u32 lite_imm_ring_encode(enum lite_imm_kind kind, u16 ring, u16 at)
+/* Encode a ring 0..LITE_IMM_RING_MAX, 0 if @kind has none, and a unit or slot, in host order. */
+static inline u32 lite_imm_encode(enum lite_imm_kind kind, u16 ring, u16 at)
 {
 	return ((u32)kind << LITE_IMM_KIND_SHIFT) | ((u32)ring << LITE_IMM_RING_SHIFT) | at;
 }
 
-/* Decode @imm, for which lite_imm_is_ring() is true. */
-static inline void lite_imm_ring_decode(u32 imm, enum lite_imm_kind *kind, u16 *ring, u16 *at)
+static inline void lite_imm_decode(u32 imm, enum lite_imm_kind *kind, u16 *ring, u16 *at)
 {
 	*kind = (enum lite_imm_kind)(imm >> LITE_IMM_KIND_SHIFT);
 	*ring = (u16)((imm >> LITE_IMM_RING_SHIFT) & LITE_IMM_RING_MAX);

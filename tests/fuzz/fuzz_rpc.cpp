@@ -133,8 +133,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             std::uint16_t at = 0;
             if (!lite_imm_is_ring(imm))
                 break;
-            lite_imm_ring_decode(imm, &kind, &ring, &at);
-            require(lite_imm_ring_encode(kind, ring, at) == imm, "an immediate");
+            lite_imm_decode(imm, &kind, &ring, &at);
+            require(lite_imm_encode(kind, ring, at) == imm, "an immediate");
         }
     }
     return 0;

@@ -263,7 +263,7 @@ static int lite_rcall_post(struct lite_rcall *call)
 		goto out;
 	err = lite_rpc_peer_post(ring->rp, ring->area, unit,
 				 LITE_RPC_HEADER + list + (call->bulk ? 0 : call->length), raddr,
-				 lite_imm_ring_encode(LITE_IMM_RPC_REQUEST, ring->index, unit),
+				 lite_imm_encode(LITE_IMM_RPC_REQUEST, ring->index, unit),
 				 how);
 	/* Its turn has not come, or the session is over: an unsent call may be sent later. */
 	if (err)

@@ -231,7 +231,7 @@ static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	spin_unlock(&rp->svc->lock);
 	if (!err)
 		err = lite_rpc_peer_post(rp, ring->area, unit, bytes, raddr,
-					 lite_imm_ring_encode(kind, ring->index, at), how);
+					 lite_imm_encode(kind, ring->index, at), how);
 	if (err == -EAGAIN) {
 		spin_lock(&rp->svc->lock);
 		/* Not posted, so an honest peer cannot have reused the slot. */

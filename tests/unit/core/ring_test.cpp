@@ -188,13 +188,13 @@ TEST_CASE("ring: immediates survive the round trip") {
     for (const auto kind : {LITE_IMM_RPC_REQUEST, LITE_IMM_RPC_REPLY, LITE_IMM_RPC_DONE}) {
         for (const std::uint32_t ring : {0U, 1U, 4095U}) {
             for (const std::uint32_t at : {0U, 1U, 65535U}) {
-                const auto imm = lite_imm_ring_encode(kind, static_cast<std::uint16_t>(ring),
-                                                      static_cast<std::uint16_t>(at));
+                const auto imm = lite_imm_encode(kind, static_cast<std::uint16_t>(ring),
+                                                 static_cast<std::uint16_t>(at));
                 lite_imm_kind kind_back{};
                 std::uint16_t ring_back = 0;
                 std::uint16_t at_back = 0;
                 REQUIRE(lite_imm_is_ring(imm));
-                lite_imm_ring_decode(imm, &kind_back, &ring_back, &at_back);
+                lite_imm_decode(imm, &kind_back, &ring_back, &at_back);
                 CHECK(kind_back == kind);
                 CHECK(ring_back == ring);
                 CHECK(at_back == at);
