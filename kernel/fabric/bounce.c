@@ -6,12 +6,13 @@
  * There is a pool per CPU, to which its pages return. If a CPU's pool is empty the caller takes a
  * page from another pool. If all are empty, a page is made for the caller, charged to its memory
  * cgroup, and freed after use: a thread keeps its page until it gets a processor, and its turn
- * (turn.c), so other threads must not depend on it. If there is no memory the caller queues. While
- * there are waiters, pages are granted to waiters only, FIFO.
+ * (turn.c), so other threads must not depend on it. If there is no memory the caller waits. While
+ * there are waiters, pages are for waiters only, and the first one is woken for each page.
  */
 #include <linux/slab.h>
 
 #include "fabric.h"
+#include "wait.h"
 
 #define LITE_BOUNCES_PER_CPU 64
 
@@ -19,13 +20,6 @@
 struct lite_bounce_pool {
 	atomic64_t free;
 	struct lite_bounce bounce[LITE_BOUNCES_PER_CPU];
-};
-
-/* A waiter: queued until @page is set. */
-struct lite_bounce_turn {
-	struct list_head list;
-	struct completion done;
-	struct lite_bounce *page;
 };
 
 /* Map @page, unless that is NULL, for @b. On failure it is freed, and @b as it was. */
@@ -72,9 +66,7 @@ int lite_bounce_init(struct lite_fabric *fab)
 {
 	int cpu, err;
 
-	spin_lock_init(&fab->bounce_lock);
-	INIT_LIST_HEAD(&fab->bounce_line);
-	fab->bounce_waiting = 0;
+	init_waitqueue_head(&fab->bounce_wait);
 	fab->bounce = alloc_percpu(struct lite_bounce_pool);
 	if (!fab->bounce)
 		return -ENOMEM;
@@ -140,7 +132,7 @@ struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
 {
 	struct lite_bounce *b;
 
-	if (unlikely(READ_ONCE(fab->bounce_waiting)))
+	if (unlikely(atomic_read(&fab->bounce_waiting)))
 		return NULL;
 	b = lite_bounce_take(raw_cpu_ptr(fab->bounce));
 	if (!b)
@@ -150,49 +142,19 @@ struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
 	return b;
 }
 
-static void lite_bounce_leave(struct lite_fabric *fab, struct lite_bounce_turn *turn)
-{
-	list_del(&turn->list);
-	WRITE_ONCE(fab->bounce_waiting, fab->bounce_waiting - 1);
-}
-
-static void lite_bounce_grant(struct lite_fabric *fab)
-{
-	struct lite_bounce_turn *turn;
-	struct lite_bounce *b;
-
-	spin_lock(&fab->bounce_lock);
-	for (;;) {
-		turn = list_first_entry_or_null(&fab->bounce_line, struct lite_bounce_turn, list);
-		b = turn ? lite_bounce_steal(fab) : NULL;
-		if (!b)
-			break;
-		lite_bounce_leave(fab, turn);
-		turn->page = b;
-		/* The waiter takes the lock before it returns. */
-		complete(&turn->done);
-	}
-	spin_unlock(&fab->bounce_lock);
-}
-
+/* Wait until a page comes back; meanwhile pages are for waiters only. NULL: given up. May sleep. */
 static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 {
-	struct lite_bounce_turn turn = { .done = COMPLETION_INITIALIZER_ONSTACK(turn.done) };
+	struct lite_bounce *b = NULL;
 
-	spin_lock(&fab->bounce_lock);
-	list_add_tail(&turn.list, &fab->bounce_line);
-	WRITE_ONCE(fab->bounce_waiting, fab->bounce_waiting + 1);
-	spin_unlock(&fab->bounce_lock);
-	smp_mb(); /* with lite_bounce_put() */
-	lite_bounce_grant(fab);
-	wait_for_completion_killable(&turn.done);
-	spin_lock(&fab->bounce_lock);
-	if (!turn.page)
-		lite_bounce_leave(fab, &turn);
-	spin_unlock(&fab->bounce_lock);
-	if (turn.page)
+	atomic_inc(&fab->bounce_waiting);
+	/* Pages are looked for after a barrier; with lite_bounce_put(). */
+	___wait_event(fab->bounce_wait, (b = lite_bounce_steal(fab)), lite_wait_state(), 1, 0,
+		      schedule());
+	atomic_dec(&fab->bounce_waiting);
+	if (b)
 		lite_stat_inc(fab->stats, LITE_STAT_SLOTS_BUSY);
-	return turn.page;
+	return b;
 }
 
 /* Make a page that is in no pool, or NULL. May sleep. */
@@ -208,7 +170,7 @@ static struct lite_bounce *lite_bounce_make(struct lite_fabric *fab)
 	return b;
 }
 
-/* Take a bounce page, or wait for one; NULL on a fatal signal. May sleep. */
+/* Take a bounce page, or wait for one; NULL: lite_given_up(). May sleep. */
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 {
 	return lite_bounce_tryget(fab) ?: lite_bounce_make(fab) ?: lite_bounce_wait(fab);
@@ -227,8 +189,8 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 	smp_mb__before_atomic();
 	atomic64_or(b->bit, &b->pool->free);
 	smp_mb__after_atomic(); /* with lite_bounce_wait() */
-	if (unlikely(READ_ONCE(fab->bounce_waiting)))
-		lite_bounce_grant(fab);
+	if (unlikely(atomic_read(&fab->bounce_waiting)))
+		wake_up(&fab->bounce_wait);
 }
 
 /*

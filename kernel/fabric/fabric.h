@@ -6,7 +6,7 @@
  * connection.
  *
  * Locking, outermost first: lite_conn.lock, conns_lock, lite_cq.lock, lite_cq.wait,
- * lite_poller.lock, lite_poller.asleep; lite_qp.lock, lite_fabric.bounce_lock. No spinlock is held
+ * lite_poller.lock, lite_poller.asleep; lite_qp.lock, lite_fabric.bounce_wait. No spinlock is held
  * while completion handlers run.
  */
 #ifndef _LITE_FABRIC_H
@@ -493,9 +493,8 @@ struct lite_fabric {
 	struct lite_auth auth;
 	struct lite_poller poller;
 	struct lite_bounce_pool __percpu *bounce;
-	spinlock_t bounce_lock;     /* protects the next two */
-	struct list_head bounce_line; /* threads waiting for a page */
-	int bounce_waiting;         /* entries of bounce_line */
+	wait_queue_head_t bounce_wait; /* threads waiting for a page */
+	atomic_t bounce_waiting;    /* number of these */
 	struct lite_stats __percpu *stats;
 	struct lite_pool *pools;    /* of the node: enum lite_pool_number */
 	struct lite_qos *qos;       /* of the node */
