@@ -200,21 +200,16 @@ static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn, st
  */
 static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer, const struct lite_conn *but)
 {
-	struct lite_fabric *fab = peer->cl->fab;
-	struct lite_conn *conn, *found = NULL;
+	struct lite_conn *conn = NULL;
 
 	lockdep_assert_held(&peer->cl->lock);
-	spin_lock(&fab->conns_lock);
-	list_for_each_entry(conn, &fab->conns, list) {
+	while ((conn = lite_conn_next(peer->cl->fab, conn))) {
 		if (conn != but &&
 		    (conn->peer == peer || (!conn->passive && conn->from.node == peer->id)) &&
-		    !completion_done(&conn->fenced) && kref_get_unless_zero(&conn->ref)) {
-			found = conn;
+		    !completion_done(&conn->fenced))
 			break;
-		}
 	}
-	spin_unlock(&fab->conns_lock);
-	return found;
+	return conn;
 }
 
 /*

@@ -165,30 +165,19 @@ static int lite_conns_fence(struct lite_cluster *cl, u32 node, const struct lite
 {
 	struct lite_fabric *fab = cl->fab;
 	u64 last = atomic64_read(&fab->sessions);
-	struct lite_conn *conn, *found;
-	int err = 0;
+	struct lite_conn *conn = NULL;
+	int round, err = 0;
 
-	do {
-		found = NULL;
-		spin_lock(&fab->conns_lock);
-		list_for_each_entry(conn, &fab->conns, list) {
+	for (round = 0; round < 2; round++) {
+		while ((conn = lite_conn_next(fab, conn))) {
 			if (conn->session > last || !lite_conn_is_of(conn, node, but, self))
 				continue;
 			/* All of them in the first round: they end in parallel. */
 			lite_conn_end(conn, LITE_END_FENCE, 0, -EHOSTDOWN);
-			if (completion_done(&conn->fenced)) {
-				if (READ_ONCE(conn->unfenced))
-					err = -EIO;
-			} else if (!found && kref_get_unless_zero(&conn->ref)) {
-				found = conn;
-			}
+			if (round)
+				err = lite_conn_fence(conn, -EHOSTDOWN) ?: err;
 		}
-		spin_unlock(&fab->conns_lock);
-		if (found) {
-			err = lite_conn_fence(found, -EHOSTDOWN) ?: err;
-			lite_conn_put(found);
-		}
-	} while (found);
+	}
 	return err;
 }
 

@@ -38,11 +38,11 @@ static void lite_conn_free(struct kref *ref)
 	percpu_ref_exit(&conn->live);
 	lite_turns_exit(conn);
 	lite_stat_dec(fab->stats, LITE_STAT_CONNS);
-	spin_lock(&fab->conns_lock);
-	list_del(&conn->list);
-	/* Under the lock: the waiter may free fab as soon as the list is empty. */
+	xa_lock(&fab->conns);
+	__xa_erase(&fab->conns, conn->session);
+	/* Under the lock: the waiter may free fab as soon as there is none. */
 	wake_up_all(&fab->conns_wait);
-	spin_unlock(&fab->conns_lock);
+	xa_unlock(&fab->conns);
 	if (stuck)
 		return;
 	for (i = 0; i < LITE_QPS_MAX; i++)
@@ -56,6 +56,37 @@ void lite_conn_put(struct lite_conn *conn)
 {
 	if (conn)
 		kref_put(&conn->ref, lite_conn_free);
+}
+
+/*
+ * Go through all connections in the order of their sessions: returns the next after @conn, or the
+ * first, with a reference, or NULL. Drops that of @conn. Process context.
+ */
+struct lite_conn *lite_conn_next(struct lite_fabric *fab, struct lite_conn *conn)
+{
+	unsigned long session = conn ? conn->session : 0;
+
+	lite_conn_put(conn);
+	xa_lock(&fab->conns);
+	/* Those that are about to be erased are skipped. */
+	do {
+		conn = xa_find_after(&fab->conns, &session, ULONG_MAX, XA_PRESENT);
+	} while (conn && !kref_get_unless_zero(&conn->ref));
+	xa_unlock(&fab->conns);
+	return conn;
+}
+
+/* The connection with that number, also a dying one, with a reference; or NULL. Process context. */
+struct lite_conn *lite_conn_find(struct lite_fabric *fab, u64 session)
+{
+	struct lite_conn *conn;
+
+	xa_lock(&fab->conns);
+	conn = xa_load(&fab->conns, session);
+	if (conn && !kref_get_unless_zero(&conn->ref))
+		conn = NULL;
+	xa_unlock(&fab->conns);
+	return conn;
 }
 
 /* Devices have kept queue pairs that point to our code. */
@@ -292,20 +323,21 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 }
 
 /*
- * Add a connection, complete so that it can be killed, to the fabric's list. If a peer has made it,
- * it is killed when it is still NEW, or a guest's, after some time. May sleep. Returns 0; -ENODEV
+ * Enter a connection, complete so that it can be killed, in the fabric's table. One that a peer has
+ * made is killed when it is still NEW, or a guest's, after some time. May sleep. Returns 0; -ENODEV
  * if the fabric shuts down, or -ENOMEM: @conn has been freed then.
  */
 int lite_conn_register(struct lite_conn *conn)
 {
 	struct lite_fabric *fab = conn->fab;
-	int err = lite_turns_make(conn);
+	int err = lite_turns_make(conn) ?: xa_reserve(&fab->conns, conn->session, GFP_KERNEL);
 
-	spin_lock(&fab->conns_lock);
+	xa_lock(&fab->conns);
 	if (fab->closing)
 		err = -ENODEV;
 	if (err) {
-		spin_unlock(&fab->conns_lock);
+		xa_unlock(&fab->conns);
+		xa_release(&fab->conns, conn->session);
 		lite_turns_exit(conn);
 		percpu_ref_exit(&conn->live);
 		kfree(conn);
@@ -314,8 +346,8 @@ int lite_conn_register(struct lite_conn *conn)
 	/* Before it can be found, and killed: lite_conn_kill_work() cancels it. */
 	if (conn->passive)
 		schedule_delayed_work(&conn->deadline, LITE_NEW_TIMEOUT);
-	list_add(&conn->list, &fab->conns);
-	spin_unlock(&fab->conns_lock);
+	__xa_store(&fab->conns, conn->session, conn, 0);
+	xa_unlock(&fab->conns);
 	/* It is listed: later changes of the rules find it, and report errors. */
 	lite_turns_update(conn);
 	lite_stat_inc(fab->stats, LITE_STAT_CONNS);
@@ -331,19 +363,20 @@ bool lite_conn_is_own(const struct lite_conn *conn)
 {
 	struct lite_fabric *fab = conn->fab;
 	struct lite_conn *other;
+	unsigned long session;
 	bool own = false;
 
 	/* Connections of ours have this nonce before the handshake. */
 	if (!memchr_inv(conn->nonce, 0, LITE_NONCE_SIZE))
 		return false;
-	spin_lock(&fab->conns_lock);
-	list_for_each_entry(other, &fab->conns, list) {
+	xa_lock(&fab->conns);
+	xa_for_each(&fab->conns, session, other) {
 		own = other->self && !other->passive &&
 		      !memcmp(other->nonce, conn->nonce, LITE_NONCE_SIZE);
 		if (own)
 			break;
 	}
-	spin_unlock(&fab->conns_lock);
+	xa_unlock(&fab->conns);
 	return own;
 }
 
@@ -488,13 +521,13 @@ void lite_conn_share_qps(struct lite_conn *conn)
 	u32 prio, apart;
 
 	/* The last caller sees all changes. */
-	spin_lock(&fab->conns_lock);
+	xa_lock(&fab->conns);
 	apart = fab->quirks.fetch_apart ? conn->n_connected - 1 : 0;
 	for (prio = 0; prio < LITE_PRIOS; prio++) {
 		lite_conn_use(conn, prio, false, 0, apart ? max(conn->n_up - 1, 1) : conn->n_up);
 		lite_conn_use(conn, prio, true, apart, apart ? 1 : conn->n_up);
 	}
-	spin_unlock(&fab->conns_lock);
+	xa_unlock(&fab->conns);
 }
 
 static int lite_qp_connect(struct lite_conn *conn, struct lite_qp *qp,

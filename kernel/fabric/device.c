@@ -89,8 +89,7 @@ int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *p
 	fab->priv = priv;
 	atomic64_set(&fab->sessions, 0);
 	atomic_set(&fab->unfenced, 0);
-	spin_lock_init(&fab->conns_lock);
-	INIT_LIST_HEAD(&fab->conns);
+	xa_init(&fab->conns);
 	init_waitqueue_head(&fab->conns_wait);
 
 	fab->wq = alloc_workqueue("lite-fabric", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
@@ -173,33 +172,24 @@ err_wq:
  */
 void lite_fabric_end_all(struct lite_fabric *fab, int reason)
 {
-	struct lite_conn *conn, *found;
+	struct lite_conn *conn = NULL;
 
-	do {
-		found = NULL;
-		spin_lock(&fab->conns_lock);
-		list_for_each_entry(conn, &fab->conns, list) {
-			/* Kill all first: connections end in parallel. */
-			lite_conn_kill(conn, reason);
-			if (!found && !completion_done(&conn->gone) &&
-			    kref_get_unless_zero(&conn->ref))
-				found = conn;
-		}
-		spin_unlock(&fab->conns_lock);
-		if (found) {
-			wait_for_completion(&found->gone);
-			lite_conn_put(found);
-		}
-	} while (found);
+	/* Kill all first: connections end in parallel. */
+	while ((conn = lite_conn_next(fab, conn)))
+		lite_conn_kill(conn, reason);
+	while ((conn = lite_conn_next(fab, conn))) {
+		lite_conn_kill(conn, reason);
+		wait_for_completion(&conn->gone);
+	}
 }
 
 /* lite_fabric_end_all(), and allow no new connections. */
 void lite_fabric_shutdown(struct lite_fabric *fab)
 {
 	lite_cm_unlisten(fab);
-	spin_lock(&fab->conns_lock);
+	xa_lock(&fab->conns);
 	fab->closing = true;
-	spin_unlock(&fab->conns_lock);
+	xa_unlock(&fab->conns);
 	lite_fabric_end_all(fab, -ENODEV);
 }
 
@@ -207,10 +197,10 @@ void lite_fabric_shutdown(struct lite_fabric *fab)
 void lite_fabric_exit(struct lite_fabric *fab)
 {
 	/* The last work items and mappings drop their connections. */
-	wait_event(fab->conns_wait, list_empty_careful(&fab->conns));
+	wait_event(fab->conns_wait, xa_empty(&fab->conns));
 	/* lite_conn_free() wakes us under the lock: wait until it has dropped it. */
-	spin_lock(&fab->conns_lock);
-	spin_unlock(&fab->conns_lock);
+	xa_lock(&fab->conns);
+	xa_unlock(&fab->conns);
 	lite_poller_stop(&fab->poller);
 	lite_bounce_exit(fab);
 	/* Queue pairs that the device has kept use these. */

@@ -5,7 +5,7 @@
  * announced by immediate data, and a fence. Documentation/lifetime.rst has the life of a
  * connection.
  *
- * Locking, outermost first: lite_conn.lock, conns_lock, lite_cq.lock, lite_cq.wait,
+ * Locking, outermost first: lite_conn.lock, conns.xa_lock, lite_cq.lock, lite_cq.wait,
  * lite_poller.lock, lite_poller.asleep; lite_qp.lock, lite_fabric.bounce_wait. No spinlock is held
  * while completion handlers run.
  */
@@ -21,6 +21,7 @@
 #include <linux/string.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 #include <uapi/lite_netlink.h>
@@ -377,7 +378,6 @@ struct lite_conn {
 	struct lite_fabric *fab;
 	struct kref ref;              /* keeps the memory */
 	struct percpu_ref live;       /* held by posters; killed with the connection */
-	struct list_head list;        /* in fab->conns */
 	struct mutex lock;            /* held while objects of the device are made or destroyed */
 	int state;                    /* enum lite_conn_state; changes atomically */
 	int reason;                   /* errno that killed it */
@@ -504,8 +504,7 @@ struct lite_fabric {
 	const struct lite_fabric_ops *ops;
 	struct lite_node *priv;
 	atomic64_t sessions;
-	spinlock_t conns_lock;      /* protects conns and closing */
-	struct list_head conns;
+	struct xarray conns;        /* by session; its lock also protects closing, lite_conn.use */
 	bool closing;
 	wait_queue_head_t conns_wait;
 	atomic_t unfenced;          /* fences that have failed */
@@ -543,6 +542,8 @@ void lite_conn_kill(struct lite_conn *conn, int reason);
 void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure, int reason);
 int lite_conn_fence(struct lite_conn *conn, int reason);
 void lite_conn_put(struct lite_conn *conn);
+struct lite_conn *lite_conn_next(struct lite_fabric *fab, struct lite_conn *conn);
+struct lite_conn *lite_conn_find(struct lite_fabric *fab, u64 session);
 bool lite_conns_are_kept(void);
 void lite_conn_asked(struct lite_conn *conn, unsigned long begun);
 unsigned long lite_conn_acked(const struct lite_conn *conn);

@@ -483,39 +483,6 @@ int lite_turns_update(struct lite_conn *conn)
 	return 0;
 }
 
-/* The connection that is next after @session, or NULL. */
-static struct lite_conn *lite_conn_after(struct lite_fabric *fab, u64 session)
-{
-	struct lite_conn *conn, *next = NULL;
-
-	lockdep_assert_held(&fab->conns_lock);
-	list_for_each_entry(conn, &fab->conns, list) {
-		if (conn->session > session && (!next || conn->session < next->session))
-			next = conn;
-	}
-	return next;
-}
-
-/*
- * Go through all connections: returns the next after @conn, or the first, with a reference, or
- * NULL. Drops that of @conn.
- */
-static struct lite_conn *lite_conn_next(struct lite_fabric *fab, struct lite_conn *conn)
-{
-	u64 session = conn ? conn->session : 0;
-
-	if (conn)
-		lite_conn_put(conn);
-	spin_lock(&fab->conns_lock);
-	/* Those that are about to leave the list are skipped. */
-	do {
-		conn = lite_conn_after(fab, session);
-		session = conn ? conn->session : 0;
-	} while (conn && !kref_get_unless_zero(&conn->ref));
-	spin_unlock(&fab->conns_lock);
-	return conn;
-}
-
 /*
  * Apply the node's rules, which have changed, to all connections: later ones find them by
  * themselves. May sleep. Returns 0, or -ENOMEM: at least one connection goes on without scheduling.

@@ -253,22 +253,6 @@ int lite_mapper_recheck(struct lite_lmr *lmr, struct lite_conn *conn)
 
 /* ---- telling ------------------------------------------------------------- */
 
-/* The session of a mapper, even if it is dying and no longer its peer's. */
-static struct lite_conn *lite_session_find(struct lite_fabric *fab, u64 session)
-{
-	struct lite_conn *conn, *found = NULL;
-
-	spin_lock(&fab->conns_lock);
-	list_for_each_entry(conn, &fab->conns, list) {
-		if (conn->session == session && kref_get_unless_zero(&conn->ref)) {
-			found = conn;
-			break;
-		}
-	}
-	spin_unlock(&fab->conns_lock);
-	return found;
-}
-
 /* Note what a mapper has answered to REVOKE or RECALL. */
 static void lite_mapper_answered(struct lite_lmr *lmr, const struct lite_revoke *r)
 {
@@ -401,7 +385,7 @@ int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 
 		r->tell = t;
 		if (r->session)
-			r->conn = lite_session_find(lmr->mem->fab, r->session);
+			r->conn = lite_conn_find(lmr->mem->fab, r->session);
 		r->job.place.kind = lmr->tellers->uid;
 		r->job.part = lmr->tellers;
 		INIT_WORK(&r->job.work, lite_revoke_work);
@@ -554,7 +538,7 @@ void lite_ends_tell(struct lite_memory *mem, struct list_head *ends)
 
 	list_for_each_entry(e, ends, list) {
 		if (e->session)
-			e->conn = lite_session_find(mem->fab, e->session);
+			e->conn = lite_conn_find(mem->fab, e->session);
 		queue_work(mem->ends_wq, &e->work);
 	}
 	list_for_each_entry_safe(e, tmp, ends, list) {
