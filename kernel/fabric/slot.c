@@ -128,22 +128,31 @@ void lite_slots_schedule(struct lite_qp *qp, bool on)
 	spin_unlock(&qp->lock);
 }
 
-/* Leave the line if an LMR that the waiter has entered is about to be changed. */
-static void lite_slot_tick(struct lite_io *turn)
+/*
+ * Take a waiter that is @killed, or has entered an LMR that is about to be changed, out of the line.
+ * Returns false if it stays, or is not in line. Process context.
+ */
+bool lite_slot_leave(struct lite_post *post, bool killed)
 {
-	struct lite_post *post = container_of(turn, struct lite_post, turn);
 	struct lite_qp *qp = post->qp;
 	bool leaves;
 
 	spin_lock(&qp->lock);
 	/* Unless it is in line, @io may be over. */
-	leaves = !list_empty(&post->list) && post->stale(post->io);
+	leaves = !list_empty(&post->list) && (killed || post->stale(post->io));
 	if (leaves) {
 		list_del_init(&post->list);
 		WRITE_ONCE(qp->waiting[post->kind], qp->waiting[post->kind] - 1);
 	}
 	spin_unlock(&qp->lock);
-	if (!leaves)
+	return leaves;
+}
+
+static void lite_slot_tick(struct lite_io *turn)
+{
+	struct lite_post *post = container_of(turn, struct lite_post, turn);
+
+	if (!lite_slot_leave(post, false))
 		return;
 	lite_post_fail(post, -EAGAIN);
 	lite_io_end(turn, 0, 1);

@@ -18,7 +18,7 @@ struct lite_post {
 	enum lite_slot_class kind; /* of their slots; of several ones LITE_SLOT_SMALL */
 	u8 prio;                   /* of LITE_POST_PRIO */
 	int err;                   /* ends posting */
-	struct list_head list;     /* in lite_qp.line until a slot is granted */
+	struct list_head list;     /* in lite_qp.line while it waits for a slot */
 	struct lite_sched_item item; /* while it waits for its turn; .flight until it is posted */
 	struct list_head line;       /* in lite_turns.line while it waits for its turn */
 	bool (*stale)(const struct lite_io *io); /* of @io, while it waits for a turn or slot */
@@ -86,6 +86,7 @@ static __always_inline int lite_slot_take(struct lite_qp *qp, enum lite_slot_cla
 bool lite_slots_grant(struct lite_qp *qp);
 int lite_slot_try(struct lite_post *post);
 void lite_slot_queue(struct lite_post *post);
+bool lite_slot_leave(struct lite_post *post, bool killed);
 void lite_slots_schedule(struct lite_qp *qp, bool on);
 void lite_slot_wait(struct lite_post *post);
 

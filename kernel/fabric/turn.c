@@ -322,16 +322,22 @@ static void lite_turn_arm(struct lite_conn *conn, bool arm)
 	}
 }
 
-/* A waiter with no use for its turn leaves, unless another thread is giving it one. */
+/*
+ * A waiter with no use for its turn leaves, unless another thread is giving it one. It may have its
+ * turn, and wait for a slot: then it gives it back.
+ */
 static void lite_turn_tick(struct lite_io *turn)
 {
 	struct lite_post *post = container_of(turn, struct lite_post, turn);
 	struct lite_conn *conn = post->qp->conn;
 	struct lite_turns *turns = conn->turns;
-	bool waits;
+	struct lite_sched_flight flight;
+	bool waits, has;
 
 	if (!post->stale)
 		return;
+	/* Others depend on this thread while it has a turn and is in no line. */
+	lite_quirks_post_begin(&conn->fab->quirks);
 	spin_lock(&turns->lock);
 	/* Unless it is in line, @io may be over. */
 	waits = !list_empty(&post->line) && (lite_given_up() || post->stale(post->io));
@@ -340,13 +346,19 @@ static void lite_turn_tick(struct lite_io *turn)
 		lite_sched_remove(&turns->sched, &post->item);
 	}
 	spin_unlock(&turns->lock);
-	if (!waits)
-		return;
-	post->item.flight.cost = 0;
-	lite_post_fail(post, -EAGAIN);
-	lite_io_end(turn, 0, 1);
-	/* Waiters behind it may fit into the window. */
-	lite_turns_grant(conn);
+	has = !waits && lite_slot_leave(post, lite_given_up());
+	if (waits || has) {
+		flight = post->item.flight;
+		post->item.flight.cost = 0;
+		lite_post_fail(post, -EAGAIN);
+		lite_io_end(turn, 0, 1);
+		/* Waiters behind it may fit into the window. */
+		if (has && flight.cost)
+			lite_turn_end(conn, &flight);
+		else
+			lite_turns_grant(conn);
+	}
+	lite_quirks_post_end(&conn->fab->quirks);
 }
 
 static bool lite_turn_never_stale(const struct lite_io *io)
@@ -379,6 +391,7 @@ bool lite_turn_wait(struct lite_post *post)
 		lite_post_fail(post, -EAGAIN);
 		return true;
 	}
+	INIT_LIST_HEAD(&post->list);
 	lite_io_init(&post->turn);
 	lite_io_expect(&post->turn, 1);
 	if (!lite_turn_queue(post, lite_turn_bytes(post))) {
