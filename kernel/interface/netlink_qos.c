@@ -118,8 +118,8 @@ static int lite_put_turn_count(struct sk_buff *skb, struct lite_node *node, void
 int lite_nl_qos_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct lite_node *node = lite_get_node(lite_dump_attrs(cb), cb->extack);
-	struct lite_turn_count count;
-	struct lite_qos_rule rule;
+	struct lite_turn_count count = {};
+	struct lite_qos_rule rule = {};
 
 	if (!node)
 		return -ENODEV;
