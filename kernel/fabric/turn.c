@@ -58,59 +58,38 @@ static const struct lite_sched_conf lite_turn_conf = {
 
 /* ---- tenants -------------------------------------------------------------- */
 
-static struct lite_turn_tenant *lite_tenant_find(struct lite_turns *turns, u64 id)
-{
-	struct lite_turn_tenant *t;
-
-	lockdep_assert_held(&turns->lock);
-	list_for_each_entry(t, &turns->tenants, list) {
-		if (t->id == id)
-			return t;
-	}
-	return NULL;
-}
-
-/* A tenant that has nothing waiting or in flight, or NULL. */
-static struct lite_turn_tenant *lite_tenant_idle(struct lite_turns *turns)
-{
-	struct lite_turn_tenant *t;
-
-	lockdep_assert_held(&turns->lock);
-	list_for_each_entry(t, &turns->tenants, list) {
-		if (!t->tenant.stats.queued && !t->tenant.stats.in_flight)
-			return t;
-	}
-	return NULL;
-}
-
 /*
- * Find the tenant @id, or make @new that tenant and set it to NULL. Once there are LITE_TENANTS_MAX
- * tenants, an idle one becomes @id instead. If none is idle, or @new is NULL, the tenant of all the
- * rest: not root's, in which the kernel's own copies of moves would wait behind them.
+ * Find the tenant @id, or make it. Once there are LITE_TENANTS_MAX tenants, an idle one, with
+ * nothing waiting or in flight, becomes @id instead. If none is idle, or there is no memory, the
+ * tenant of all the rest: not root's, in which the kernel's own copies of moves would wait behind
+ * them.
  */
-static struct lite_sched_tenant *lite_tenant_get(struct lite_conn *conn, u64 id,
-						 struct lite_turn_tenant **new)
+static struct lite_sched_tenant *lite_tenant_get(struct lite_conn *conn, u64 id)
 {
 	struct lite_turns *turns = conn->turns;
-	struct lite_turn_tenant *t = id != LITE_QOS_ROOT ? lite_tenant_find(turns, id) : NULL;
+	struct lite_turn_tenant *t, *new = NULL;
 
+	lockdep_assert_held(&turns->lock);
 	if (id == LITE_QOS_ROOT)
 		return &turns->root;
-	if (t)
-		return &t->tenant;
-	if (turns->n_tenants == LITE_TENANTS_MAX) {
-		t = lite_tenant_idle(turns);
-	} else if (*new) {
-		t = *new;
-		*new = NULL;
-		list_add(&t->list, &turns->tenants);
-		turns->n_tenants++;
+	list_for_each_entry(t, &turns->tenants, list) {
+		if (t->id == id)
+			return &t->tenant;
+		if (!new && !t->tenant.stats.queued && !t->tenant.stats.in_flight)
+			new = t;
 	}
-	if (!t)
+	if (turns->n_tenants < LITE_TENANTS_MAX) {
+		new = kmalloc(sizeof(*new), GFP_NOWAIT | __GFP_NOWARN);
+		if (new) {
+			list_add(&new->list, &turns->tenants);
+			turns->n_tenants++;
+		}
+	}
+	if (!new)
 		return &turns->rest;
-	t->id = id;
-	lite_sched_tenant_init(&t->tenant, lite_qos_weight(conn->fab->qos, id));
-	return &t->tenant;
+	new->id = id;
+	lite_sched_tenant_init(&new->tenant, lite_qos_weight(conn->fab->qos, id));
+	return &new->tenant;
 }
 
 /* @prio: 0: the default; else a class and 1. */
@@ -250,36 +229,22 @@ static u32 lite_turn_bytes(struct lite_post *post)
 	return bytes;
 }
 
-/* Memory for tenant @id, if the connection has room for it and needs it. Process context. */
-static struct lite_turn_tenant *lite_tenant_new(struct lite_turns *turns, u64 id)
-{
-	bool needed;
-
-	spin_lock(&turns->lock);
-	needed = id != LITE_QOS_ROOT && turns->n_tenants < LITE_TENANTS_MAX &&
-		 !lite_tenant_find(turns, id);
-	spin_unlock(&turns->lock);
-	return needed ? kmalloc(sizeof(struct lite_turn_tenant), GFP_NOWAIT | __GFP_NOWARN) : NULL;
-}
-
 /* Have a post wait for its turn; false: turns are not given any more. Process context. */
 static bool lite_turn_queue(struct lite_post *post, u32 bytes)
 {
 	struct lite_conn *conn = post->qp->conn;
 	u64 id = lite_qos_tenant(conn->fab->qos);
 	struct lite_turns *turns = conn->turns;
-	struct lite_turn_tenant *new = lite_tenant_new(turns, id);
 	bool on;
 
 	spin_lock(&turns->lock);
 	on = turns->on;
 	if (on) {
-		lite_sched_push(&turns->sched, &post->item, lite_tenant_get(conn, id, &new),
+		lite_sched_push(&turns->sched, &post->item, lite_tenant_get(conn, id),
 				lite_turn_class(post->prio), bytes, post->turn_wrs, local_clock());
 		list_add_tail(&post->line, &turns->line);
 	}
 	spin_unlock(&turns->lock);
-	kfree(new);
 	return on;
 }
 
