@@ -198,7 +198,7 @@ int lite_qp_post_list(struct lite_post *post, bool wait)
 
 	while (post->n && !post->err) {
 		lite_quirks_post_begin(quirks);
-		slot = wait ? lite_slot_take(post->qp, post->kind) : lite_slot_try(post);
+		slot = lite_slot_try(post);
 		if (slot >= 0)
 			lite_post_with(post, slot);
 		lite_quirks_post_end(quirks);
@@ -213,9 +213,7 @@ int lite_qp_post_list(struct lite_post *post, bool wait)
 static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class kind,
 				       struct lite_io *io, struct ib_send_wr *send, u32 how)
 {
-	const struct lite_quirks *quirks = &qp->conn->fab->quirks;
 	struct lite_post post;
-	int slot;
 
 	/* The other fields are set when they are needed: clearing all takes longer than a turn. */
 	post.qp = qp;
@@ -228,16 +226,9 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 	post.err = 0;
 	post.item.flight.cost = 0;
 	lite_io_expect(io, 1);
-	if (how & LITE_POST_NOWAIT) {
+	if (how & LITE_POST_NOWAIT)
 		lite_cq_poll(qp->scq);
-		return lite_qp_post_list(&post, false);
-	}
-	lite_quirks_post_begin(quirks);
-	slot = lite_slot_try(&post);
-	if (slot >= 0)
-		lite_post_with(&post, slot);
-	lite_quirks_post_end(quirks);
-	return slot >= 0 ? post.err : lite_qp_post_list(&post, true);
+	return lite_qp_post_list(&post, !(how & LITE_POST_NOWAIT));
 }
 
 /**
@@ -261,7 +252,8 @@ int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send
 	if (unlikely((send->num_sge != 1 || send->sg_list->length > LITE_BULK_BYTES) &&
 		     lite_wr_bytes(send) > LITE_BULK_BYTES))
 		kind = LITE_SLOT_BULK;
-	if (unlikely(lite_slot_awaited(qp, kind)))
+	/* There are waiters, or the connection is scheduled. */
+	if (unlikely(READ_ONCE(qp->waiting[kind])))
 		return lite_qp_post_later(qp, kind, io, send, how);
 	lite_quirks_post_begin(quirks);
 	slot = lite_slot_get(qp, kind);

@@ -68,21 +68,6 @@ static inline int lite_slot_get_last(struct lite_qp *qp, enum lite_slot_class ki
 	return list_empty(&qp->line[kind]) ? lite_slot_get(qp, kind) : -EAGAIN;
 }
 
-/* Are there waiters, or is the connection scheduled? Any context. */
-static __always_inline bool lite_slot_awaited(const struct lite_qp *qp, enum lite_slot_class kind)
-{
-	return READ_ONCE(qp->waiting[kind]);
-}
-
-/*
- * Take a slot, or -EAGAIN: none is free, there are waiters, or the connection is scheduled. Any
- * context.
- */
-static __always_inline int lite_slot_take(struct lite_qp *qp, enum lite_slot_class kind)
-{
-	return unlikely(lite_slot_awaited(qp, kind)) ? -EAGAIN : lite_slot_get(qp, kind);
-}
-
 bool lite_slots_grant(struct lite_qp *qp);
 int lite_slot_try(struct lite_post *post);
 void lite_slot_queue(struct lite_post *post);

@@ -332,25 +332,16 @@ static bool lite_turn_never_stale(const struct lite_io *io)
 }
 
 /*
- * Wait for a turn until this or another thread has posted at least one work request of @post, or
- * set its error; false: it needs no turn, as others get none any more. May sleep; ends early only
- * if lite_io_hooks.stale says so, or if that is set and the thread is killed, or if that is killed
- * and does not wait for the operation itself (calls).
+ * Wait for a turn until a thread has posted at least one work request of @post, or set its error;
+ * false: it needs no turn, as others get none any more. May sleep; ends early only if
+ * lite_io_hooks.stale says so, or if that is set and the thread is killed, or if that is killed and
+ * does not wait for the operation itself (calls).
  */
 bool lite_turn_wait(struct lite_post *post)
 {
 	struct lite_conn *conn = post->qp->conn;
-	const struct lite_io_hooks *hooks;
-	int slot;
+	const struct lite_io_hooks *hooks = post->io->waiter == current ? post->io->hooks : NULL;
 
-	lite_quirks_post_begin(&conn->fab->quirks);
-	slot = lite_turn_take(post);
-	if (slot >= 0)
-		lite_post_with(post, slot);
-	lite_quirks_post_end(&conn->fab->quirks);
-	if (slot >= 0)
-		return true;
-	hooks = post->io->waiter == current ? post->io->hooks : NULL;
 	post->stale = hooks ? hooks->stale : post->io->waiter ? NULL : lite_turn_never_stale;
 	if (post->stale && post->stale(post->io)) {
 		lite_post_fail(post, -EAGAIN);
