@@ -53,7 +53,7 @@ static int lite_hmac_alloc(struct crypto_shash **out, const u8 *key, size_t len)
 
 /*
  * Set the cluster secret, of up to LITE_SECRET_MAX bytes, which the caller wipes; none: insecure.
- * May sleep. Returns 0 or a negative errno.
+ * May sleep. Returns 0 or a negative errno; lite_auth_exit() undoes it in any case.
  */
 int lite_auth_init(struct lite_auth *auth, const u8 *secret, size_t len)
 {
@@ -73,8 +73,6 @@ int lite_auth_init(struct lite_auth *auth, const u8 *secret, size_t len)
 	if (!err) {
 		get_random_bytes(key, 32);
 		err = lite_hmac_alloc(&auth->cookie_tfm, key, 32);
-		if (err)
-			crypto_free_shash(auth->secret_tfm);
 	}
 	memzero_explicit(key, sizeof(key));
 	return err;

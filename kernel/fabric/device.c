@@ -74,12 +74,14 @@ static void lite_device_put_mr(struct lite_fabric *fab)
 /*
  * Open a device. @fab is zeroed but for @stats. @ops get events, with @priv. Sets @why to a text
  * for the administrator where an errno says too little. May sleep. Returns 0 or a negative errno,
- * as documented for LITE_CMD_NODE_START.
+ * as documented for LITE_CMD_NODE_START; lite_fabric_shutdown() and lite_fabric_exit() must follow
+ * in any case.
  */
 int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *params,
 		     const struct lite_fabric_ops *ops, struct lite_node *priv,
 		     const char **why)
 {
+	struct ib_pd *pd;
 	int err;
 
 	fab->nqps = params->nqps;
@@ -93,26 +95,18 @@ int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *p
 	init_waitqueue_head(&fab->conns_wait);
 
 	fab->wq = alloc_workqueue("lite-fabric", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!fab->wq)
-		return -ENOMEM;
 	fab->gone_wq = alloc_workqueue("lite-gone", WQ_UNBOUND, 0);
-	if (!fab->gone_wq) {
-		err = -ENOMEM;
-		goto err_wq;
-	}
 	fab->accept_wq = alloc_workqueue("lite-accept", WQ_UNBOUND, 0);
-	if (!fab->accept_wq) {
-		err = -ENOMEM;
-		goto err_gone_wq;
-	}
+	if (!fab->wq || !fab->gone_wq || !fab->accept_wq)
+		return -ENOMEM;
 	err = lite_auth_init(&fab->auth, params->secret, params->secret_len);
 	if (err)
-		goto err_accept_wq;
+		return err;
 
 	err = lite_cm_bind(fab);
 	if (err) {
 		*why = "cannot bind to that address and port";
-		goto err_auth;
+		return err;
 	}
 	/*
 	 * The device exists while we are bound, but objects made on it must be freed before its
@@ -120,50 +114,22 @@ int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *p
 	 */
 	if (!ops->stays(priv, fab->dev)) {
 		*why = "the device is being removed";
-		err = -ENODEV;
-		goto err_cm;
+		return -ENODEV;
 	}
 	if (params->dev[0] && strcmp(params->dev, dev_name(&fab->dev->dev))) {
 		*why = "the address does not belong to that RDMA device";
-		err = -ENODEV;
-		goto err_cm;
+		return -ENODEV;
 	}
 	err = lite_device_check(fab, why) ?: lite_dma_check(fab, why);
 	if (err)
-		goto err_cm;
+		return err;
 
-	fab->pd = ib_alloc_pd(fab->dev, 0);
-	if (IS_ERR(fab->pd)) {
-		err = PTR_ERR(fab->pd);
-		goto err_cm;
-	}
-	err = lite_device_get_mr(fab);
-	if (err)
-		goto err_pd;
-	err = lite_bounce_init(fab);
-	if (err)
-		goto err_bounce;
-	err = lite_poller_start(&fab->poller, dev_name(&fab->dev->dev));
-	if (err)
-		goto err_bounce;
-	return 0;
-
-err_bounce:
-	lite_bounce_exit(fab);
-	lite_device_put_mr(fab);
-err_pd:
-	ib_dealloc_pd(fab->pd);
-err_cm:
-	lite_cm_unlisten(fab);
-err_auth:
-	lite_auth_exit(&fab->auth);
-err_accept_wq:
-	destroy_workqueue(fab->accept_wq);
-err_gone_wq:
-	destroy_workqueue(fab->gone_wq);
-err_wq:
-	destroy_workqueue(fab->wq);
-	return err;
+	pd = ib_alloc_pd(fab->dev, 0);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	fab->pd = pd;
+	return lite_device_get_mr(fab) ?: lite_bounce_init(fab) ?:
+	       lite_poller_start(&fab->poller, dev_name(&fab->dev->dev));
 }
 
 /*
@@ -193,7 +159,7 @@ void lite_fabric_shutdown(struct lite_fabric *fab)
 	lite_fabric_end_all(fab, -ENODEV);
 }
 
-/* Close the device; it is shut down, and nothing is mapped or posted. May sleep. */
+/* Undo lite_fabric_init(); it is shut down, and nothing is mapped or posted. May sleep. */
 void lite_fabric_exit(struct lite_fabric *fab)
 {
 	/* The last work items and mappings drop their connections. */
@@ -204,14 +170,17 @@ void lite_fabric_exit(struct lite_fabric *fab)
 	lite_poller_stop(&fab->poller);
 	lite_bounce_exit(fab);
 	/* Queue pairs that the device has kept use these. */
-	if (!READ_ONCE(fab->stuck)) {
+	if (fab->mr && !READ_ONCE(fab->stuck))
 		lite_device_put_mr(fab);
+	if (fab->pd && !READ_ONCE(fab->stuck))
 		ib_dealloc_pd(fab->pd);
-	}
 	lite_auth_exit(&fab->auth);
-	destroy_workqueue(fab->accept_wq);
-	destroy_workqueue(fab->wq);
-	destroy_workqueue(fab->gone_wq);
+	if (fab->accept_wq)
+		destroy_workqueue(fab->accept_wq);
+	if (fab->wq)
+		destroy_workqueue(fab->wq);
+	if (fab->gone_wq)
+		destroy_workqueue(fab->gone_wq);
 	if (lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED))
 		pr_warn("lite: %lld pages stay in quarantine\n",
 			lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED));

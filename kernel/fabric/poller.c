@@ -277,9 +277,11 @@ int lite_poller_start(struct lite_poller *poller, const char *name)
 	return PTR_ERR_OR_ZERO(poller->task);
 }
 
-/* Stop the thread; all its CQs have been destroyed. May sleep. */
+/* Stop the thread, if it was started; all its CQs have been destroyed. May sleep. */
 void lite_poller_stop(struct lite_poller *poller)
 {
+	if (IS_ERR_OR_NULL(poller->task))
+		return;
 	del_timer_sync(&poller->guard);
 	kthread_stop(poller->task);
 }

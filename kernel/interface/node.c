@@ -264,7 +264,7 @@ static int lite_node_build(struct lite_node *node,
 	node->fabric.self.port = le16_to_cpu(p->fabric.addr.port);
 	err = lite_fabric_init(&node->fabric, &p->fabric, &lite_node_fabric_ops, node, why);
 	if (err)
-		return err;
+		goto err_fabric;
 	err = lite_kcall_init(&node->rpc, node->stats, LITE_CALL_TIMEOUT);
 	if (err)
 		goto err_fabric;
