@@ -8,8 +8,7 @@
  * Documentation/decisions.rst.
  *
  * Only of a device with one queue is it known where packets arrive. Others, those that are stacked
- * on others (bonds, VLANs) and those without NAPI are left to the interrupt; so is everything in
- * kernels without busy polling.
+ * on others (bonds, VLANs) and those without NAPI are left to the interrupt.
  */
 #include <linux/cpu.h>
 #include <linux/interrupt.h>
@@ -17,8 +16,6 @@
 #include <net/busy_poll.h>
 
 #include "fabric.h"
-
-#ifdef CONFIG_NET_RX_BUSY_POLL
 
 #define LITE_NAPI_JIFFIES 16
 
@@ -70,19 +67,6 @@ void lite_napi_poll(u32 napi)
 	if (jiffies % LITE_NAPI_JIFFIES)
 		napi_busy_loop(napi, NULL, NULL, false, BUSY_POLL_BUDGET);
 }
-
-#else
-
-u32 lite_napi_of(const struct rdma_cm_id *id)
-{
-	return 0;
-}
-
-void lite_napi_poll(u32 napi)
-{
-}
-
-#endif /* CONFIG_NET_RX_BUSY_POLL */
 
 static void lite_cq_barrier_tasklet(struct tasklet_struct *t)
 {
