@@ -15,28 +15,21 @@ struct lite_conn;
 struct rdma_cm_id;
 
 /**
- * struct lite_quirks - deviations of a device
- * @soft: it is software, and uses processors of both nodes. Many small operations go in messages
- *	(memory/batch/pack.c), and awake waiters receive packets (soft.c).
+ * struct lite_quirks - deviations of a device; Documentation/decisions.rst has the reasons
+ * @soft: it is software, and uses processors of both nodes: many small operations go in messages
+ *	(memory/batch/pack.c), and awake waiters receive packets (soft.c)
  * @early_reads: a read of several packets may complete with success before its data is there; the
- *	QP ends then. See lite_qp_confirm() and Documentation/decisions.rst.
- * @fetch_apart: an acknowledgement of a write that was sent again may be taken for the response of
- *	a read or an atomic. So these have a queue pair of their own: lite_conn_qps(),
- *	Documentation/decisions.rst. The peer makes two queue pairs at least, whatever its device.
- * @repeats: peers may send a write with immediate twice in a row, the second time without its
- *	bytes: before 6.10, req_retry() of rxe reads the oldest request and its PSN while the
- *	completer advances both, and sends a completed request again under the next PSN. So a
- *	message with the number of the previous one is ignored, whatever kernel we run, and also
- *	if only the peer's device is like that (lite_conn.repeats).
- * @misnumbers: a write of several packets that it repeats may be followed by an empty one, which
- *	shifts the numbers of all later packets; the peer refuses what does not fit as an invalid
- *	request. So that is a failure of the transport, and no error of the request:
- *	Documentation/decisions.rst.
- * @inlines: a work request may carry the bytes of a small write itself (IB_SEND_INLINE), which
- *	costs less than making a packet of mapped memory. Not all drivers know that flag in the
- *	kernel.
- * @tasklets: it does the work of a post in a tasklet, and destroying a CQ does not wait for pending
- *	events of it in a tasklet (lite_cq_barrier()).
+ *	QP ends then: lite_qp_confirm()
+ * @fetch_apart: an acknowledgement of a repeated write may be taken for the response of a read or
+ *	an atomic: these have a queue pair of their own (lite_conn_qps()). The peer makes two queue
+ *	pairs at least, whatever its device
+ * @repeats: peers before 6.10 may send a write with immediate twice in a row, the second time
+ *	without its bytes (req_retry() of rxe): that message is ignored (lite_conn.repeats)
+ * @misnumbers: what follows a repeated write may be refused as an invalid request: a failure of the
+ *	transport
+ * @inlines: a work request may carry the bytes of a small write itself (IB_SEND_INLINE), which not
+ *	all drivers know in the kernel
+ * @tasklets: it works in tasklets, and destroying a CQ does not wait for those: lite_cq_barrier()
  */
 struct lite_quirks {
 	bool soft;
