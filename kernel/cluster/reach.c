@@ -108,18 +108,6 @@ u64 lite_cluster_session(struct lite_cluster *cl, u32 node, u64 *incarnation)
 	return session;
 }
 
-static bool lite_conn_is_session(struct lite_cluster *cl, struct lite_conn *conn)
-{
-	struct lite_peer *peer;
-	bool is;
-
-	rcu_read_lock();
-	peer = xa_load(&cl->peers, conn->from.node);
-	is = peer && rcu_access_pointer(peer->conn) == conn;
-	rcu_read_unlock();
-	return is;
-}
-
 /*
  * Wait until a caller's connection is its session: the responder uses a session before the
  * initiator does, so its node may not be up here yet. May sleep, for a moment. Return: 0;
@@ -127,9 +115,13 @@ static bool lite_conn_is_session(struct lite_cluster *cl, struct lite_conn *conn
  */
 int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
 {
+	u32 node = conn->from.node;
+	u64 life;
+
 	wait_event_timeout(cl->suspects.wait,
-			   lite_conn_is_session(cl, conn) || lite_conn_is_dead(conn), HZ);
-	return lite_conn_is_session(cl, conn) ? 0 : -EHOSTDOWN;
+			   lite_cluster_session(cl, node, &life) == conn->session ||
+			   lite_conn_is_dead(conn), HZ);
+	return lite_cluster_session(cl, node, &life) == conn->session ? 0 : -EHOSTDOWN;
 }
 
 /*
