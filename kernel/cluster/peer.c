@@ -194,8 +194,8 @@ static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn, st
 }
 
 /*
- * An earlier session of the peer that is not fenced yet, with a reference: its operations must not
- * take effect after those of the next one. It may be an initiated connection that was never
+ * A session of the peer that is not fenced yet, with a reference: its operations must not take
+ * effect after those of the next one. It may be an initiated connection that was never
  * published, as the responder uses it before it replies to ATTACH.
  */
 static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer, const struct lite_conn *but)
@@ -242,18 +242,11 @@ again:
 	old_conn = rcu_dereference_protected(peer->conn, lockdep_is_held(&cl->lock));
 	if (lite_peer_prefers(peer, conn, old_conn))
 		goto out;
-	if (old_conn) {
-		lite_conn_get(old_conn);
-		mutex_unlock(&cl->lock);
-		lite_conn_replace(old_conn, true);
-		goto again;
-	}
+	/* Also if we are still making it: the new one replaces it. */
 	old_conn = lite_peer_unfenced(peer, conn);
 	if (old_conn) {
 		mutex_unlock(&cl->lock);
-		/* Also if we are still making it: the new one replaces it. */
-		lite_conn_fence(old_conn, -EHOSTDOWN);
-		lite_conn_put(old_conn);
+		lite_conn_replace(old_conn, true);
 		goto again;
 	}
 	if (lite_peer_renew(peer, conn->from.incarnation, addr, &old)) {
