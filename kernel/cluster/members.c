@@ -169,13 +169,13 @@ static int lite_member_merge(struct lite_cluster *cl, const struct lite_wire_mem
 			WRITE_ONCE(peer->life, LITE_PEER_LEFT);
 		else
 			lite_member_expect(peer, flags);
-	} else if (peer && lite_member_is_news(peer, incarnation)) {
+	} else if (lite_member_is_news(peer, incarnation)) {
 		kill = lite_peer_conn_get(peer);
 		lost = lite_peer_renew(peer, incarnation, &m->addr, &old);
 		if (flags & LITE_MEMBER_LEFT)
 			WRITE_ONCE(peer->life, LITE_PEER_LEFT);
 		lite_member_expect(peer, flags);
-	} else if (peer && (flags & LITE_MEMBER_LEFT)) {
+	} else if (flags & LITE_MEMBER_LEFT) {
 		lost = lite_peer_leave(peer, incarnation);
 		if (lost)
 			kill = lite_peer_conn_get(peer);
