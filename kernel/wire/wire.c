@@ -350,9 +350,6 @@ static const struct lite_rule lite_func_rules[] = {
 #define EXTENTS                                                                                    \
 	FORM(extents_reply, RULES(ZERO(extents_reply, reserved)),                                  \
 	     ENTRIES(extents_reply, count, extent, 1, LITE_EXTENTS_PER_REPLY))
-#define FENCES(type)                                                                               \
-	FORM(type, RULES(UPTO(type, fence_all, 1)),                                                \
-	     ENTRIES(type, n_fences, fence, 0, LITE_FENCES_MAX))
 #define OP FORM(op, .ok = lite_op_ok)
 #define OP_REPLY FORM(op_reply, .ok = lite_op_reply_ok)
 #define LOCK FORM(lock, RULES(ZERO(lock, reserved)), .ok = lite_lock_ok)
@@ -420,12 +417,13 @@ static const struct lite_call_row lite_calls[] = {
 	     FORM(mem_alloc_reply, RULES(NONZERO(mem_alloc_reply, n_extents),
 					 ZERO(mem_alloc_reply, reserved)))),
 	CALL(MEM_EXTENTS, SHORT, ANY(extents), EXTENTS),
-	CALL(MEM_FREE, REVOKE, FENCES(mem_free), NONE),
+	CALL(MEM_FREE, REVOKE,
+	     FORM(mem_free, RULES(UPTO(mem_free, fence_all, 1)),
+		  ENTRIES(mem_free, n_fences, fence, 0, LITE_FENCES_MAX)), NONE),
 	/* Bytes of each extent, above its share. */
 	CALL(MEM_COPY, ALLOC,
 	     FORM(mem_copy, ENTRIES(mem_copy, count, extent, 1, LITE_COPY_EXTENTS_MAX),
 		  EACH(NUMBER(extent, length_share, 1 << 8, U64_MAX))), NONE),
-	CALL(MEM_FENCE, REVOKE, FENCES(mem_fence), NONE),
 	CALL(LMR_CHUNK, ALLOC, FORM(chunk, RULES(UPTO(chunk, write, 1), ZERO(chunk, reserved))),
 	     FORM(chunk_reply,
 		  RULES(NUMBER(chunk_reply, id, 1, LITE_LMR_ID_MAX), LENGTH(chunk_reply),

@@ -16,7 +16,7 @@
 #include "wire_sync.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
-#define LITE_WIRE_VERSION 16
+#define LITE_WIRE_VERSION 17
 
 #define LITE_NONCE_SIZE 16
 #define LITE_MAC_SIZE 32
@@ -138,7 +138,6 @@ enum lite_call {
 	LITE_CALL_MEM_EXTENTS = 49,
 	LITE_CALL_MEM_FREE = 50,
 	LITE_CALL_MEM_COPY = 51,    /* to other memory of the same home */
-	LITE_CALL_MEM_FENCE = 52,
 	LITE_CALL_MEM_SESSION = 53, /* which session will a copy use? */
 	LITE_CALL_LMR_CHUNK = 54,   /* map a chunk of an unpinned LMR */
 	LITE_CALL_LMR_ENDS = 55,    /* REVOKE of chunks */
@@ -539,18 +538,12 @@ struct lite_wire_mem_alloc_reply {
 	__le32 reserved;
 } __packed;
 
-struct lite_wire_fence {
-	__le32 node;
-	__le32 reserved;
-	__le64 incarnation;
-} __packed;
-
-/* Free memory once these nodes can no longer reach it. */
+/* Free memory, or none, once these nodes can no longer reach that of the store. */
 struct lite_wire_mem_free {
-	__le64 id;
+	__le64 id;       /* 0: none */
 	__le32 n_fences;
 	__le32 fence_all;
-	struct lite_wire_fence fence[];
+	__le32 fence[];  /* node ids */
 } __packed;
 
 /* Copy part of an allocation to other memory of the same home. */
@@ -577,14 +570,8 @@ struct lite_wire_mem_session_reply {
 
 #define LITE_COPY_EXTENTS_MAX LITE_ENTRIES_MAX(lite_wire_mem_copy, lite_wire_extent)
 
-/* Make sure that these nodes have no operations on our memory in flight. */
-struct lite_wire_mem_fence {
-	__le32 n_fences;
-	__le32 fence_all;
-	struct lite_wire_fence fence[];
-} __packed;
-
-#define LITE_FENCES_MAX LITE_ENTRIES_MAX(lite_wire_mem_free, lite_wire_fence)
+/* They fit in a payload; and homes search among so many under a lock. */
+#define LITE_FENCES_MAX 128U
 
 /* A part of an LMR, as memory operations name it. */
 struct lite_wire_range {
@@ -636,7 +623,6 @@ static_assert(sizeof(struct lite_wire_map_reply) <= LITE_PAYLOAD_MAX, "map");
 static_assert(sizeof(struct lite_wire_lmr) == 296, "lmr");
 static_assert(sizeof(struct lite_wire_rename) <= LITE_PAYLOAD_MAX, "rename");
 static_assert(LITE_ENTRIES_MAX(lite_wire_grants_reply, lite_wire_grant) >= LITE_GRANTS_MAX, "acl");
-static_assert(sizeof(struct lite_wire_mem_fence) <= sizeof(struct lite_wire_mem_free), "fence");
 
 /*
  * Checks of bytes that the peer cannot change any more: of the header of a message, and of the

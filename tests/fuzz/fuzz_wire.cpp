@@ -146,20 +146,10 @@ void use_request(std::uint16_t call, const std::uint8_t* payload, std::size_t si
             walk<lite_wire_unmaps, lite_wire_unmap>(payload, size, count);
             break;
         }
-        case LITE_CALL_MEM_FENCE: {
-            lite_wire_mem_fence fence{};
-            std::memcpy(&fence, payload, sizeof(fence));
-            require(size == sizeof(fence) + le32_to_cpu(fence.n_fences) * sizeof(lite_wire_fence),
-                    "FENCE");
-            break;
-        }
         case LITE_CALL_MEM_FREE: {
-            lite_wire_mem_free head{};
-            std::memcpy(&head, payload, sizeof(head));
-            for (std::uint32_t i = 0; i < le32_to_cpu(head.n_fences); ++i) {
-                lite_wire_fence fence{};
-                std::memcpy(&fence, payload + sizeof(head) + i * sizeof(fence), sizeof(fence));
-            }
+            const auto count = le32_to_cpu(head_of<lite_wire_mem_free>(payload).n_fences);
+            require(count <= LITE_FENCES_MAX, "a number of fences");
+            walk<lite_wire_mem_free, std::uint32_t>(payload, size, count);
             break;
         }
         default:

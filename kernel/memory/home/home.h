@@ -22,7 +22,6 @@ struct lite_memory;
 struct lite_mapper {
 	struct list_head list;  /* in the LMR */
 	u32 node;
-	u64 incarnation;
 	u64 session;            /* in which it mapped; 0: this node, or @lost */
 	u64 count;              /* MAPs not given back: a user may map any number of times */
 	bool unclean;           /* it reported that a failed operation may still be in flight */
@@ -194,7 +193,7 @@ void lite_chunk_close(struct lite_lmr *lmr, struct list_head *ends);
 bool lite_chunk_close_unused(struct lite_lmr *lmr);
 void lite_ends_tell(struct lite_memory *mem, struct list_head *ends);
 int lite_mappers_recall(struct lite_lmr *lmr);
-u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence, u32 max, bool unclean);
+bool lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_mem_free *req, bool unclean);
 bool lite_home_unmap(struct lite_lmr *lmr, const struct lite_conn *conn, u32 count, u32 flags);
 void lite_home_session_gone(struct lite_memory *mem, u64 session);
 

@@ -109,7 +109,6 @@ int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
 		new = NULL;
 		m->session = session;
 		m->node = conn ? conn->from.node : lite_cluster_id(lmr->mem->cl);
-		m->incarnation = conn ? conn->from.incarnation : lmr->mem->fab->self.incarnation;
 		list_add(&m->list, &lmr->mappers);
 	}
 	m->count++;
@@ -135,7 +134,7 @@ static void lite_mapper_drop(struct lite_mapper *m)
 	kfree(m);
 }
 
-/* Drop all mappers, or those that are lost. May sleep. */
+/* Drop all mappers, or those that are @lost: then the others are clean, too. May sleep. */
 void lite_mappers_drop(struct lite_lmr *lmr, bool lost)
 {
 	struct lite_mapper *m, *tmp;
@@ -144,6 +143,8 @@ void lite_mappers_drop(struct lite_lmr *lmr, bool lost)
 	list_for_each_entry_safe(m, tmp, &lmr->mappers, list) {
 		if (m->lost || !lost)
 			lite_mapper_drop(m);
+		else
+			m->unclean = false;
 	}
 	spin_unlock(&lmr->lock);
 }
@@ -553,12 +554,11 @@ void lite_ends_tell(struct lite_memory *mem, struct list_head *ends)
 /* ---- fencing at stores --------------------------------------------------- */
 
 /*
- * Fill @fence, of @max entries, with lost mappers, which may still reach other stores; with
- * @unclean also with mappers that may have failed operations in flight, which need no session to
- * end. One pass under the lock, as an unclean mapper may become a lost one. Return: their number,
- * which may exceed @max.
+ * Ask in @req for fences of lost mappers, which may still reach other stores; with @unclean also of
+ * mappers that may have failed operations in flight, which need no session to end. One pass under
+ * the lock, as an unclean mapper may become a lost one. Return: are there any?
  */
-u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence, u32 max, bool unclean)
+bool lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_mem_free *req, bool unclean)
 {
 	struct lite_mapper *m;
 	u32 n = 0;
@@ -567,68 +567,46 @@ u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence, u32 m
 	list_for_each_entry(m, &lmr->mappers, list) {
 		if (!m->lost && !(unclean && m->unclean))
 			continue;
-		if (n < max)
-			fence[n] = (struct lite_wire_fence){
-				.node = cpu_to_le32(m->node),
-				.incarnation = cpu_to_le64(m->lost ? m->incarnation : 0),
-			};
+		if (n < LITE_FENCES_MAX)
+			req->fence[n] = cpu_to_le32(m->node);
 		n++;
 	}
 	spin_unlock(&lmr->lock);
+	req->n_fences = cpu_to_le32(n <= LITE_FENCES_MAX ? n : 0);
+	req->fence_all = cpu_to_le32(n > LITE_FENCES_MAX);
 	return n;
-}
-
-/* Have the other stores fence the nodes in @req. */
-static int lite_stores_fence(struct lite_lmr *lmr, struct lite_wire_mem_fence *req)
-{
-	struct lite_memory *mem = lmr->mem;
-	struct lite_call_desc d = {
-		.call = LITE_CALL_MEM_FENCE,
-		.req = req,
-		.len = struct_size(req, fence, le32_to_cpu(req->n_fences)),
-		.killable = true,
-	};
-	const struct lite_place *place = lmr->place;
-	int err = 0;
-	u32 i;
-
-	for (i = 1; i < place->n_shares && !err; i++) {
-		d.life = place->share[i].incarnation;
-		err = lite_cluster_call_patiently(mem->cl, place->share[i].node, &d);
-		/* A new incarnation of the store has no such memory. */
-		if (err == -EHOSTUNREACH || err == -ESTALE)
-			err = 0;
-	}
-	return err;
 }
 
 /* Have the other stores fence mappers that are lost or unclean. */
 static int lite_recall_fence(struct lite_lmr *lmr)
 {
-	struct lite_wire_mem_fence *req;
-	struct lite_mapper *m;
-	u32 fences;
+	struct lite_wire_mem_free *req = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
+	bool any = lite_mappers_lost(lmr, req, true);
+	const struct lite_place *place = lmr->place;
+	struct lite_call_desc d = {
+		.call = LITE_CALL_MEM_FREE,
+		.req = req,
+		.len = struct_size(req, fence, le32_to_cpu(req->n_fences)),
+		.killable = true,
+	};
 	int err = 0;
+	u32 i;
 
-	req = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
-	fences = lite_mappers_lost(lmr, req->fence, LITE_FENCES_MAX, true);
-	req->n_fences = cpu_to_le32(fences <= LITE_FENCES_MAX ? fences : 0);
-	req->fence_all = cpu_to_le32(fences > LITE_FENCES_MAX);
-	if (fences)
-		err = lite_stores_fence(lmr, req);
+	for (i = 1; any && i < place->n_shares && !err; i++) {
+		d.life = place->share[i].incarnation;
+		err = lite_cluster_call_patiently(lmr->mem->cl, place->share[i].node, &d);
+		/* A new incarnation of the store has no such memory. */
+		if (err == -EHOSTUNREACH || err == -ESTALE)
+			err = 0;
+	}
 	kfree(req);
-	if (!fences || err)
-		return err;
 	/*
 	 * What was reported since concerns operations that these fences have ended, too: all
 	 * mappers had answered, and so had reported theirs, and a closed LMR cannot be mapped.
 	 */
-	spin_lock(&lmr->lock);
-	list_for_each_entry(m, &lmr->mappers, list)
-		m->unclean = false;
-	spin_unlock(&lmr->lock);
-	lite_mappers_drop(lmr, true);
-	return 0;
+	if (any && !err)
+		lite_mappers_drop(lmr, true);
+	return err;
 }
 
 /*

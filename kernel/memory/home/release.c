@@ -32,14 +32,14 @@ struct lite_zombies {
 	struct lite_wire_mem_free req; /* has the nodes to fence, unless the store has done that */
 };
 
-/* Fences are by node id, whatever the incarnation: one entry each. */
-static void lite_zombies_fence(struct lite_zombies *z, const struct lite_wire_fence *fence)
+/* One entry for each node. */
+static void lite_zombies_fence(struct lite_zombies *z, __le32 node)
 {
 	u32 n = le32_to_cpu(z->req.n_fences);
 	u32 i;
 
 	for (i = 0; i < n; i++) {
-		if (z->req.fence[i].node == fence->node)
+		if (z->req.fence[i] == node)
 			return;
 	}
 	if (z->req.fence_all || n == LITE_FENCES_MAX) {
@@ -47,7 +47,7 @@ static void lite_zombies_fence(struct lite_zombies *z, const struct lite_wire_fe
 		z->req.n_fences = 0;
 		return;
 	}
-	z->req.fence[n] = *fence;
+	z->req.fence[n] = node;
 	z->req.n_fences = cpu_to_le32(n + 1);
 }
 
@@ -59,12 +59,11 @@ static void lite_zombies_fence(struct lite_zombies *z, const struct lite_wire_fe
 static struct lite_zombies *lite_zombies_new(struct list_head *parts, struct lite_lmr *lmr,
 					     u32 fence)
 {
-	const struct lite_wire_fence other = { .node = cpu_to_le32(fence) };
 	struct lite_part *part, *tmp;
 	struct lite_zombies *z;
-	u32 n = 0;
 
-	z = kzalloc(sizeof(*z) + LITE_FENCES_MAX * sizeof(other), GFP_KERNEL | __GFP_NOFAIL);
+	z = kzalloc(sizeof(*z) + LITE_FENCES_MAX * sizeof(z->req.fence[0]),
+		    GFP_KERNEL | __GFP_NOFAIL);
 	INIT_LIST_HEAD(&z->parts);
 	z->at = list_first_entry(parts, struct lite_part, list)->at;
 	list_for_each_entry_safe(part, tmp, parts, list) {
@@ -72,13 +71,9 @@ static struct lite_zombies *lite_zombies_new(struct list_head *parts, struct lit
 			list_move_tail(&part->list, &z->parts);
 	}
 	if (lmr)
-		n = lite_mappers_lost(lmr, z->req.fence, LITE_FENCES_MAX, false);
-	if (n > LITE_FENCES_MAX)
-		z->req.fence_all = cpu_to_le32(1);
-	else
-		z->req.n_fences = cpu_to_le32(n);
+		lite_mappers_lost(lmr, &z->req, false);
 	if (fence)
-		lite_zombies_fence(z, &other);
+		lite_zombies_fence(z, cpu_to_le32(fence));
 	return z;
 }
 
@@ -104,7 +99,7 @@ static void lite_zombies_keep(struct lite_memory *mem, struct lite_zombies *new,
 			continue;
 		list_splice_tail_init(&new->parts, &z->parts);
 		for (i = 0; i < le32_to_cpu(new->req.n_fences); i++)
-			lite_zombies_fence(z, &new->req.fence[i]);
+			lite_zombies_fence(z, new->req.fence[i]);
 		if (new->req.fence_all) {
 			z->req.fence_all = new->req.fence_all;
 			z->req.n_fences = 0;

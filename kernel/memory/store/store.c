@@ -583,21 +583,21 @@ static int lite_serve_mem_extents(void *priv, struct lite_conn *conn, const void
 
 /* Fence nodes from our memory. Return: 0 or -EIO. */
 static int lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
-			    const struct lite_wire_fence *fence, u32 n, bool all)
+			    const struct lite_wire_mem_free *f)
 {
+	u32 n = le32_to_cpu(f->n_fences), i;
 	int err = 0;
-	u32 i;
 
 	/*
 	 * Spare the session of this request, or the home would not get the reply. An operation that
 	 * failed has ended its own session.
 	 */
 	for (i = 0; i < n; i++)
-		err = lite_cluster_fence(mem->cl, le32_to_cpu(fence[i].node), home) ?: err;
-	if (all)
+		err = lite_cluster_fence(mem->cl, le32_to_cpu(f->fence[i]), home) ?: err;
+	if (f->fence_all)
 		err = lite_cluster_fence(mem->cl, LITE_ALL_NODES, home);
 	/* This node may be a mapper that the home has lost. */
-	if (all || n)
+	if (f->fence_all || n)
 		mem->store_ops->retire_home(mem, home->from.node);
 	return err;
 }
@@ -608,6 +608,7 @@ static int lite_serve_mem_free(void *priv, struct lite_conn *conn, const void *r
 	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_free *f = req;
 	struct lite_alloc *alloc;
+	int err;
 
 	if (!conn)
 		return -EBADMSG;
@@ -617,20 +618,10 @@ static int lite_serve_mem_free(void *priv, struct lite_conn *conn, const void *r
 	 */
 	alloc = lite_store_get(mem, le64_to_cpu(f->id), conn->from.node, true);
 	/* If a fence fails, lite_dma_unmap_page() quarantines the pages. */
-	lite_store_fence(mem, conn, f->fence, le32_to_cpu(f->n_fences), f->fence_all);
+	err = lite_store_fence(mem, conn, f);
 	lite_store_free(alloc);
-	return 0;
-}
-
-static int lite_serve_mem_fence(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				void *reply, u32 *reply_len)
-{
-	const struct lite_wire_mem_fence *f = req;
-
-	if (!conn)
-		return -EBADMSG;
-	/* The home goes on using the memory, so it gets the result. */
-	return lite_store_fence(priv, conn, f->fence, le32_to_cpu(f->n_fences), f->fence_all);
+	/* A home that frees nothing goes on using the memory, so it gets the result. */
+	return f->id ? 0 : err;
 }
 
 void lite_store_handlers(struct lite_memory *mem)
@@ -640,5 +631,4 @@ void lite_store_handlers(struct lite_memory *mem)
 	lite_kcall_handle(rpc, LITE_CALL_MEM_ALLOC, lite_serve_mem_alloc, mem);
 	lite_kcall_handle(rpc, LITE_CALL_MEM_EXTENTS, lite_serve_mem_extents, mem);
 	lite_kcall_handle(rpc, LITE_CALL_MEM_FREE, lite_serve_mem_free, mem);
-	lite_kcall_handle(rpc, LITE_CALL_MEM_FENCE, lite_serve_mem_fence, mem);
 }

@@ -230,15 +230,14 @@ Message operation_reply(const char* label, std::uint16_t call, std::uint32_t sta
     return message;
 }
 
-template <typename T>
-Message fences(const char* name, std::uint16_t call) {
-    T head{};
+Message mem_free() {
+    lite_wire_mem_free head{};
     head.n_fences = cpu_to_le32(2);
-    return {name,
-            call,
-            to_bytes(head, std::vector<lite_wire_fence>(2)),
-            {FIELD(T, n_fences, 0, 1, 3, LITE_FENCES_MAX + 1, 0x10000000, kAllOnes),
-             FIELD(T, fence_all, 2, kAllOnes)}};
+    return {"MEM_FREE",
+            LITE_CALL_MEM_FREE,
+            to_bytes(head, std::vector<__le32>(2)),
+            {FIELD(lite_wire_mem_free, n_fences, 0, 1, 3, LITE_FENCES_MAX + 1, 0x10000000, kAllOnes),
+             FIELD(lite_wire_mem_free, fence_all, 2, kAllOnes)}};
 }
 
 Message mem_copy() {
@@ -548,9 +547,8 @@ std::vector<Message> requests() {
          LITE_CALL_MEM_EXTENTS,
          to_bytes(lite_wire_extents{}),
          {FIELD(lite_wire_extents, reserved, 1)}},
-        fences<lite_wire_mem_free>("MEM_FREE", LITE_CALL_MEM_FREE),
+        mem_free(),
         mem_copy(),
-        fences<lite_wire_mem_fence>("MEM_FENCE", LITE_CALL_MEM_FENCE),
         {"MEM_SESSION",
          LITE_CALL_MEM_SESSION,
          to_bytes(lite_wire_mem_session{}),
@@ -654,7 +652,6 @@ std::vector<Message> replies() {
         extents_reply("MEM_EXTENTS", LITE_CALL_MEM_EXTENTS),
         {"MEM_FREE", LITE_CALL_MEM_FREE, {}},
         {"MEM_COPY", LITE_CALL_MEM_COPY, {}},
-        {"MEM_FENCE", LITE_CALL_MEM_FENCE, {}},
         {"MEM_SESSION", LITE_CALL_MEM_SESSION, to_bytes(lite_wire_mem_session_reply{})},
         chunk_reply(),
         {"LMR_ENDS", LITE_CALL_LMR_ENDS, {}},
