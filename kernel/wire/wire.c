@@ -371,7 +371,6 @@ static const struct lite_call_row lite_calls[] = {
 	CALL(NAME_SYNC, SHORT, ANY(name_sync), NONE),
 	CALL(NAME_PROBE, SHORT, NAMED,
 	     FORM(name_probe_reply, RULES(UPTO(name_probe_reply, state, LITE_WIRE_NAME_TAKEN)))),
-	CALL(NAME_WAKE, SHORT, NAMED, NONE),
 	CALL(NAME_ENTER, SHORT, FORM(name_enter, RULES(NAME(name_enter))), PLAIN(name_reply)),
 	CALL(NAME_OPEN, SHORT,
 	     FORM(map, RULES(ZERO(map, id), ZERO(map, renew), NAME(map), CRED(map),

@@ -110,12 +110,11 @@ enum lite_call {
 	LITE_CALL_JOIN = 3,
 	LITE_CALL_MEMBERS = 4,
 	LITE_CALL_LEAVE = 5,
-	LITE_CALL_NAME_DROP = 17,
+	LITE_CALL_NAME_DROP = 17,   /* it has changed; a directory: forget this LMR */
 	LITE_CALL_NAME_LOOKUP = 18, /* asks the directory */
 	LITE_CALL_NAME_FIND = 19,   /* asks a home */
 	LITE_CALL_NAME_SYNC = 20,   /* a home has entered all its names */
 	LITE_CALL_NAME_PROBE = 21,  /* asks a home, with our claim visible */
-	LITE_CALL_NAME_WAKE = 22,   /* a name that was BUSY has changed */
 	LITE_CALL_NAME_ENTER = 23,  /* tells the directory */
 	LITE_CALL_NAME_OPEN = 24,   /* asks the directory, which maps an LMR at home there */
 	LITE_CALL_LMR_CREATE = 32,

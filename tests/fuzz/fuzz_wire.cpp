@@ -62,7 +62,6 @@ void use_request(std::uint16_t call, const std::uint8_t* payload, std::size_t si
         case LITE_CALL_NAME_LOOKUP:
         case LITE_CALL_NAME_FIND:
         case LITE_CALL_NAME_PROBE:
-        case LITE_CALL_NAME_WAKE:
         case LITE_CALL_NAME_ENTER: {
             lite_wire_name name{};
             std::memcpy(&name, payload, sizeof(name));

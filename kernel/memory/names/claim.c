@@ -32,10 +32,10 @@
  * Of several claims on one home for one name, one proceeds and the others wait for its outcome.
  *
  * Waiting: all claims on a home are in a line (line.h) by name, of each name the one that proceeds
- * first. Each change of a name, here or at a node that has said BUSY (it sends DROP or WAKE), wakes
- * the first only, as a user may have any number of them. A claim that leaves the line wakes the
- * next. So if the name is taken one after the other sees it. Each looks again by itself after a
- * while: a message may be lost, and the thread before it may be long without a processor.
+ * first. Each change of a name, here or at a node that has said BUSY (it sends DROP), wakes the
+ * first only, as a user may have any number of them. A claim that leaves the line wakes the next.
+ * So if the name is taken one after the other sees it. Each looks again by itself after a while: a
+ * message may be lost, and the thread before it may be long without a processor.
  */
 #include <linux/completion.h>
 
@@ -103,17 +103,20 @@ static int lite_name_claim_wait(struct lite_name_claim *c)
 	return lite_cluster_recheck(c->mem->cl, c->life);
 }
 
-/* Tell all members: DROP, the name is free; WAKE, look again. */
-static void lite_name_tell(struct lite_memory *mem, u16 call, const char *name, u64 id)
+/*
+ * Tell all members that a name has changed. @id: the LMR here that does not have it any more, so that
+ * directories forget it; 0: it may still have it.
+ */
+static void lite_name_tell(struct lite_memory *mem, const char *name, u64 id)
 {
 	u32 self = lite_cluster_id(mem->cl);
 	int tries = 0;
 
-	while (call == LITE_CALL_NAME_DROP &&
-	       lite_name_call(mem, self, call, name, id, NULL, 0) == -ENOMEM &&
+	while (id &&
+	       lite_name_call(mem, self, LITE_CALL_NAME_DROP, name, id, NULL, 0) == -ENOMEM &&
 	       ++tries < LITE_TELL_TRIES)
 		cond_resched();
-	lite_name_call_all(mem, call, name, id, 0, NULL, NULL);
+	lite_name_call_all(mem, LITE_CALL_NAME_DROP, name, id, 0, NULL, NULL);
 }
 
 /* ---- our own table ------------------------------------------------------- */
@@ -172,7 +175,7 @@ static bool lite_name_claim_set(const struct lite_name_claim *c, enum lite_name_
 	lite_name_wake_locked(local, c->name);
 	spin_unlock(&local->lock);
 	if (awaited)
-		lite_name_tell(c->mem, LITE_CALL_NAME_WAKE, c->name, c->id);
+		lite_name_tell(c->mem, c->name, 0);
 	return entry;
 }
 
@@ -317,14 +320,14 @@ static int lite_name_claim_win(struct lite_name_claim *c)
 }
 
 /*
- * Remove our entry, after the publisher is done with it. Return: the call that tells the other
- * nodes: DROP if it was entered at a directory, WAKE if one of them waits; 0: they need not know.
+ * Remove our entry, after the publisher is done with it. Return: must the other nodes know? It was
+ * entered at a directory, or one of them waits.
  */
-static u16 lite_local_del(const struct lite_name_claim *c)
+static bool lite_local_del(const struct lite_name_claim *c)
 {
 	struct lite_names *local = &c->mem->local;
 	struct lite_name_entry *entry;
-	u16 call = 0;
+	bool tell = false;
 
 	for (;;) {
 		spin_lock(&local->lock);
@@ -336,16 +339,13 @@ static u16 lite_local_del(const struct lite_name_claim *c)
 		wait_event(local->published, READ_ONCE(local->publishing) != entry);
 	}
 	if (entry) {
-		if (entry->published)
-			call = LITE_CALL_NAME_DROP;
-		else if (entry->awaited)
-			call = LITE_CALL_NAME_WAKE;
+		tell = entry->published || entry->awaited;
 		lite_names_remove_locked(c->mem, local, entry);
 		lite_name_wake_locked(local, c->name);
 	}
 	spin_unlock(&local->lock);
 	lite_name_entry_free(local, entry);
-	return call;
+	return tell;
 }
 
 /*
@@ -373,7 +373,6 @@ int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id, u32 uid
 	};
 	int err = lite_name_claim_begin(&c);
 	bool begun = !err;
-	u16 call;
 
 	if (!err)
 		err = lite_name_claim_win(&c);
@@ -387,12 +386,9 @@ int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id, u32 uid
 	/* The end of this life explains any other error. */
 	if (err != -EEXIST && err != -EINTR)
 		err = lite_cluster_recheck(mem->cl, life) ?: err;
-	call = lite_local_del(&c);
-	/* A call without a reply may have entered the name: DROP it. */
-	if (err != -EEXIST)
-		call = LITE_CALL_NAME_DROP;
-	if (call)
-		lite_name_tell(mem, call, name, id);
+	/* A call without a reply may have entered the name, too. */
+	if (lite_local_del(&c) || err != -EEXIST)
+		lite_name_tell(mem, name, id);
 	return err;
 }
 
@@ -432,7 +428,7 @@ void lite_name_drop(struct lite_memory *mem, const char *name, u64 id)
 	 * If DROP does not arrive the session is over, and entries of old sessions answer no
 	 * look-up.
 	 */
-	lite_name_tell(mem, LITE_CALL_NAME_DROP, name, id);
+	lite_name_tell(mem, name, id);
 }
 
 /* ---- for others ---------------------------------------------------------- */
@@ -468,15 +464,6 @@ static int lite_serve_name_probe(void *priv, struct lite_conn *conn, const void 
 	return 0;
 }
 
-static int lite_serve_name_wake(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				void *reply, u32 *reply_len)
-{
-	const struct lite_wire_name *n = req;
-
-	lite_name_wake(priv, n->name);
-	return 0;
-}
-
 /* Look up a confirmed name of an LMR homed here. Context: process. */
 bool lite_local_find(struct lite_memory *mem, const char *name, struct lite_name_at *at)
 {
@@ -494,8 +481,5 @@ bool lite_local_find(struct lite_memory *mem, const char *name, struct lite_name
 
 void lite_name_claim_handlers(struct lite_memory *mem)
 {
-	struct lite_kcalls *rpc = mem->cl->rpc;
-
-	lite_kcall_handle(rpc, LITE_CALL_NAME_PROBE, lite_serve_name_probe, mem);
-	lite_kcall_handle(rpc, LITE_CALL_NAME_WAKE, lite_serve_name_wake, mem);
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_NAME_PROBE, lite_serve_name_probe, mem);
 }

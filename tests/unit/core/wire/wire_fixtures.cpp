@@ -233,11 +233,12 @@ Message operation_reply(const char* label, std::uint16_t call, std::uint32_t sta
 Message mem_free() {
     lite_wire_mem_free head{};
     head.n_fences = cpu_to_le32(2);
-    return {"MEM_FREE",
-            LITE_CALL_MEM_FREE,
-            to_bytes(head, std::vector<__le32>(2)),
-            {FIELD(lite_wire_mem_free, n_fences, 0, 1, 3, LITE_FENCES_MAX + 1, 0x10000000, kAllOnes),
-             FIELD(lite_wire_mem_free, fence_all, 2, kAllOnes)}};
+    return {
+        "MEM_FREE",
+        LITE_CALL_MEM_FREE,
+        to_bytes(head, std::vector<__le32>(2)),
+        {FIELD(lite_wire_mem_free, n_fences, 0, 1, 3, LITE_FENCES_MAX + 1, 0x10000000, kAllOnes),
+         FIELD(lite_wire_mem_free, fence_all, 2, kAllOnes)}};
 }
 
 Message mem_copy() {
@@ -474,7 +475,6 @@ std::vector<Message> requests() {
          to_bytes(lite_wire_name_sync{}),
          {FIELD(lite_wire_name_sync, reserved, 1)}},
         named("NAME_PROBE", LITE_CALL_NAME_PROBE),
-        named("NAME_WAKE", LITE_CALL_NAME_WAKE),
         {"NAME_ENTER", LITE_CALL_NAME_ENTER, to_bytes(name_enter()), name_spoilers()},
         {"NAME_OPEN",
          LITE_CALL_NAME_OPEN,
@@ -621,7 +621,6 @@ std::vector<Message> replies() {
          LITE_CALL_NAME_PROBE,
          to_bytes(lite_wire_name_probe_reply{cpu_to_le32(LITE_WIRE_NAME_TAKEN)}),
          {FIELD(lite_wire_name_probe_reply, state, LITE_WIRE_NAME_TAKEN + 1, kAllOnes)}},
-        {"NAME_WAKE", LITE_CALL_NAME_WAKE, {}},
         {"NAME_ENTER", LITE_CALL_NAME_ENTER, to_bytes(lite_wire_name_reply{})},
         {"NAME_OPEN", LITE_CALL_NAME_OPEN, map_reply(1, 2), map_reply_spoilers()},
         {"LMR_CREATE", LITE_CALL_LMR_CREATE, map_reply(1, 2), map_reply_spoilers()},
