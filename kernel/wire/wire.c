@@ -366,7 +366,6 @@ static const struct lite_call_row lite_calls[] = {
 		     ENTRIES(members_reply, count, member, 0, LITE_MEMBERS_PER_REPLY))),
 	CALL(LEAVE, SHORT, ANY(leave), NONE),
 	CALL(NAME_DROP, SHORT, NAMED, NONE),
-	CALL(NAME_LOOKUP, SHORT, NAMED, PLAIN(name_reply)),
 	CALL(NAME_FIND, SHORT, NAMED, PLAIN(name_reply)),
 	CALL(NAME_SYNC, SHORT, ANY(name_sync), NONE),
 	CALL(NAME_PROBE, SHORT, NAMED,

@@ -59,7 +59,6 @@ void use_request(std::uint16_t call, const std::uint8_t* payload, std::size_t si
             break;
         }
         case LITE_CALL_NAME_DROP:
-        case LITE_CALL_NAME_LOOKUP:
         case LITE_CALL_NAME_FIND:
         case LITE_CALL_NAME_PROBE:
         case LITE_CALL_NAME_ENTER: {

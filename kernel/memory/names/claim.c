@@ -104,8 +104,8 @@ static int lite_name_claim_wait(struct lite_name_claim *c)
 }
 
 /*
- * Tell all members that a name has changed. @id: the LMR here that does not have it any more, so that
- * directories forget it; 0: it may still have it.
+ * Tell all members that a name has changed. @id: the LMR here that does not have it any more, which
+ * directories forget; 0: it may still have it.
  */
 static void lite_name_tell(struct lite_memory *mem, const char *name, u64 id)
 {
@@ -113,7 +113,8 @@ static void lite_name_tell(struct lite_memory *mem, const char *name, u64 id)
 	int tries = 0;
 
 	while (id &&
-	       lite_name_call(mem, self, LITE_CALL_NAME_DROP, name, id, NULL, 0) == -ENOMEM &&
+	       lite_name_call(mem, self, LITE_CALL_NAME_DROP, name, id, NULL, 0,
+			      false) == -ENOMEM &&
 	       ++tries < LITE_TELL_TRIES)
 		cond_resched();
 	lite_name_call_all(mem, LITE_CALL_NAME_DROP, name, id, 0, NULL, NULL);
@@ -194,7 +195,7 @@ static int lite_name_claim_ask(struct lite_name_claim *c, u32 node, bool settle)
 
 	do {
 		err = lite_name_call(c->mem, node, LITE_CALL_NAME_PROBE, c->name, c->id, &reply,
-				     sizeof(reply));
+				     sizeof(reply), true);
 		state = le32_to_cpu(reply.state);
 		if (!err && state != LITE_WIRE_NAME_BUSY)
 			return state == LITE_WIRE_NAME_TAKEN ? -EEXIST : 0;

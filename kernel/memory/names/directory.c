@@ -39,8 +39,8 @@ static int lite_directory_find(struct lite_memory *mem, const char *name,
 	int err;
 
 	do {
-		err = lite_name_call(mem, lite_name_directory(mem, name), LITE_CALL_NAME_LOOKUP,
-				     name, 0, at, sizeof(*at));
+		err = lite_name_call(mem, lite_name_directory(mem, name), LITE_CALL_NAME_FIND,
+				     name, 0, at, sizeof(*at), false);
 	} while (lite_name_is_down(err) && ++tries < LITE_DIRECTORY_TRIES);
 	return err;
 }
@@ -62,15 +62,15 @@ static int lite_homes_answer(void *ctx, u32 node, int err, const void *reply)
 	if (err == -EHOSTDOWN) {
 		r = &again;
 		err = lite_name_call(f->mem, node, LITE_CALL_NAME_FIND, f->name, 0, &again,
-				     sizeof(again));
+				     sizeof(again), true);
 	}
-	if (!err) {
-		f->at->home = cpu_to_le32(node);
-		f->at->id = r->id;
+	/* What a directory says of another home may be wrong: that one is asked, too. */
+	if (!err && le32_to_cpu(r->home) == node) {
+		*f->at = *r;
 		return 1;
 	}
 	/* LMRs of a home that is down are out of reach: not found. */
-	if (err != -ENOENT && !lite_name_is_down(err))
+	if (err && err != -ENOENT && !lite_name_is_down(err))
 		f->unknown = err;
 	return err == -EINTR ? err : 0;
 }
@@ -85,12 +85,14 @@ static int lite_homes_find(struct lite_memory *mem, const char *name,
 		.at = at,
 		.unknown = -ENOENT,
 	};
+	struct lite_name_at own;
 	int err;
 
-	err = lite_name_call(mem, lite_cluster_id(mem->cl), LITE_CALL_NAME_FIND, name, 0, at,
-			     sizeof(*at));
-	if (!err || err == -EINTR)
-		return err;
+	if (lite_local_find(mem, name, &own)) {
+		at->home = cpu_to_le32(own.home);
+		at->id = cpu_to_le64(own.id);
+		return 0;
+	}
 	err = lite_name_call_all(mem, LITE_CALL_NAME_FIND, name, 0, sizeof(*at), lite_homes_answer,
 				 &f);
 	if (err)
@@ -258,7 +260,7 @@ static int lite_publish(struct lite_memory *mem, const struct lite_name_entry *e
 		if (at.home == entry->at.home)
 			continue;
 		err = lite_name_call(mem, at.home, LITE_CALL_NAME_PROBE, entry->name, id, &reply,
-				     sizeof(reply));
+				     sizeof(reply), true);
 		if (err)
 			return err;
 		if (le32_to_cpu(reply.state) != LITE_WIRE_NAME_FREE)
@@ -439,17 +441,6 @@ static int lite_serve_name_sync(void *priv, struct lite_conn *conn, const void *
 	return 0;
 }
 
-static int lite_serve_name_find(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				void *reply, u32 *reply_len)
-{
-	const struct lite_wire_name *n = req;
-	struct lite_name_at at;
-
-	if (!lite_local_find(priv, n->name, &at))
-		return -ENOENT;
-	return lite_name_reply(&at, reply, reply_len);
-}
-
 /* Find a name that a home here has, or that this node knows as its directory. Context: process. */
 bool lite_name_known(struct lite_memory *mem, const char *name, struct lite_name_at *at)
 {
@@ -470,8 +461,8 @@ bool lite_name_known(struct lite_memory *mem, const char *name, struct lite_name
 	return session && session == lite_cluster_session(mem->cl, at->home, &incarnation);
 }
 
-static int lite_serve_name_lookup(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				  void *reply, u32 *reply_len)
+static int lite_serve_name_find(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				void *reply, u32 *reply_len)
 {
 	const struct lite_wire_name *n = req;
 	struct lite_name_at at;
@@ -489,5 +480,4 @@ void lite_directory_handlers(struct lite_memory *mem)
 	lite_kcall_handle(rpc, LITE_CALL_NAME_DROP, lite_serve_name_drop, mem);
 	lite_kcall_handle(rpc, LITE_CALL_NAME_SYNC, lite_serve_name_sync, mem);
 	lite_kcall_handle(rpc, LITE_CALL_NAME_FIND, lite_serve_name_find, mem);
-	lite_kcall_handle(rpc, LITE_CALL_NAME_LOOKUP, lite_serve_name_lookup, mem);
 }

@@ -181,21 +181,20 @@ static struct lite_call_desc lite_name_desc(struct lite_memory *mem, struct lite
  * @id: id of the LMR here that it is about, or 0
  * @reply: buffer for the reply; NULL: none
  * @reply_max: size of @reply
+ * @wait: wait for a suspect, which still has its names
  *
  * Context: may sleep; killable if there is a @reply.
  * Return: 0 or a negative errno of lite_cluster_call().
  */
 int lite_name_call(struct lite_memory *mem, u32 node, u16 call, const char *name, u64 id,
-		   void *reply, u32 reply_max)
+		   void *reply, u32 reply_max, bool wait)
 {
 	struct lite_wire_name req;
 	struct lite_call_desc d = lite_name_desc(mem, &req, call, name, id, reply_max);
 
 	d.reply = reply;
-	/* A suspect home still has its names: wait for it. */
-	if (call == LITE_CALL_NAME_FIND || call == LITE_CALL_NAME_PROBE)
-		return lite_cluster_call_patiently(mem->cl, node, &d);
-	return lite_cluster_call(mem->cl, node, &d);
+	return wait ? lite_cluster_call_patiently(mem->cl, node, &d) :
+		      lite_cluster_call(mem->cl, node, &d);
 }
 
 /*

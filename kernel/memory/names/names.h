@@ -89,7 +89,7 @@ struct lite_name_entry *lite_name_entry_new(struct lite_names *names, const char
 					    u64 id, u32 uid);
 void lite_name_entry_free(struct lite_names *names, struct lite_name_entry *entry);
 int lite_name_call(struct lite_memory *mem, u32 node, u16 call, const char *name, u64 id,
-		   void *reply, u32 reply_max);
+		   void *reply, u32 reply_max, bool wait);
 int lite_name_call_all(struct lite_memory *mem, u16 call, const char *name, u64 id, u32 reply_max,
 		       lite_call_done done, void *ctx);
 

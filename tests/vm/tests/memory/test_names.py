@@ -110,8 +110,8 @@ def test_names_survive_their_directories(lab):
 
 
 # enum lite_call in kernel/wire/wire.h.
-_LOOKUP, _FIND, _OPEN, _MAP, _EXTENTS = 18, 19, 24, 33, 34
-_OF_OPENING = {_LOOKUP, _FIND, _OPEN, _MAP, _EXTENTS}
+_FIND, _OPEN, _MAP, _EXTENTS = 19, 24, 33, 34
+_OF_OPENING = {_FIND, _OPEN, _MAP, _EXTENTS}
 
 
 def _calls(lite, *words):
