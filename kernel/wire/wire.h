@@ -139,7 +139,6 @@ enum lite_call {
 	LITE_CALL_MEM_SESSION = 53, /* which session will a copy use? */
 	LITE_CALL_LMR_CHUNK = 54,   /* map a chunk of an unpinned LMR */
 	LITE_CALL_LMR_ENDS = 55,    /* REVOKE of chunks */
-	LITE_CALL_LMR_UNMAPS = 56,  /* UNMAP of chunks */
 	LITE_CALL_OP_SET = 64,
 	LITE_CALL_OP_COPY = 65,
 	LITE_CALL_OP_COMPARE = 66,
@@ -420,7 +419,7 @@ struct lite_wire_unmap {
 	__le32 flags;    /* enum lite_wire_unmap_flags */
 } __packed;
 
-/* As LMR_UNMAP of each, all of them chunks. */
+/* Of one LMR, or of chunks. */
 struct lite_wire_unmaps {
 	__le32 count;
 	__le32 reserved;

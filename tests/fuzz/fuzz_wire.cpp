@@ -138,7 +138,7 @@ void use_request(std::uint16_t call, const std::uint8_t* payload, std::size_t si
             walk<lite_wire_ends, std::uint64_t>(payload, size, count);
             break;
         }
-        case LITE_CALL_LMR_UNMAPS: {
+        case LITE_CALL_LMR_UNMAP: {
             const auto count = le32_to_cpu(head_of<lite_wire_unmaps>(payload).count);
             require(count >= 1 && count <= LITE_UNMAPS_PER_CALL, "a number of MAPs");
             walk<lite_wire_unmaps, lite_wire_unmap>(payload, size, count);

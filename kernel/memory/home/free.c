@@ -244,23 +244,14 @@ void lite_home_unmap_own(struct lite_memory *mem, const struct lite_wire_unmap *
 static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req, u32 len,
 			    void *reply, u32 *reply_len)
 {
-	if (!conn)
-		return -EBADMSG;
-	lite_home_unmap_wait(priv, conn, req, LITE_UNMAP_PATIENCE);
-	return 0;
-}
-
-/* Of chunks of unpinned LMRs, which are not waited for. */
-static int lite_serve_unmaps(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			     void *reply, u32 *reply_len)
-{
 	const struct lite_wire_unmaps *r = req;
 	u32 i;
 
 	if (!conn)
 		return -EBADMSG;
 	for (i = 0; i < le32_to_cpu(r->count); i++) {
-		lite_home_unmap_wait(priv, conn, &r->unmap[i], 0);
+		/* Chunks, of which there may be several, end nothing. */
+		lite_home_unmap_wait(priv, conn, &r->unmap[i], i ? 0 : LITE_UNMAP_PATIENCE);
 		cond_resched();
 	}
 	return 0;
@@ -270,5 +261,4 @@ void lite_free_handlers(struct lite_memory *mem)
 {
 	lite_lmr_handle(mem, LITE_CALL_LMR_FREE, lite_serve_free);
 	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_UNMAP, lite_serve_unmap, mem);
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_UNMAPS, lite_serve_unmaps, mem);
 }

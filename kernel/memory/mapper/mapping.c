@@ -284,18 +284,20 @@ void lite_mapping_handlers(struct lite_memory *mem)
 	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_ENDS, lite_serve_ends, mem);
 }
 
-/*
- * Give back what a call says, in the session with the home in which it was mapped. As
- * lite_mapping_give_back().
- */
-static bool lite_mapping_unmap(struct lite_conn *conn, struct lite_call_desc *d)
+/* Give back in the session in which it was mapped. As lite_mapping_give_back(). */
+static bool lite_mapping_unmap(struct lite_conn *conn, const struct lite_wire_unmaps *req)
 {
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LMR_UNMAP,
+		.req = req,
+		.len = struct_size(req, unmap, le32_to_cpu(req->count)),
+		.timeout = 30 * HZ,
+	};
 	int err;
 
-	d->timeout = 30 * HZ;
 	do {
-		err = lite_kcall(conn, d);
-	} while (err == -ETIMEDOUT && !d->sent && !lite_conn_is_dead(conn));
+		err = lite_kcall(conn, &d);
+	} while (err == -ETIMEDOUT && !d.sent && !lite_conn_is_dead(conn));
 	if (err)
 		lite_conn_kill(conn, err);
 	return !err;
@@ -318,12 +320,13 @@ static bool lite_mapping_unmap(struct lite_conn *conn, struct lite_call_desc *d)
 bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64 id, u64 count,
 			    u32 flags)
 {
-	struct lite_wire_unmap req = {
-		.id = cpu_to_le64(id),
-		.flags = cpu_to_le32(flags),
-	};
-	struct lite_call_desc d = {
-		LITE_REQUEST(LITE_CALL_LMR_UNMAP, req),
+	struct {
+		struct lite_wire_unmaps head;
+		struct lite_wire_unmap unmap;
+	} req = {
+		.head.count = cpu_to_le32(1),
+		.unmap.id = cpu_to_le64(id),
+		.unmap.flags = cpu_to_le32(flags),
 	};
 
 	/* The request has 32 bits for them. */
@@ -331,13 +334,13 @@ bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64
 		if (!lite_mapping_give_back(mem, conn, id, U32_MAX, 0))
 			return false;
 	}
-	req.count = cpu_to_le32(count);
+	req.unmap.count = cpu_to_le32(count);
 	/* A call to this node itself cannot fail. */
 	if (!conn) {
-		lite_home_unmap_own(mem, &req);
+		lite_home_unmap_own(mem, &req.unmap);
 		return true;
 	}
-	return lite_mapping_unmap(conn, &d);
+	return lite_mapping_unmap(conn, &req.head);
 }
 
 static void lite_mapping_release(struct kref *ref)
@@ -372,19 +375,6 @@ static void lite_mapping_last(struct kref *ref)
 {
 }
 
-static void lite_chunks_give_back(struct lite_mapping *m, struct lite_wire_unmaps *req, u32 n)
-{
-	struct lite_call_desc d = {
-		.call = LITE_CALL_LMR_UNMAPS,
-		.req = req,
-		.len = struct_size(req, unmap, n),
-	};
-
-	req->count = cpu_to_le32(n);
-	if (n)
-		lite_mapping_unmap(m->conn, &d);
-}
-
 /*
  * The last reference to an LMR's mapping is gone: put those of its chunks, in few calls. May sleep;
  * makes calls.
@@ -416,13 +406,14 @@ void lite_chunks_put(struct lite_mapping *m)
 				.flags = cpu_to_le32(c->unclean ? LITE_UNMAP_UNCLEAN : 0),
 			};
 		lite_mapping_unwatch(c);
+		req->count = cpu_to_le32(n);
 		if (n == LITE_UNMAPS_PER_CALL) {
-			lite_chunks_give_back(m, req, n);
+			lite_mapping_unmap(m->conn, req);
 			n = 0;
 		}
 	}
-	if (req)
-		lite_chunks_give_back(m, req, n);
+	if (n)
+		lite_mapping_unmap(m->conn, req);
 	kfree(req);
 }
 

@@ -50,14 +50,14 @@ Message unmaps() {
     lite_wire_unmap unmap{};
     unmap.id = cpu_to_le64(10);
     unmap.count = cpu_to_le32(1);
-    unmap.flags = cpu_to_le32(LITE_UNMAP_UNCLEAN);
+    unmap.flags = cpu_to_le32(LITE_UNMAP_UNCLEAN | LITE_UNMAP_LAST);
     Spoiler second{"unmap[1].flags",
                    sizeof(head) + sizeof(unmap) + offsetof(lite_wire_unmap, flags),
                    4,
-                   {LITE_UNMAP_LAST, 4, kAllOnes}};
+                   {4, kAllOnes}};
     return {
-        "LMR_UNMAPS",
-        LITE_CALL_LMR_UNMAPS,
+        "LMR_UNMAP",
+        LITE_CALL_LMR_UNMAP,
         to_bytes(head, std::vector<lite_wire_unmap>(2, unmap)),
         {FIELD(lite_wire_unmaps, count, 0, 1, 3, LITE_UNMAPS_PER_CALL + 1, 0x10000000, kAllOnes),
          FIELD(lite_wire_unmaps, reserved, 1), second}};

@@ -501,10 +501,6 @@ std::vector<Message> requests() {
          LITE_CALL_LMR_EXTENTS,
          to_bytes(lite_wire_extents{}),
          {FIELD(lite_wire_extents, reserved, 1)}},
-        {"LMR_UNMAP",
-         LITE_CALL_LMR_UNMAP,
-         to_bytes(lite_wire_unmap{}),
-         {FIELD(lite_wire_unmap, flags, 4, kAllOnes)}},
         {"LMR_FREE", LITE_CALL_LMR_FREE, to_bytes(change()), change_spoilers()},
         changing<lite_wire_set_grant>(
             "LMR_GRANT", LITE_CALL_LMR_GRANT, [](auto&) {},
@@ -652,7 +648,6 @@ std::vector<Message> replies() {
         {"MEM_SESSION", LITE_CALL_MEM_SESSION, to_bytes(lite_wire_mem_session_reply{})},
         chunk_reply(),
         {"LMR_ENDS", LITE_CALL_LMR_ENDS, {}},
-        {"LMR_UNMAPS", LITE_CALL_LMR_UNMAPS, {}},
         operation_reply("OP_SET", LITE_CALL_OP_SET),
         operation_reply("OP_COPY", LITE_CALL_OP_COPY),
         operation_reply("OP_COMPARE", LITE_CALL_OP_COMPARE),
