@@ -110,7 +110,8 @@ static bool lite_map_reply_ok(const struct lite_payload *p)
 	/* Handles never name chunks. */
 	if (!r->of && r->base)
 		return false;
-	if (r->of && p->call != LITE_CALL_LMR_MAP)
+	if (p->call == LITE_CALL_LMR_CHUNK ? !r->of || n > 1 || told != extents :
+					     r->of && p->call != LITE_CALL_LMR_MAP)
 		return false;
 	/* An unpinned LMR: its home stores it, and it is no chunk. */
 	if (!extents && (n > 1 || r->of))
@@ -425,11 +426,7 @@ static const struct lite_call_row lite_calls[] = {
 	     FORM(mem_copy, ENTRIES(mem_copy, count, extent, 1, LITE_COPY_EXTENTS_MAX),
 		  EACH(NUMBER(extent, length_share, 1 << 8, U64_MAX))), NONE),
 	CALL(LMR_CHUNK, ALLOC, FORM(chunk, RULES(UPTO(chunk, write, 1), ZERO(chunk, reserved))),
-	     FORM(chunk_reply,
-		  RULES(NUMBER(chunk_reply, id, 1, LITE_LMR_ID_MAX), LENGTH(chunk_reply),
-			UPTO(chunk_reply, base, LITE_LMR_SIZE_MAX),
-			UPTO(chunk_reply, writable, 1)),
-		  ENTRIES(chunk_reply, count, extent, 1, LITE_CHUNK_PAGES))),
+	     MAPPED),
 	CALL(LMR_ENDS, ENDS,
 	     FORM(ends, RULES(ZERO(ends, reserved)),
 		  ENTRIES(ends, count, chunk, 1, LITE_ENDS_PER_CALL)), NONE),

@@ -375,23 +375,12 @@ static_assert(sizeof(struct lite_wire_share) == sizeof(struct lite_wire_extent),
 /* Pages of a chunk, at most: its extents fit in a reply, and a batch of a transfer in a chunk. */
 #define LITE_CHUNK_PAGES 64U
 
-/* Map the chunk of an unpinned LMR that has a byte. */
+/* Map the chunk of an unpinned LMR that has a byte. The answer: as to LMR_MAP, all extents told. */
 struct lite_wire_chunk {
 	__le64 id;     /* of the LMR */
 	__le64 offset; /* of the byte */
 	__le32 write;  /* 1: it must be writable */
 	__le32 reserved;
-} __packed;
-
-/* The caller is a mapper of it now. */
-struct lite_wire_chunk_reply {
-	__le64 id;     /* LMR that it is */
-	__le64 base;   /* offset in the LMR that it is a chunk of */
-	__le64 length; /* bytes */
-	__le64 incarnation; /* of the home */
-	__le32 writable;
-	__le32 count;  /* extents, all in the home's memory */
-	struct lite_wire_extent extent[];
 } __packed;
 
 /* Chunks end: as LMR_REVOKE of each. All of them end at once. */
@@ -404,9 +393,7 @@ struct lite_wire_ends {
 /* What a slot of LITE_LANE_ENDS has room for. */
 #define LITE_ENDS_PER_CALL 15U
 
-static_assert(sizeof(struct lite_wire_chunk_reply) +
-		      LITE_CHUNK_PAGES * sizeof(struct lite_wire_extent) <= LITE_PAYLOAD_MAX,
-	      "chunk");
+static_assert(1 + LITE_CHUNK_PAGES <= LITE_MAP_ENTRIES, "chunk");
 
 enum lite_wire_unmap_flags {
 	LITE_UNMAP_UNCLEAN = 1 << 0, /* a failed operation may be in flight */

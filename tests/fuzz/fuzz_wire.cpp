@@ -176,6 +176,7 @@ void use_reply(std::uint16_t call, const std::uint8_t* payload, std::size_t size
         }
         case LITE_CALL_NAME_OPEN:
         case LITE_CALL_LMR_CREATE:
+        case LITE_CALL_LMR_CHUNK:
         case LITE_CALL_LMR_MAP: {
             const auto reply = head_of<lite_wire_map_reply>(payload);
             const std::size_t shares = le32_to_cpu(reply.n_shares);
@@ -190,14 +191,11 @@ void use_reply(std::uint16_t call, const std::uint8_t* payload, std::size_t size
                 (le64_to_cpu(reply.length) + LITE_PAGE_SIZE - 1) / LITE_PAGE_SIZE;
             require(le32_to_cpu(reply.n_extents) <= pages, "more extents than pages");
             require(reply.n_extents || (shares <= 1 && !reply.of), "unpinned, and not at home");
-            require(!reply.of || call == LITE_CALL_LMR_MAP, "a handle of a chunk");
+            if (call == LITE_CALL_LMR_CHUNK)
+                require(reply.of && shares == 1 && reply.n_told == reply.n_extents, "no chunk");
+            else
+                require(!reply.of || call == LITE_CALL_LMR_MAP, "a handle of a chunk");
             require(reply.of || !reply.base, "a place in no LMR");
-            break;
-        }
-        case LITE_CALL_LMR_CHUNK: {
-            const std::uint32_t count = le32_to_cpu(head_of<lite_wire_chunk_reply>(payload).count);
-            require(count >= 1 && count <= LITE_CHUNK_PAGES, "a number of extents");
-            walk<lite_wire_chunk_reply, lite_wire_extent>(payload, size, count);
             break;
         }
         default:

@@ -161,6 +161,8 @@ u32 lite_lmr_rights(struct lite_lmr *lmr, struct lite_conn *conn,
 struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *conn,
 				  const struct lite_wire_create *c, const struct lite_origin *from,
 				  unsigned long life, u32 *rights);
+int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn, u32 rights,
+		    struct lite_wire_map_reply *r, u32 *reply_len);
 void lite_lmr_handle(struct lite_memory *mem, enum lite_call call, lite_lmr_handler fn);
 void lite_home_handlers(struct lite_memory *mem);
 

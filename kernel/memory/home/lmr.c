@@ -362,18 +362,24 @@ struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *con
 
 /*
  * May the answer to a MAP have extents? The maker of an anonymous LMR asks for them, which confirms
- * that it knows the LMR.
+ * that it knows the LMR. A chunk's are told at once: a mapper that ENDS has told of the chunk's end
+ * does not use them.
  */
 static bool lite_map_tells(struct lite_lmr *lmr, struct lite_conn *conn)
 {
 	bool unconfirmed = conn && conn->session == lmr->creator && !lmr->confirmed;
 
+	if (lmr->of)
+		return true;
 	return lite_mapper_known(lmr, conn) && (lmr->name[0] || !unconfirmed);
 }
 
-/* A snapshot: a later change RECALLs the mapper. */
-static int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn, u32 rights,
-			   struct lite_wire_map_reply *r, u32 *reply_len)
+/*
+ * Answer a MAP by @conn (NULL: this node), which is counted. A snapshot: a later change RECALLs the
+ * mapper. May sleep. Return: 0; -EHOSTDOWN: not a mapper any more.
+ */
+int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn, u32 rights,
+		    struct lite_wire_map_reply *r, u32 *reply_len)
 {
 	const struct lite_place *place;
 	u32 told = 0;

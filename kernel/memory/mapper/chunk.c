@@ -58,37 +58,20 @@ struct lite_mapping *lite_chunk_enter(struct lite_mapping *m, u64 at, bool write
 }
 
 /*
- * Make a mapping from the home's answer, as if that were one to MAP, and enter it in the table. The
- * extents need no confirmation: the home alone stores them, and was asked in the session in which
- * it counts us. May sleep; may call a home.
+ * Make a mapping from the home's answer, and enter it in the table. The extents need no
+ * confirmation: the home alone stores them, and was asked in the session in which it counts us. May
+ * sleep; may call a home.
  */
 static int lite_chunk_take(struct lite_mapping *m, const struct lite_map_begun *begun,
-			   const struct lite_wire_chunk_reply *c)
+			   const struct lite_wire_map_reply *r)
 {
-	u32 n = le32_to_cpu(c->count);
-	struct lite_wire_map_reply *r = kzalloc(struct_size(r, share, 1 + n), GFP_KERNEL);
 	struct lite_mapping *chunk, *old;
 	int err;
 
-	if (!r) {
-		lite_mapping_give_back(m->mem, m->conn, le64_to_cpu(c->id), 1, 0);
-		return -ENOMEM;
-	}
-	r->id = c->id;
-	r->length = c->length;
-	r->n_extents = c->count;
-	r->n_shares = cpu_to_le32(1);
-	r->n_told = c->count;
-	r->of = cpu_to_le64(m->id);
-	r->base = c->base;
-	r->share[0].node = cpu_to_le32(m->home);
-	r->share[0].incarnation = c->incarnation;
-	memcpy(&r->share[1], c->extent, n * sizeof(c->extent[0]));
 	chunk = lite_mapping_finish(m->mem, m->conn, m->home, begun, r, false);
-	kfree(r);
 	if (IS_ERR(chunk))
 		return PTR_ERR(chunk);
-	WRITE_ONCE(chunk->read_only, !c->writable);
+	WRITE_ONCE(chunk->read_only, !(le32_to_cpu(r->rights) & LITE_RIGHT_WRITE));
 	old = xa_store(&m->chunks, chunk->base >> PAGE_SHIFT, chunk, GFP_KERNEL_ACCOUNT);
 	err = xa_err(old);
 	if (err)
@@ -100,23 +83,15 @@ static int lite_chunk_take(struct lite_mapping *m, const struct lite_map_begun *
 
 /* Has a home that was asked for the chunk with a byte answered with such a one? */
 static bool lite_chunk_fits(const struct lite_mapping *m, u64 at,
-			    const struct lite_wire_chunk_reply *c)
+			    const struct lite_wire_map_reply *r)
 {
-	u64 base = le64_to_cpu(c->base), length = le64_to_cpu(c->length);
+	u64 base = le64_to_cpu(r->base), length = le64_to_cpu(r->length);
 	u64 block = at & ~(LITE_CHUNK_BYTES - 1);
 
-	return le64_to_cpu(c->id) != m->id && PAGE_ALIGNED(base) && PAGE_ALIGNED(length) &&
-	       base >= block &&
+	return le64_to_cpu(r->of) == m->id && le64_to_cpu(r->id) != m->id &&
+	       PAGE_ALIGNED(base) && PAGE_ALIGNED(length) && base >= block &&
 	       at - base < length && length <= LITE_CHUNK_BYTES - (base - block) &&
 	       base + length <= m->length;
-}
-
-/* A chunk of a caller that has gone is given back. */
-static void lite_chunk_late(void *ctx, struct lite_conn *conn, const void *reply)
-{
-	const struct lite_wire_chunk_reply *c = reply;
-
-	lite_mapping_give_back(ctx, conn, le64_to_cpu(c->id), 1, 0);
 }
 
 /* Ask the home for a chunk. */
@@ -127,14 +102,14 @@ static int lite_chunk_ask(struct lite_mapping *m, u64 at, bool write)
 		.offset = cpu_to_le64(at),
 		.write = cpu_to_le32(write),
 	};
-	struct lite_wire_chunk_reply *reply = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	struct lite_wire_map_reply *reply = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
 	struct lite_call_desc d = {
 		LITE_REQUEST(LITE_CALL_LMR_CHUNK, req),
 		.reply = reply,
 		.reply_max = LITE_PAYLOAD_MAX,
 		.killable = true,
 		.by_worker = true, /* it takes mmap_lock of the owner's process */
-		.late = lite_chunk_late,
+		.late = lite_map_late,
 		.late_ctx = m->mem,
 	};
 	struct lite_map_begun begun;

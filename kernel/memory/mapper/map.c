@@ -295,9 +295,9 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 }
 
 /*
- * Turn the reply to a MAP or (@created) CREATE, or one that was made of that about a chunk, into a
- * mapping. On failure the MAP is given back, and an anonymous LMR just created is freed by that.
- * May sleep; makes calls. ERR_PTR: see lite_mapping_by_id(); -EAGAIN: overtaken by a REVOKE.
+ * Turn the reply to a MAP, CHUNK or (@created) CREATE into a mapping. On failure the MAP is given
+ * back, and an anonymous LMR just created is freed by that. May sleep; makes calls. ERR_PTR: see
+ * lite_mapping_by_id(); -EAGAIN: overtaken by a REVOKE.
  */
 struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_conn *conn, u32 home,
 					 const struct lite_map_begun *begun,
@@ -380,7 +380,7 @@ static void lite_create_undo(struct lite_memory *mem, struct lite_conn *conn, u6
 }
 
 /* A MAP of a caller that has gone is given back. */
-static void lite_map_late(void *ctx, struct lite_conn *conn, const void *reply)
+void lite_map_late(void *ctx, struct lite_conn *conn, const void *reply)
 {
 	const struct lite_wire_map_reply *r = reply;
 

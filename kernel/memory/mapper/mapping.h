@@ -189,6 +189,7 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 u64 *id, u32 *granted);
 
 int lite_home_call(struct lite_memory *mem, struct lite_conn *conn, struct lite_call_desc *d);
+void lite_map_late(void *ctx, struct lite_conn *conn, const void *reply);
 struct lite_map_begun lite_map_begin(struct lite_memory *mem);
 struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_conn *conn, u32 home,
 					 const struct lite_map_begun *begun,

@@ -140,29 +140,17 @@ static struct lite_lmr *lite_chunk_get(struct lite_unpinned *u, unsigned long pa
 }
 
 static int lite_chunk_answer(struct lite_lmr *lmr, struct lite_conn *conn, bool writable,
-			     struct lite_wire_chunk_reply *r, u32 *reply_len)
+			     void *reply, u32 *reply_len)
 {
 	const struct lite_wire_map map = { .renew = cpu_to_le32(1) };
-	const struct lite_place *place = lmr->place;
 	u32 rights;
-	int err;
 
-	err = lite_mapper_add(lmr, conn, &map, &rights);
-	if (err)
-		return err;
-	r->id = cpu_to_le64(lmr->id);
-	r->base = cpu_to_le64(lmr->base);
-	r->length = cpu_to_le64(place->length);
-	r->incarnation = cpu_to_le64(place->share[0].incarnation);
-	r->writable = cpu_to_le32(writable);
-	r->count = cpu_to_le32(place->n_extents);
-	lite_extents_copy(r->extent, place->extents, place->n_extents);
-	*reply_len = struct_size(r, extent, place->n_extents);
-	return lite_mapper_recheck(lmr, conn);
+	return lite_mapper_add(lmr, conn, &map, &rights) ?:
+	       lite_map_answer(lmr, conn, writable ? LITE_RIGHT_WRITE : 0, reply, reply_len);
 }
 
 static int lite_chunk_serve(struct lite_unpinned *u, struct lite_conn *conn, unsigned long page,
-			    bool write, struct lite_wire_chunk_reply *r, u32 *reply_len)
+			    bool write, void *reply, u32 *reply_len)
 {
 	struct lite_lmr *lmr;
 	bool writable;
@@ -172,7 +160,7 @@ static int lite_chunk_serve(struct lite_unpinned *u, struct lite_conn *conn, uns
 	for (tries = 0; tries <= LITE_CHUNK_TRIES; tries++) {
 		lmr = lite_chunk_get(u, page, write, &writable);
 		if (lmr) {
-			err = lite_chunk_answer(lmr, conn, writable, r, reply_len);
+			err = lite_chunk_answer(lmr, conn, writable, reply, reply_len);
 			/* It may have no mapper yet. */
 			if (err)
 				lite_chunk_unused(lmr);

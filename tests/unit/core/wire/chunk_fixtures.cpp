@@ -16,22 +16,27 @@ Message chunk() {
 }
 
 Message chunk_reply() {
-    lite_wire_chunk_reply head{};
+    lite_wire_map_reply head{};
     head.id = cpu_to_le64(10);
-    head.base = cpu_to_le64(2 * LITE_PAGE_SIZE);
     head.length = cpu_to_le64(5 * LITE_PAGE_SIZE);
-    head.incarnation = cpu_to_le64(77);
-    head.writable = cpu_to_le32(1);
-    head.count = cpu_to_le32(2);
+    head.n_extents = cpu_to_le32(2);
+    head.n_shares = cpu_to_le32(1);
+    head.rights = cpu_to_le32(LITE_RIGHT_WRITE);
+    head.n_told = cpu_to_le32(2);
+    head.of = cpu_to_le64(9);
+    head.base = cpu_to_le64(2 * LITE_PAGE_SIZE);
+    // The share is as long as an extent.
     return {
         "LMR_CHUNK",
         LITE_CALL_LMR_CHUNK,
-        to_bytes(head, std::vector<lite_wire_extent>(2)),
-        {FIELD(lite_wire_chunk_reply, id, 0, LITE_LMR_ID_MAX + 1, kAllOnes),
-         FIELD(lite_wire_chunk_reply, length, 0, LITE_LMR_SIZE_MAX + 1, kAllOnes),
-         FIELD(lite_wire_chunk_reply, base, LITE_LMR_SIZE_MAX + 1, kAllOnes),
-         FIELD(lite_wire_chunk_reply, writable, 2, kAllOnes),
-         FIELD(lite_wire_chunk_reply, count, 0, 1, 3, LITE_CHUNK_PAGES + 1, 0x10000000, kAllOnes)}};
+        to_bytes(head, std::vector<lite_wire_extent>(3)),
+        {FIELD(lite_wire_map_reply, id, 0, LITE_LMR_ID_MAX + 1, kAllOnes),
+         FIELD(lite_wire_map_reply, length, 0, LITE_LMR_SIZE_MAX + 1, kAllOnes),
+         FIELD(lite_wire_map_reply, n_extents, 0, 1, 3, 6, kAllOnes),
+         FIELD(lite_wire_map_reply, n_shares, 0, 2, kAllOnes),
+         FIELD(lite_wire_map_reply, rights, 1U << 5, 1U << 31),
+         FIELD(lite_wire_map_reply, n_told, 0, 1, 3, kAllOnes), FIELD(lite_wire_map_reply, of, 0),
+         FIELD(lite_wire_map_reply, base, LITE_LMR_SIZE_MAX + 1, kAllOnes)}};
 }
 
 Message ends() {

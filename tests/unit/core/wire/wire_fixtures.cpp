@@ -501,6 +501,7 @@ std::vector<Message> requests() {
          LITE_CALL_LMR_EXTENTS,
          to_bytes(lite_wire_extents{}),
          {FIELD(lite_wire_extents, reserved, 1)}},
+        unmaps(),
         {"LMR_FREE", LITE_CALL_LMR_FREE, to_bytes(change()), change_spoilers()},
         changing<lite_wire_set_grant>(
             "LMR_GRANT", LITE_CALL_LMR_GRANT, [](auto&) {},
@@ -550,7 +551,6 @@ std::vector<Message> requests() {
          {FIELD(lite_wire_mem_session, reserved, 1, kAllOnes)}},
         chunk(),
         ends(),
-        unmaps(),
         {"OP_SET", LITE_CALL_OP_SET, to_bytes(operation(false, 0x030201, 3)),
          operation_spoilers({FIELD(lite_wire_op, operand, 1U << 24, kAllOnes),
                              FIELD(lite_wire_op, arg, 0, 2, 9, kAllOnes),
