@@ -139,31 +139,6 @@ static int lite_alloc_check(const struct lite_ioc_alloc *a, const u32 *nodes)
 	return len < 0 ? len : 0;
 }
 
-/* Create an LMR without mapping it. */
-static int lite_create_only(struct lite_memory *mem, u32 home, const struct lite_wire_create *req,
-			    struct lite_payer *payer)
-{
-	struct lite_wire_map_reply *r;
-	struct lite_call_desc d = {
-		LITE_REQUEST(LITE_CALL_LMR_CREATE, *req),
-		.reply_max = LITE_PAYLOAD_MAX,
-		.timeout = 120 * HZ,
-		.killable = true,
-		.once = true,
-		.held = &payer->ref,
-		.release = lite_payer_release,
-	};
-	int err;
-
-	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
-	if (!r)
-		return -ENOMEM;
-	d.reply = r;
-	err = lite_cluster_call_patiently(mem->cl, home, &d);
-	kfree(r);
-	return lite_home_error(mem, home, err);
-}
-
 static int lite_create_open(struct lite_ctx *ctx, u32 home, struct lite_wire_create *req,
 			    const struct lite_cred *cred, struct lite_payer *payer, u64 *lh)
 {
@@ -197,9 +172,9 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred, struct l
 	struct lite_memory *mem = ctx->mem;
 	struct lite_wire_create *req;
 	struct lite_payer *payer;
-	u32 self, home;
+	u32 self, home, i, rights;
 	int err;
-	u32 i;
+	u64 id;
 
 	err = lite_alloc_check(a, nodes) ?: lite_cluster_ready(mem->cl);
 	if (err)
@@ -212,10 +187,10 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred, struct l
 		req->nodes[i] = cpu_to_le32(nodes[i] ?: self);
 	req->n_nodes = cpu_to_le32(max(a->n_nodes, 1U));
 	home = le32_to_cpu(req->nodes[0]);
+	req->map = cpu_to_le32(!(a->flags & LITE_ALLOC_NO_HANDLE));
 	payer = lite_payer_begin(mem, home, cred->uid);
-	err = a->flags & LITE_ALLOC_NO_HANDLE ?
-		      lite_create_only(mem, home, req, payer) :
-		      lite_create_open(ctx, home, req, cred, payer, &a->lh);
+	err = req->map ? lite_create_open(ctx, home, req, cred, payer, &a->lh) :
+			 PTR_ERR_OR_ZERO(lite_mapping_create(mem, home, req, payer, &id, &rights));
 	lite_payer_end(payer);
 	kfree(req);
 	return err;

@@ -430,7 +430,7 @@ struct lite_map_ask {
 	u32 granted; /* set to the rights granted */
 };
 
-/* NULL: OPEN has found the LMR, but only its home can map it. */
+/* NULL: OPEN has found the LMR, but only its home can map it; CREATE was not to map it. */
 static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, struct lite_map_ask *q)
 {
 	bool create = q->call == LITE_CALL_LMR_CREATE;
@@ -444,7 +444,7 @@ static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, struct lit
 		.reply_max = LITE_PAYLOAD_MAX,
 		.timeout = create ? LITE_CREATE_TIMEOUT : 0,
 		.killable = true,
-		.late = create ? lite_create_late : lite_map_late,
+		.late = !create ? lite_map_late : c->map ? lite_create_late : NULL,
 		.late_ctx = mem,
 		.held = q->payer ? &q->payer->ref : NULL,
 		.release = lite_payer_release,
@@ -480,7 +480,7 @@ again:
 	} else {
 		q->granted = le32_to_cpu(r->rights);
 		q->id = le64_to_cpu(r->id);
-		if (r->n_shares)
+		if (r->n_shares && (!create || c->map))
 			m = lite_mapping_finish(mem, conn, q->home, &begun, r, create);
 		else
 			q->home = le32_to_cpu(r->home);
@@ -601,17 +601,17 @@ struct lite_mapping *lite_mapping_open(struct lite_memory *mem, const char *name
 }
 
 /**
- * lite_mapping_create - create an LMR and map it
+ * lite_mapping_create - create an LMR and, if @req says so, map it
  * @mem: node's
  * @home: node that becomes its home
- * @req: what to create; its @map is set
+ * @req: what to create
  * @payer: pays for memory at this node
  * @id: set to its id, if it was created
  * @granted: set to the rights granted to the creator
  *
  * Context: may sleep; killable.
  * Return: see lite_mapping_by_id(), and any error of creating it; -EAGAIN: a named LMR was created,
- * but changed before it could be mapped; map it by @id.
+ * but changed before it could be mapped; map it by @id. NULL: it is not to be mapped.
  */
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 struct lite_wire_create *req, struct lite_payer *payer,
@@ -625,7 +625,6 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 	struct lite_mapping *m;
 	int tries = 0;
 
-	req->map = cpu_to_le32(1);
 	/* An anonymous LMR is gone then. The caller maps a named one. */
 	do {
 		m = lite_mapping_ask(mem, &q);
