@@ -214,37 +214,75 @@ static int lite_register_check(const struct lite_memory *mem, const struct lite_
 	return r->length > LITE_LMR_SIZE_MAX ? -EFBIG : 0;
 }
 
-/* Memory of a process: part of an arena, or pinned. */
+/* Memory of a process: unpinned, pinned, or part of an arena. */
 struct lite_register_from {
+	struct lite_unpinned *unpinned; /* or NULL */
+	struct lite_pinned *pin;        /* or NULL */
 	struct lite_arena_range range;
-	struct lite_pinned *pin; /* NULL: @range */
 };
 
 static void lite_register_drop(struct lite_register_from *from)
 {
+	if (from->unpinned)
+		lite_unpinned_drop(from->unpinned);
 	if (from->pin)
 		lite_pinned_release(from->pin);
 	lite_arena_range_put(&from->range);
 }
 
-/* Find or pin the memory. Return: 0; -ENODEV: the node stopped meanwhile; another errno. */
+/* Find, pin or note the memory. Return: 0; -ENODEV: the node stopped meanwhile; another errno. */
 static int lite_register_take(struct lite_memory *mem, const struct lite_ioc_register *r,
 			      struct lite_gate *gate, struct lite_register_from *from)
 {
 	int err;
 
+	/* This may wait for locks of the process's memory. */
 	lite_gate_leave(gate);
-	from->pin = NULL;
-	err = lite_arena_find(mem, r->addr, r->length, &from->range);
-	if (!err && !from->range.file) {
-		from->pin = lite_pinned_new(mem, r->addr, r->length);
-		err = PTR_ERR_OR_ZERO(from->pin);
+	*from = (struct lite_register_from){};
+	if (r->flags & LITE_REGISTER_UNPINNED) {
+		from->unpinned = lite_unpinned_new(mem, r->addr, r->length,
+						   r->flags & LITE_REGISTER_LEASED);
+		err = PTR_ERR_OR_ZERO(from->unpinned);
+	} else {
+		err = lite_arena_find(mem, r->addr, r->length, &from->range);
+		if (!err && !from->range.file) {
+			from->pin = lite_pinned_new(mem, r->addr, r->length);
+			err = PTR_ERR_OR_ZERO(from->pin);
+		}
 	}
 	if (lite_gate_enter(gate))
 		return err;
 	if (!err)
 		lite_register_drop(from);
 	return -ENODEV;
+}
+
+/* Enter the memory in the lists of the node, or drop it. */
+static int lite_register_enter(struct lite_ctx *ctx, u32 uid, struct lite_register_from *from,
+			       struct lite_origin *origin)
+{
+	struct lite_memory *mem = ctx->mem;
+	struct lite_alloc *alloc;
+	int err;
+
+	if (from->unpinned) {
+		origin->unpinned = from->unpinned;
+		err = lite_unpinned_enter(from->unpinned, uid, &ctx->registered);
+		if (err)
+			lite_unpinned_drop(from->unpinned);
+		return err;
+	}
+	alloc = from->pin ? lite_pinned_adopt(mem, from->pin, uid) :
+			    lite_arena_adopt(mem, &from->range, uid);
+	lite_arena_range_put(&from->range);
+	if (IS_ERR(alloc))
+		return PTR_ERR(alloc);
+	origin->alloc = alloc;
+	/* Our reference keeps it until it is listed. */
+	write_lock(&mem->runs_lock);
+	list_add(&alloc->reg.list, &ctx->registered);
+	write_unlock(&mem->runs_lock);
+	return 0;
 }
 
 static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lite_cred *cred,
@@ -254,7 +292,6 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lit
 	struct lite_origin origin = {};
 	struct lite_register_from from;
 	struct lite_wire_create *req;
-	struct lite_alloc *alloc;
 	struct lite_lmr *lmr;
 	unsigned long life;
 	int err;
@@ -266,65 +303,13 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lit
 	life = lite_cluster_life(mem->cl);
 	req = lite_create_new(lite_cluster_id(mem->cl), cred, r->name, r->length, r->mode);
 	err = req ? lite_cluster_ready(mem->cl) : -ENOMEM;
-	if (err) {
+	if (err)
 		lite_register_drop(&from);
-		kfree(req);
-		return ERR_PTR(err);
-	}
-	alloc = from.pin ? lite_pinned_adopt(mem, from.pin, cred->uid) :
-			   lite_arena_adopt(mem, &from.range, cred->uid);
-	lite_arena_range_put(&from.range);
-	if (IS_ERR(alloc)) {
-		kfree(req);
-		return ERR_CAST(alloc);
-	}
-	/* Our reference keeps it until it is listed. */
-	write_lock(&mem->runs_lock);
-	list_add(&alloc->reg.list, &ctx->registered);
-	write_unlock(&mem->runs_lock);
-	origin.alloc = alloc;
-	lmr = lite_home_create(mem, NULL, req, &origin, life, NULL);
-	kfree(req);
-	lite_store_free(alloc);
-	return lmr;
-}
-
-/* The same, without pinning it or looking at its pages. */
-static struct lite_lmr *lite_register_unpinned(struct lite_ctx *ctx, const struct lite_cred *cred,
-					       const struct lite_ioc_register *r,
-					       struct lite_gate *gate)
-{
-	struct lite_lmr *lmr = ERR_PTR(-ENOMEM);
-	struct lite_memory *mem = ctx->mem;
-	struct lite_wire_create *req;
-	struct lite_origin from = {};
-	unsigned long life;
-	int err;
-
-	/* This may wait for locks of the process's memory, and does not touch the node. */
-	lite_gate_leave(gate);
-	from.unpinned = lite_unpinned_new(mem, r->addr, r->length,
-					  r->flags & LITE_REGISTER_LEASED);
-	if (!lite_gate_enter(gate)) {
-		if (!IS_ERR(from.unpinned))
-			lite_unpinned_drop(from.unpinned);
-		return ERR_PTR(-ENODEV);
-	}
-	if (IS_ERR(from.unpinned))
-		return ERR_CAST(from.unpinned);
-	life = lite_cluster_life(mem->cl);
-	err = lite_cluster_ready(mem->cl) ?:
-	      lite_unpinned_enter(from.unpinned, cred->uid, &ctx->registered);
-	if (err) {
-		lite_unpinned_drop(from.unpinned);
-		return ERR_PTR(err);
-	}
-	req = lite_create_new(lite_cluster_id(mem->cl), cred, r->name, r->length, r->mode);
-	if (req)
-		lmr = lite_home_create(mem, NULL, req, &from, life, NULL);
 	else
-		lite_unpinned_free(from.unpinned);
+		err = lite_register_enter(ctx, cred->uid, &from, &origin);
+	lmr = err ? ERR_PTR(err) : lite_home_create(mem, NULL, req, &origin, life, NULL);
 	kfree(req);
+	lite_store_free(origin.alloc);
 	return lmr;
 }
 
@@ -354,8 +339,7 @@ int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
 	h = lite_handle_reserve(ctx, cred);
 	if (IS_ERR(h))
 		return PTR_ERR(h);
-	lmr = r->flags & LITE_REGISTER_UNPINNED ? lite_register_unpinned(ctx, cred, r, gate) :
-						  lite_register_lmr(ctx, cred, r, gate);
+	lmr = lite_register_lmr(ctx, cred, r, gate);
 	if (IS_ERR(lmr))
 		return lite_handle_publish(ctx, h, ERR_CAST(lmr), 0, &r->lh);
 	m = lite_map_id(mem, lite_cluster_id(mem->cl), lmr->id, NULL, cred, LITE_RIGHTS_ALL,
