@@ -169,60 +169,34 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 	lite_ctx_put(ctx);
 }
 
-/* Has the table an entry for @index? Then all later ones have, too. */
-static bool lite_handles_reach(struct lite_ctx *ctx, u32 index)
-{
-	struct lite_handle_table *t;
-	bool room;
-
-	rcu_read_lock();
-	t = rcu_dereference(ctx->handles);
-	room = t && index < t->n;
-	rcu_read_unlock();
-	return room;
-}
-
-/* Make sure that the table has an entry for @index; false: no memory. */
+/* Make sure that the table has an entry for @index; false: no memory. @ctx is locked. May sleep. */
 static bool lite_handles_grow(struct lite_ctx *ctx, u32 index)
 {
 	u32 n = max_t(u32, LITE_HANDLES_MIN, roundup_pow_of_two(index + 1));
-	struct lite_handle_table *old, *new;
-	bool room;
+	struct lite_handle_table *old = lite_handles_locked(ctx), *new;
 
-	/* Usually it has. */
-	if (lite_handles_reach(ctx, index))
+	if (old && index < old->n)
 		return true;
 	new = kvzalloc(struct_size(new, slot, n), GFP_KERNEL_ACCOUNT);
-	/* Another thread may have made room meanwhile. */
 	if (!new)
-		return lite_handles_reach(ctx, index);
+		return false;
 	new->n = n;
-	mutex_lock(&ctx->lock);
-	old = lite_handles_locked(ctx);
-	room = old && index < old->n;
-	if (!room) {
-		if (old)
-			memcpy(new->slot, old->slot, old->n * sizeof(old->slot[0]));
-		rcu_assign_pointer(ctx->handles, new);
-	}
-	mutex_unlock(&ctx->lock);
-	if (room)
-		kvfree(new);
-	else if (old)
+	if (old)
+		memcpy(new->slot, old->slot, old->n * sizeof(old->slot[0]));
+	rcu_assign_pointer(ctx->handles, new);
+	if (old)
 		kvfree_rcu(old, rcu);
 	return true;
 }
 
 /*
  * The user to open a handle as, with a reference, or NULL. It is the last handle's if the
- * credentials are equal. May sleep.
+ * credentials are equal. @ctx is locked. May sleep.
  */
 static struct lite_user *lite_user_get(struct lite_ctx *ctx, const struct lite_cred *cred)
 {
-	struct lite_user *user;
+	struct lite_user *user = ctx->user;
 
-	mutex_lock(&ctx->lock);
-	user = ctx->user;
 	if (!user || !lite_cred_equal(&user->cred, cred)) {
 		user = kmalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
 		if (user) {
@@ -234,7 +208,6 @@ static struct lite_user *lite_user_get(struct lite_ctx *ctx, const struct lite_c
 	}
 	if (user)
 		kref_get(&user->ref);
-	mutex_unlock(&ctx->lock);
 	return user;
 }
 
@@ -268,8 +241,10 @@ struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx, const struct lite_
 	}
 	/* The tag tells it from earlier handles with this index. */
 	h->lh = lite_handle_make(index, atomic_inc_return(&ctx->tags));
+	mutex_lock(&ctx->lock);
 	if (lite_handles_grow(ctx, index))
 		h->user = lite_user_get(ctx, cred);
+	mutex_unlock(&ctx->lock);
 	if (h->user)
 		return h;
 	lite_handle_cancel(ctx, h);
