@@ -19,18 +19,8 @@
 #define LITE_PEER_MAPPING_IDLE_ANONYMOUS HZ
 /* Interval of checks for idle mappings. */
 #define LITE_PEER_MAPPING_PERIOD HZ
-/* Mappings given back per hold of map_lock. */
-#define LITE_PEER_MAPPING_BATCH 16
 /* Sessions may change while an LMR is mapped. */
 #define LITE_PREPARE_TRIES 4
-
-static void lite_peer_mapping_unlist(struct lite_mapping *m)
-{
-	lockdep_assert_held(&m->mem->map_lock);
-	list_del(&m->lent_list);
-	m->lent = false;
-	m->mem->lent.n--;
-}
 
 static bool lite_peer_mapping_is_idle(const struct lite_mapping *m)
 {
@@ -41,33 +31,49 @@ static bool lite_peer_mapping_is_idle(const struct lite_mapping *m)
 	       time_after(jiffies, READ_ONCE(m->lent_used) + idle);
 }
 
-/* Drop idle or dead mappings, or @all; returns true if there may be more. */
-static bool lite_peer_mapping_reap(struct lite_memory *mem, bool all)
+/*
+ * Take the mapping off the list that has not been used for the longest time, of idle and dead ones,
+ * or of @all; or NULL.
+ */
+static struct lite_mapping *lite_peer_mapping_take(struct lite_memory *mem, bool all)
 {
-	struct lite_mapping *m, *next, *out[LITE_PEER_MAPPING_BATCH];
-	u32 i, n = 0;
+	struct lite_mapping *m, *oldest = NULL;
 
-	spin_lock(&mem->map_lock);
-	list_for_each_entry_safe(m, next, &mem->lent.mappings, lent_list) {
+	lockdep_assert_held(&mem->map_lock);
+	list_for_each_entry(m, &mem->lent.mappings, lent_list) {
 		if (!all && !lite_peer_mapping_is_idle(m))
 			continue;
-		lite_peer_mapping_unlist(m);
-		out[n++] = m;
-		if (n == LITE_PEER_MAPPING_BATCH)
-			break;
+		if (!oldest || time_before(READ_ONCE(m->lent_used), READ_ONCE(oldest->lent_used)))
+			oldest = m;
 	}
-	spin_unlock(&mem->map_lock);
-	for (i = 0; i < n; i++)
-		lite_mapping_put(out[i]);
-	return n == LITE_PEER_MAPPING_BATCH;
+	if (!oldest)
+		return NULL;
+	list_del(&oldest->lent_list);
+	oldest->lent = false;
+	mem->lent.n--;
+	return oldest;
+}
+
+/* Drop idle and dead mappings, or @all. */
+static void lite_peer_mapping_reap(struct lite_memory *mem, bool all)
+{
+	struct lite_mapping *m;
+
+	do {
+		spin_lock(&mem->map_lock);
+		m = lite_peer_mapping_take(mem, all);
+		spin_unlock(&mem->map_lock);
+		if (m)
+			lite_mapping_put(m);
+		cond_resched();
+	} while (m);
 }
 
 static void lite_peer_mapping_work(struct work_struct *work)
 {
 	struct lite_memory *mem = container_of(work, struct lite_memory, lent.work.work);
 
-	while (lite_peer_mapping_reap(mem, false))
-		cond_resched();
+	lite_peer_mapping_reap(mem, false);
 	spin_lock(&mem->map_lock);
 	if (mem->lent.n && !mem->lent.closed)
 		queue_delayed_work(mem->wq, &mem->lent.work, LITE_PEER_MAPPING_PERIOD);
@@ -93,8 +99,7 @@ void lite_peer_mapping_kick(struct lite_mapping *m)
 /* Drop all kept mappings. May sleep; calls homes. */
 void lite_peer_mapping_drop(struct lite_memory *mem)
 {
-	while (lite_peer_mapping_reap(mem, true))
-		cond_resched();
+	lite_peer_mapping_reap(mem, true);
 }
 
 /* Drop all kept mappings, and keep none from now on. May sleep; calls homes. */
@@ -107,20 +112,6 @@ void lite_peer_mapping_close(struct lite_memory *mem)
 	lite_peer_mapping_drop(mem);
 }
 
-/* Take the mapping off the list that has not been used for the longest time. */
-static struct lite_mapping *lite_peer_mapping_oldest(struct lite_memory *mem)
-{
-	struct lite_mapping *m, *oldest = NULL;
-
-	lockdep_assert_held(&mem->map_lock);
-	list_for_each_entry(m, &mem->lent.mappings, lent_list) {
-		if (!oldest || time_before(READ_ONCE(m->lent_used), READ_ONCE(oldest->lent_used)))
-			oldest = m;
-	}
-	lite_peer_mapping_unlist(oldest);
-	return oldest;
-}
-
 /* Keep a mapping, with a reference of the list's own, or refresh it if it is kept. */
 static void lite_peer_mapping_keep(struct lite_mapping *m)
 {
@@ -131,7 +122,7 @@ static void lite_peer_mapping_keep(struct lite_mapping *m)
 	WRITE_ONCE(m->lent_used, jiffies);
 	if (!m->lent && !mem->lent.closed && m->state == LITE_MAPPING_ACTIVE) {
 		if (mem->lent.n == LITE_PEER_MAPPING_MAX)
-			out = lite_peer_mapping_oldest(mem);
+			out = lite_peer_mapping_take(mem, true);
 		kref_get(&m->ref);
 		list_add_tail(&m->lent_list, &mem->lent.mappings);
 		m->lent = true;
