@@ -27,17 +27,13 @@
  */
 #define LITE_UNMAP_PATIENCE HZ
 
-/* No MAPs and changes from now on. Return: true for the first caller. */
-static bool lite_home_doom(struct lite_lmr *lmr)
+/* No MAPs and changes from now on. */
+static void lite_home_doom(struct lite_lmr *lmr)
 {
-	bool first;
-
 	spin_lock(&lmr->lock);
-	first = !lmr->dying;
 	lmr->dying = true;
 	spin_unlock(&lmr->lock);
 	lite_crowd_wake(&lmr->changed);
-	return first;
 }
 
 /* Do the rest, once. */
@@ -93,28 +89,21 @@ void lite_home_finish(struct lite_lmr *lmr)
 	lite_home_end(lmr);
 }
 
-/* Wait until an LMR is freed, which has begun. Return: as lite_crowd_wait_timeout(). */
-static long lite_home_gone_timeout(struct lite_lmr *lmr, long timeout)
+/* Have a dying LMR freed, and wait for that. May sleep; killable. Return: <0: killed. */
+static long lite_home_await(struct lite_lmr *lmr, long timeout)
 {
+	lite_home_reap(lmr);
 	return lite_crowd_wait_timeout(&lmr->changed, READ_ONCE(lmr->freed), timeout);
 }
 
-/* Do the rest of lite_home_free(). @first: the caller's call has made it dying. */
-static int lite_home_await(struct lite_lmr *lmr, bool first)
-{
-	lite_home_reap(lmr);
-	if (lite_home_gone_timeout(lmr, MAX_SCHEDULE_TIMEOUT) < 0)
-		return -EINTR;
-	return first ? 0 : -ENOENT;
-}
-
 /*
- * Free an LMR to which the caller has a reference. May sleep; killable. Return: 0: freed; -ENOENT:
- * freed by another caller; -EINTR: killed, and it is freed in the background.
+ * Free an LMR to which the caller has a reference; in the background, if the caller is killed. May
+ * sleep.
  */
-int lite_home_free(struct lite_lmr *lmr)
+void lite_home_free(struct lite_lmr *lmr)
 {
-	return lite_home_await(lmr, lite_home_doom(lmr));
+	lite_home_doom(lmr);
+	lite_home_await(lmr, MAX_SCHEDULE_TIMEOUT);
 }
 
 /* In the background, end a rename of an LMR, and free one that is dying. Context: any process. */
@@ -210,7 +199,11 @@ static int lite_serve_free(struct lite_lmr *lmr, struct lite_conn *conn, const v
 	first = !err && !lmr->dying;
 	lmr->dying |= !err;
 	spin_unlock(&lmr->lock);
-	return err ?: lite_home_await(lmr, first);
+	if (err)
+		return err;
+	if (lite_home_await(lmr, MAX_SCHEDULE_TIMEOUT) < 0)
+		return -EINTR;
+	return first ? 0 : -ENOENT;
 }
 
 /* A node (@conn; NULL: this one) gives back MAPs. @patience: for the end of an anonymous LMR. */
@@ -222,10 +215,8 @@ static void lite_home_unmap_wait(struct lite_memory *mem, struct lite_conn *conn
 	/* NULL: freed, so nothing is mapped. */
 	if (!lmr)
 		return;
-	if (lite_home_unmap(lmr, conn, le32_to_cpu(u->count), le32_to_cpu(u->flags))) {
-		lite_home_reap(lmr);
-		lite_home_gone_timeout(lmr, patience);
-	}
+	if (lite_home_unmap(lmr, conn, le32_to_cpu(u->count), le32_to_cpu(u->flags)))
+		lite_home_await(lmr, patience);
 	if (lmr->of)
 		mem->home_ops->chunk_unused(lmr);
 	lite_lmr_put(lmr);

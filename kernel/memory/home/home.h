@@ -200,7 +200,7 @@ bool lite_home_unmap(struct lite_lmr *lmr, const struct lite_conn *conn, u32 cou
 void lite_home_session_gone(struct lite_memory *mem, u64 session);
 
 /* free.c */
-int lite_home_free(struct lite_lmr *lmr);
+void lite_home_free(struct lite_lmr *lmr);
 void lite_home_reap(struct lite_lmr *lmr);
 void lite_home_finish(struct lite_lmr *lmr);
 void lite_reap_job(struct work_struct *work);
