@@ -169,8 +169,8 @@ int lite_cluster_call(struct lite_cluster *cl, u32 node, struct lite_call_desc *
 int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node, struct lite_call_desc *d);
 /* @err: of the call to @node; 0: @reply is its reply. */
 typedef int (*lite_call_done)(void *ctx, u32 node, int err, const void *reply);
-int lite_cluster_call_all(struct lite_cluster *cl, u32 after, const struct lite_call_desc *d,
-			  lite_call_done done, void *ctx);
+int lite_cluster_call_all(struct lite_cluster *cl, u32 after, bool self,
+			  const struct lite_call_desc *d, lite_call_done done, void *ctx);
 bool lite_cluster_is_suspect(struct lite_cluster *cl, u32 node);
 int lite_cluster_await_for(struct lite_cluster *cl, u32 node, unsigned long timeout);
 int lite_cluster_await_ready(struct lite_cluster *cl);

@@ -372,7 +372,7 @@ u32 lite_cluster_leave(struct lite_cluster *cl)
 	const struct lite_call_desc d = { LITE_REQUEST(LITE_CALL_LEAVE, req), .timeout = HZ };
 
 	/* Those that miss it learn it from others. */
-	lite_cluster_call_all(cl, 0, &d, NULL, NULL);
+	lite_cluster_call_all(cl, 0, false, &d, NULL, NULL);
 	lite_fabric_end_all(cl->fab, -ENOTCONN);
 	lite_peers_clear(cl);
 	mutex_lock(&cl->lock);

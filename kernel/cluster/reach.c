@@ -313,9 +313,10 @@ struct lite_call_one {
 };
 
 /**
- * lite_cluster_call_all - call other live members, many at a time
+ * lite_cluster_call_all - call live members, many at a time
  * @cl: cluster
  * @after: those with higher ids than this
+ * @self: this node is called, too
  * @d: what to call; each call gets a buffer for its reply
  * @done: gets each result, in order of ids, while no call is in flight, so it may make calls;
  *	anything but 0 ends it all. NULL: nothing
@@ -323,13 +324,14 @@ struct lite_call_one {
  *
  * Context: may sleep. Return: 0, or what @done returned.
  */
-int lite_cluster_call_all(struct lite_cluster *cl, u32 after, const struct lite_call_desc *d,
-			  lite_call_done done, void *ctx)
+int lite_cluster_call_all(struct lite_cluster *cl, u32 after, bool self,
+			  const struct lite_call_desc *d, lite_call_done done, void *ctx)
 {
 	struct lite_call_one *all[LITE_CALLED_AT_ONCE], *one;
 	const size_t size = struct_size(one, reply, DIV_ROUND_UP(d->reply_max, 8));
 	unsigned long deadline;
 	u32 node = after;
+	bool local;
 	int err = 0;
 	u32 i, n;
 
@@ -339,7 +341,8 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after, const struct lite_
 		n = 0;
 		deadline = jiffies + (d->timeout ?: cl->rpc->timeout);
 		while (n < LITE_CALLED_AT_ONCE && (node = lite_cluster_next(cl, node))) {
-			if (node == lite_cluster_id(cl))
+			local = node == lite_cluster_id(cl);
+			if (local && !self)
 				continue;
 			one = all[n++];
 			*one = (struct lite_call_one){ .node = node, .d = *d };
@@ -349,7 +352,9 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after, const struct lite_
 			/* Waiting with other slots held could deadlock. */
 			one->d.no_wait = true;
 			one->conn = lite_cluster_conn_get(cl, node);
-			one->err = one->conn ? lite_kcall_begin(one->conn, &one->d) : -EHOSTDOWN;
+			/* The handler here runs later, when no call is in flight. */
+			one->err = one->conn ? lite_kcall_begin(one->conn, &one->d) :
+				   local ? -EAGAIN : -EHOSTDOWN;
 		}
 		/* A slow member must not delay the fences of others. */
 		for (i = 0; i < n; i++) {

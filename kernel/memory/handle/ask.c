@@ -247,7 +247,6 @@ int lite_ctx_grants(struct lite_ctx *ctx, const struct lite_target *target,
 struct lite_lister {
 	struct lite_memory *mem;
 	struct lite_call_desc d;
-	u32 self; /* this node, if it comes after those that are in the list; else 0 */
 	u32 home; /* of the last entry */
 	struct lite_lmr_info *info;
 	u32 max;  /* room in @info */
@@ -288,22 +287,12 @@ static int lite_list_one(struct lite_lister *l, u32 home, u64 after)
 	return err;
 }
 
-/* This node, when it has its turn. */
-static int lite_list_self(struct lite_lister *l)
-{
-	u32 self = l->self;
-
-	l->self = 0;
-	return self ? lite_list_one(l, self, 0) : 0;
-}
-
 static int lite_list_answer(void *ctx, u32 node, int err, const void *reply)
 {
 	struct lite_lister *l = ctx;
-	int ret = l->self < node ? lite_list_self(l) : 0;
 
-	if (ret || err == -EINTR)
-		return ret ?: err;
+	if (err == -EINTR)
+		return err;
 	/* A suspect is waited for. */
 	return err ? lite_list_one(l, node, 0) : lite_list_take(l, node, reply);
 }
@@ -333,7 +322,6 @@ int lite_memory_list(struct lite_memory *mem, u64 *cursor, struct lite_lmr_info 
 			.reply_max = LITE_PAYLOAD_MAX,
 			.killable = true,
 		},
-		.self = lite_cluster_id(mem->cl),
 		.info = info,
 		.max = max,
 	};
@@ -341,14 +329,10 @@ int lite_memory_list(struct lite_memory *mem, u64 *cursor, struct lite_lmr_info 
 
 	if (err)
 		return err;
-	if (l.self <= home)
-		l.self = 0;
 	if (home)
 		err = lite_list_one(&l, home, after);
 	if (!err)
-		err = lite_cluster_call_all(mem->cl, home, &l.d, lite_list_answer, &l);
-	if (!err)
-		err = lite_list_self(&l);
+		err = lite_cluster_call_all(mem->cl, home, true, &l.d, lite_list_answer, &l);
 	if (err < 0)
 		return err;
 	/* Then there are entries. */

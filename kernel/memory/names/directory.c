@@ -277,7 +277,7 @@ static void lite_names_sync(struct lite_memory *mem)
 		LITE_REQUEST(LITE_CALL_NAME_SYNC, req),
 	};
 
-	lite_cluster_call_all(mem->cl, 0, &d, NULL, NULL);
+	lite_cluster_call_all(mem->cl, 0, false, &d, NULL, NULL);
 }
 
 /* Enter our names at their present directories. */

@@ -207,5 +207,5 @@ int lite_name_call_all(struct lite_memory *mem, u16 call, const char *name, u64 
 	struct lite_wire_name req;
 	struct lite_call_desc d = lite_name_desc(mem, &req, call, name, id, reply_max);
 
-	return lite_cluster_call_all(mem->cl, 0, &d, done, ctx);
+	return lite_cluster_call_all(mem->cl, 0, false, &d, done, ctx);
 }
