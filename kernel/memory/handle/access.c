@@ -58,14 +58,9 @@ static int lite_handle_renew(struct lite_ctx *ctx, u64 lh, struct lite_mapping *
 	return h ? 0 : -EBADF;
 }
 
-/**
- * lite_access_ask - renew a handle, without waiting for a change to end
- * @a: the handle
- * @stale: see lite_access_renew()
- * @home: set, with -EBUSY, for lite_mapping_await()
- * @id: the same
- *
- * Return: as lite_access_renew(); -EBUSY: the LMR is being changed.
+/*
+ * Renew a handle, as lite_access_renew(), but without waiting for a change to end. Return: -EBUSY:
+ * the LMR is being changed; @home and @id are set, for lite_mapping_await().
  */
 int lite_access_ask(const struct lite_access *a, const struct lite_mapping *stale, u32 *home,
 		    u64 *id)
@@ -103,13 +98,10 @@ int lite_access_ask(const struct lite_access *a, const struct lite_mapping *stal
 	return err;
 }
 
-/**
- * lite_access_renew - make a handle usable again
- * @a: the handle
- * @stale: its mapping that was found to be unusable; only compared
- *
- * Context: may sleep; killable.
- * Return: 0: try again; -EBADF, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others; -LITE_EPUTOFF.
+/*
+ * Make a handle usable again. @stale: its mapping that was found to be unusable; only compared. May
+ * sleep; killable. Return: 0: try again; -EBADF, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others;
+ * -LITE_EPUTOFF.
  */
 int lite_access_renew(const struct lite_access *a, const struct lite_mapping *stale)
 {
@@ -164,14 +156,9 @@ struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
 	return m;
 }
 
-/**
- * lite_access_enter - begin to operate on an LMR
- * @a: handle and right
- *
- * The LMR's memory stays until lite_access_exit(). REVOKE waits for that, so the caller must not
- * wait for user space (a page fault, say) in between.
- *
- * Context: may sleep; killable.
+/*
+ * Begin to operate on an LMR. Its memory stays until lite_access_exit(). REVOKE waits for that, so
+ * the caller must not wait for user space (a page fault, say) in between. May sleep; killable.
  * Return: the mapping, or ERR_PTR: -EBADF, -EACCES, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others.
  */
 struct lite_mapping *lite_access_enter(const struct lite_access *a)
@@ -217,19 +204,10 @@ struct lite_mapping *lite_tryenter_byte(const struct lite_access *a, u64 at,
 	return chunk;
 }
 
-/**
- * lite_tryenter_at - begin to operate on a range of an LMR
- * @a: handle and right
- * @offset: in the LMR, bytes
- * @length: bytes
- * @at: in the LMR: the byte to begin with
- * @stale: for lite_range_renew()
- *
- * If the LMR is unpinned, the mapping is that of the chunk that has the byte @at, and its extents
- * end with it.
- *
- * Context: any process.
- * Return: see lite_access_tryenter(); -EINVAL, -ERANGE. -EAGAIN: call lite_range_renew().
+/*
+ * Begin to operate on a range of an LMR, with its byte @at. If the LMR is unpinned, the mapping is
+ * that of the chunk that has this byte, and its extents end with it. Context: any process. Return:
+ * see lite_access_tryenter(); -EINVAL, -ERANGE. -EAGAIN: call lite_range_renew(), with @stale.
  */
 struct lite_mapping *lite_tryenter_at(const struct lite_access *a, u64 offset, u64 length, u64 at,
 				      const struct lite_mapping **stale)
@@ -251,19 +229,17 @@ struct lite_mapping *lite_tryenter_at(const struct lite_access *a, u64 offset, u
 	return chunk;
 }
 
-/**
- * lite_range_renew - make a byte of an LMR accessible again
- * @a: handle and right
- * @at: offset of the byte in the LMR; was in bounds
- * @stale: the mapping that lite_tryenter_at() found to be unusable; only compared
- * @until: 0 after progress; set to the jiffies by which there must be some
+/*
+ * Make a byte of an LMR accessible again: as lite_access_renew(), which it calls unless only a
+ * chunk of an unpinned LMR is missing.
  *
- * As lite_access_renew(), which it calls unless only a chunk of an unpinned LMR is missing.
+ * @at: offset of the byte; was in bounds. @stale: the mapping that lite_tryenter_at() found to be
+ * unusable; only compared. @until: 0 after progress; set to the jiffies by which there must be
+ * some.
  *
- * Context: may sleep; killable; entered nowhere.
- * Return: as lite_access_renew(); -EFAULT: the process that registered the memory has none there,
- * or none that can be written; -ETIMEDOUT: it has been changing its memory there for the time-out
- * of an operation; and others of LITE_CALL_LMR_CHUNK.
+ * May sleep; killable; entered nowhere. Return: as lite_access_renew(); -EFAULT: the process that
+ * registered the memory has none there, or none that can be written; -ETIMEDOUT: it has been
+ * changing its memory there for the time-out of an operation; and others of LITE_CALL_LMR_CHUNK.
  */
 int lite_range_renew(const struct lite_access *a, u64 at, const struct lite_mapping *stale,
 		     unsigned long *until)

@@ -117,16 +117,11 @@ static int lite_ask_call(struct lite_ask *q)
 	return lite_home_error(mem, q->home, err);
 }
 
-/**
- * lite_name_search - find the next home that may have a name
- * @mem: node's
- * @at: the search; zeroed at first but for @name, and @ask_all if the directory was asked
- *
- * The directory may be stale: if the home that it names does not have the LMR, all homes are asked.
- * To be called until it returns false.
- *
- * Context: may sleep; killable; makes leaf calls.
- * Return: true: ask @at->home, and set @at->err; false: @at->err is the result.
+/*
+ * Find the next home that may have a name. @at: the search; zeroed at first but for @name, and
+ * @ask_all if the directory was asked. The directory may be stale: if the home that it names does
+ * not have the LMR, all homes are asked. May sleep; killable; makes leaf calls. Return: true: ask
+ * @at->home, set @at->err, and call it again; false: @at->err is the result.
  */
 bool lite_name_search(struct lite_memory *mem, struct lite_name_search *at)
 {
@@ -297,18 +292,11 @@ static int lite_list_answer(void *ctx, u32 node, int err, const void *reply)
 	return err ? lite_list_one(l, node, 0) : lite_list_take(l, node, reply);
 }
 
-/**
- * lite_memory_list - list the next LMRs of the cluster
- * @mem: node's
- * @cursor: position, 0 at first; updated; 0 at the end
- * @info: set
- * @max: entries in @info
- *
- * The rest of a home's list is asked for alone, then all other homes at the same time. Homes that
- * cannot be reached are skipped.
- *
- * Context: may sleep; killable.
- * Return: how many were set; a negative errno.
+/*
+ * List the next LMRs of the cluster, @max at most. @cursor: position, 0 at first; updated; 0 at the
+ * end. The rest of a home's list is asked for alone, then all other homes at the same time. Homes
+ * that cannot be reached are skipped. May sleep; killable. Return: how many of @info were set; a
+ * negative errno.
  */
 int lite_memory_list(struct lite_memory *mem, u64 *cursor, struct lite_lmr_info *info, u32 max)
 {

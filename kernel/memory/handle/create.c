@@ -67,17 +67,10 @@ static struct lite_mapping *lite_map_name(struct lite_memory *mem, const char *n
 	return m;
 }
 
-/**
- * lite_ctx_map - open an LMR by name
- * @ctx: context
- * @cred: user that asks
- * @name: checked
- * @rights: LITE_RIGHT_* wanted, at least one
- * @lh: set to the handle
- * @length: set to the LMR's bytes
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_MAP.
+/*
+ * Open an LMR by name, which is checked, for a user. @rights: LITE_RIGHT_* wanted, at least one.
+ * @lh, @length: set to the handle, and the LMR's bytes. May sleep; killable. Return: 0 or a
+ * negative errno, see LITE_IOC_MAP.
  */
 int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred, const char *name, u32 rights,
 		 u64 *lh, u64 *length)
@@ -156,14 +149,9 @@ static int lite_create_open(struct lite_ctx *ctx, u32 home, struct lite_wire_cre
 	return lite_handle_publish(ctx, h, m, rights, lh);
 }
 
-/**
- * lite_ctx_create - create an LMR and open it
- * @ctx: context
- * @cred: its owner
- * @a: what to create; its @lh is set, unless LITE_ALLOC_NO_HANDLE is
- * @nodes: node ids in place of @a->nodes, LITE_SPREAD_MAX at most
- *
- * Context: may sleep; killable.
+/*
+ * Create an LMR that @cred owns, and open it, which sets @a->lh, unless LITE_ALLOC_NO_HANDLE is
+ * set. @nodes: node ids in place of @a->nodes, LITE_SPREAD_MAX at most. May sleep; killable.
  * Return: 0 or a negative errno, see LITE_IOC_ALLOC.
  */
 int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred, struct lite_ioc_alloc *a,
@@ -313,15 +301,10 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lit
 	return lmr;
 }
 
-/**
- * lite_ctx_register - make an LMR of memory of the current process, and open it
- * @ctx: context; the LMR is freed when it is shut
- * @cred: its owner
- * @r: what to register; its @lh is set
- * @gate: of the call
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_REGISTER.
+/*
+ * Make an LMR, owned by @cred, of memory of the current process, and open it, which sets @r->lh.
+ * The LMR is freed when @ctx is shut. @gate: of the call. May sleep; killable. Return: 0 or a
+ * negative errno, see LITE_IOC_REGISTER.
  */
 int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
 		      struct lite_ioc_register *r, struct lite_gate *gate)

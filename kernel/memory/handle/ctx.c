@@ -219,13 +219,9 @@ static void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h)
 	kfree(h);
 }
 
-/**
- * lite_handle_reserve - reserve a number for a handle
- * @ctx: context
- * @cred: user that opens it
- *
- * Context: may sleep.
- * Return: the handle, for lite_handle_publish(); ERR_PTR: -EMFILE: there are too many; -ENOMEM.
+/*
+ * Reserve a number for a handle that a user opens. May sleep. Return: the handle, for
+ * lite_handle_publish(); ERR_PTR: -EMFILE: there are too many; -ENOMEM.
  */
 struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx, const struct lite_cred *cred)
 {
@@ -251,17 +247,10 @@ struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx, const struct lite_
 	return ERR_PTR(-ENOMEM);
 }
 
-/**
- * lite_handle_publish - make a reserved handle work
- * @ctx: context
- * @h: reserved; cancelled on failure
- * @m: mapping of its LMR; the reference is consumed, also on failure. ERR_PTR: there is none, and
- *	this is why
- * @rights: LITE_RIGHT_*
- * @lh: set to its number
- *
- * Context: may sleep.
- * Return: 0; the error in @m; -ENODEV: the context was shut.
+/*
+ * Make a reserved handle work; it is cancelled on failure. @m: mapping of its LMR, the reference to
+ * which is consumed, also on failure; ERR_PTR: there is none, and this is why. @lh: set to the
+ * handle's number. May sleep. Return: 0; the error in @m; -ENODEV: the context was shut.
  */
 int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h, struct lite_mapping *m,
 			u32 rights, u64 *lh)
@@ -309,14 +298,10 @@ int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh)
 	return 0;
 }
 
-/**
- * lite_ctx_share - open a handle on the LMR of another context's handle
- * @ctx: context that gets it
- * @from: the other context's handle, and the rights to have, all or none
- * @lh: set to the new handle
- *
- * Context: may sleep; killable.
- * Return: 0, -EBADF, -EACCES, -EMFILE, -ENOMEM, -ENODEV, -EINTR.
+/*
+ * Open a handle on the LMR of another context's handle, @from, with all the rights that @from names
+ * or none. @lh: set to the new handle, of @ctx. May sleep; killable. Return: 0, -EBADF, -EACCES,
+ * -EMFILE, -ENOMEM, -ENODEV, -EINTR.
  */
 int lite_ctx_share(struct lite_ctx *ctx, const struct lite_access *from, u64 *lh)
 {

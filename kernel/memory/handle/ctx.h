@@ -204,14 +204,10 @@ static inline void lite_access_exit(struct lite_mapping *m)
 	lite_ops_put(m);
 }
 
-/**
- * lite_access_conn - the session in which to operate on a share
- * @m: mapping, entered
- * @share: of another node
- *
- * Context: any.
- * Return: its connection, held live; ERR_PTR: -EHOSTDOWN; -ESTALE: the node has lost the memory;
- * -EAGAIN: renew the handle, there is a newer session.
+/*
+ * The session in which to operate on a share at another node, of a mapping that was entered.
+ * Context: any. Return: its connection, held live; ERR_PTR: -EHOSTDOWN; -ESTALE: the node has lost
+ * the memory; -EAGAIN: renew the handle, there is a newer session.
  */
 static inline struct lite_conn *lite_access_conn(const struct lite_mapping *m, u32 share)
 {

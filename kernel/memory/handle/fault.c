@@ -51,12 +51,8 @@ static int lite_view_check_some(const struct lite_view *v, const struct lite_map
 	return err;
 }
 
-/**
- * lite_view_check - check that all of a view can be mapped
- * @v: view
- * @a: its handle, and the right that is wanted
- *
- * Context: may sleep; killable.
+/*
+ * Can all of a view be mapped? @a: its handle, and the right that is wanted. May sleep; killable.
  * Return: 0, -ERANGE, -EREMOTE, -EOPNOTSUPP, or see lite_access_enter().
  */
 int lite_view_check(const struct lite_view *v, const struct lite_access *a)
@@ -109,17 +105,11 @@ static int lite_view_insert(struct lite_view *v, struct lite_mapping *m, struct 
 	return 0;
 }
 
-/**
- * lite_view_fault - handle a page fault
- * @v: view of the VMA
- * @a: its handle, and the rights that mprotect(2) can give the VMA
- * @vmf: the fault
- *
- * Inserts the pages around the faulting one, too, within one page table.
- *
- * Context: mmap_lock is held; may sleep for memory only.
- * Return: 0; -EAGAIN: call lite_view_renew(), and try again; -ENOMEM; -EBADF, -EACCES, -ERANGE,
- * -EREMOTE, -ESTALE, -EOPNOTSUPP.
+/*
+ * Handle a page fault: insert the page, and those around it within one page table. @v: view of the
+ * VMA. @a: its handle, and the rights that mprotect(2) can give the VMA. mmap_lock is held; may
+ * sleep for memory only. Return: 0; -EAGAIN: call lite_view_renew(), and try again; -ENOMEM;
+ * -EBADF, -EACCES, -ERANGE, -EREMOTE, -ESTALE, -EOPNOTSUPP.
  */
 int lite_view_fault(struct lite_view *v, const struct lite_access *a, struct vm_fault *vmf)
 {
@@ -150,12 +140,9 @@ int lite_view_fault(struct lite_view *v, const struct lite_access *a, struct vm_
 	return err;
 }
 
-/**
- * lite_view_ask - renew the handle of a view, without waiting
- * @a: handle
- *
- * Context: may sleep; killable. Asks the home once.
- * Return: 0; -EBUSY: the LMR is being changed; or see lite_access_enter().
+/*
+ * Renew the handle of a view, without waiting: asks the home once. May sleep; killable. Return: 0;
+ * -EBUSY: the LMR is being changed; or see lite_access_enter().
  */
 int lite_view_ask(const struct lite_access *a)
 {
@@ -173,14 +160,9 @@ int lite_view_ask(const struct lite_access *a)
 	return 0;
 }
 
-/**
- * lite_view_renew - wait until the handle of a view is usable
- * @a: handle
- *
- * Asks the home, and waits for changes of the LMR to end; so mmap_lock should not be held.
- *
- * Context: may sleep; killable.
- * Return: 0, or see lite_access_enter().
+/*
+ * Wait until the handle of a view is usable: asks the home, and waits for changes of the LMR to
+ * end; so mmap_lock should not be held. May sleep; killable. Return: 0, or see lite_access_enter().
  */
 int lite_view_renew(const struct lite_access *a)
 {

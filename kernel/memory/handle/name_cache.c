@@ -63,14 +63,8 @@ static bool lite_name_cache_true(const struct lite_cached_name *k)
 	return READ_ONCE(k->m->state) == LITE_MAPPING_ACTIVE && lite_mapping_current(k->m);
 }
 
-/**
- * lite_name_cache_find - look up a mapping that the home would grant
- * @mem: node's
- * @name: name
- * @user: user that asks
- * @rights: LITE_RIGHT_* wanted
- *
- * Context: any process.
+/*
+ * Look up a mapping that the home would grant for a name, a user and @rights. Context: any process.
  * Return: the mapping with a reference for a handle, or NULL: ask the home.
  */
 struct lite_mapping *lite_name_cache_find(struct lite_memory *mem, const char *name,
@@ -99,17 +93,10 @@ static void lite_name_cache_free(struct lite_cached_name *k)
 	kfree(k);
 }
 
-/**
- * lite_name_cache_add - remember that a user was granted a MAP by name
- * @mem: node's
- * @name: name, which the home confirmed
- * @user: user that asked
- * @rights: LITE_RIGHT_* granted
- * @m: mapping; the caller has a reference
- *
- * Does nothing if there is no memory, or the user has all the entries that it gets.
- *
- * Context: may sleep; makes calls.
+/*
+ * Remember that a user was granted @rights by a MAP by name, which the home confirmed. The caller
+ * has a reference to the mapping @m. Does nothing if there is no memory, or the user has all the
+ * entries that it gets. May sleep; makes calls.
  */
 void lite_name_cache_add(struct lite_memory *mem, const char *name, struct lite_user *user,
 			 u32 rights, struct lite_mapping *m)

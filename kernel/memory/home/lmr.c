@@ -309,19 +309,16 @@ static void lite_origin_drop(struct lite_memory *mem, const struct lite_origin *
 		lite_store_free(lite_store_get(mem, from->alloc->id, from->alloc->home, true));
 }
 
-/**
- * lite_home_create - make an LMR
- * @mem: memory layer
- * @conn: session with its maker; NULL: this node
- * @c: what to make
- * @from: what to make it of; NULL: allocate as @c says. The caller has a reference to memory of it.
- *	On failure, that is taken out of the store's table before the caller is told, or when no
- *	mapper of the LMR can reach it any more
- * @life: lite_cluster_life() before anything was made
- * @rights: set to those granted if @c says that its maker maps it
+/*
+ * Make an LMR, as @c says, for the node at the other end of @conn; NULL: for this node.
  *
- * Context: may sleep; makes calls.
- * Return: the LMR with a reference; ERR_PTR as for LITE_IOC_ALLOC or LITE_IOC_REGISTER.
+ * @from: what to make it of; NULL: allocate. The caller has a reference to memory of it. On
+ * failure, that is taken out of the store's table before the caller is told, or when no mapper of
+ * the LMR can reach it any more. @life: lite_cluster_life() before anything was made. @rights: set
+ * to those granted if @c says that its maker maps it.
+ *
+ * May sleep; makes calls. Return: the LMR with a reference; ERR_PTR as for LITE_IOC_ALLOC or
+ * LITE_IOC_REGISTER.
  */
 struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *conn,
 				  const struct lite_wire_create *c, const struct lite_origin *from,

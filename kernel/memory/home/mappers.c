@@ -354,18 +354,16 @@ static struct lite_tell *lite_tell_new(struct lite_lmr *lmr, u16 call)
 	return t;
 }
 
-/**
- * lite_mappers_tell - end all operations of all mappers on an LMR
- * @lmr: dying for REVOKE, closed for RECALL: no mapper is added
- * @call: LITE_CALL_LMR_REVOKE: only lost mappers remain; LITE_CALL_LMR_RECALL: also those that have
- *	answered
+/*
+ * End all operations of all mappers on an LMR, which is dying for REVOKE, or closed for RECALL: no
+ * mapper is added. After REVOKE only lost mappers remain; after RECALL also those that have
+ * answered.
  *
  * All are told at the same time, as far as the LMR's first owner has workers for that; the others
  * in turn. One that unmaps meanwhile finds nothing to revoke.
  *
- * Context: may sleep; killable, but not in a work item; makes leaf calls.
- * Return: 0; -EIO: our device could not be made to end an operation; -EINTR: killed: some mappers
- * are not told, or answer later.
+ * May sleep; killable, but not in a work item; makes leaf calls. Return: 0; -EIO: our device could
+ * not be made to end an operation; -EINTR: killed: some mappers are not told, or answer later.
  */
 int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 {

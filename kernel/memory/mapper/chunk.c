@@ -132,18 +132,15 @@ static int lite_chunk_ask(struct lite_mapping *m, u64 at, bool write)
 	return err;
 }
 
-/**
- * lite_chunk_reach - have a chunk of an unpinned LMR mapped
- * @m: mapping of the LMR, with a reference
- * @at: offset of a byte in it; less than its length
- * @write: it must be writable
- * @stale: mapping that was found to be unusable; only compared
- * @pause: jiffies to wait before the next attempt, if the home is busy with it
+/*
+ * Have the chunk of an unpinned LMR mapped that has the byte @at, which the LMR has. @m: the LMR's
+ * mapping, with a reference. @write: it must be writable. @stale: mapping that was found to be
+ * unusable; only compared. @pause: jiffies to wait before the next attempt, if the home is busy.
  *
- * Context: may sleep; killable; makes calls; entered nowhere.
- * Return: 0: try again to enter it; -ENOENT: the home does not know this node as a mapper of the
- * LMR; -EFAULT: no such memory; -EOPNOTSUPP: not of a kind that can be unpinned; -EDQUOT, -ENOSPC,
- * -ENOMEM: here or at the home; -EINTR, -ETIMEDOUT, -EHOSTDOWN.
+ * May sleep; killable; makes calls; entered nowhere. Return: 0: try again to enter it; -ENOENT: the
+ * home does not know this node as a mapper of the LMR; -EFAULT: no such memory; -EOPNOTSUPP: not of
+ * a kind that can be unpinned; -EDQUOT, -ENOSPC, -ENOMEM: here or at the home; -EINTR, -ETIMEDOUT,
+ * -EHOSTDOWN.
  */
 int lite_chunk_reach(struct lite_mapping *m, u64 at, bool write, const struct lite_mapping *stale,
 		     unsigned long pause)

@@ -493,15 +493,9 @@ again:
 	return m;
 }
 
-/**
- * lite_mapping_await - wait until an LMR is not being changed
- * @mem: node's
- * @home: its home
- * @id: its id there
- *
- * Context: may sleep; killable.
- * Return: 0: ask for it again, also if the home could not be reached; -EINTR; -ENOTCONN, -ENODEV:
- * this node is leaving or stopping.
+/*
+ * Wait until an LMR is not being changed. May sleep; killable. Return: 0: ask for it again, also if
+ * the home could not be reached; -EINTR; -ENOTCONN, -ENODEV: this node is leaving or stopping.
  */
 int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
 {
@@ -516,20 +510,14 @@ int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
 	return lite_cluster_ready(mem->cl);
 }
 
-/**
- * lite_mapping_by_id - map an LMR
- * @mem: node's
- * @home: its home
- * @id: its id there
- * @name: name that it must have; then all @rights are granted or none. NULL: any, and those of
- *	@rights that the user has are granted
- * @cred: user to map it for; NULL, with no @rights: this kernel
- * @rights: LITE_RIGHT_* wanted
- * @granted: set to the rights granted; may be NULL
+/*
+ * Map the LMR @id of @home. @name: that it must have; then all @rights are granted or none. NULL:
+ * any, and those of @rights that the user has are granted. @cred: user to map it for; NULL, with no
+ * @rights: this kernel. @granted: set to the rights granted; may be NULL.
  *
- * Context: may sleep; killable.
- * Return: a mapping with a reference for a handle, or ERR_PTR: -ENOENT, -EACCES, -EHOSTDOWN,
- * -EHOSTUNREACH, -EBUSY: it is being changed; ask again after lite_mapping_await(); and others.
+ * May sleep; killable. Return: a mapping with a reference for a handle, or ERR_PTR: -ENOENT,
+ * -EACCES, -EHOSTDOWN, -EHOSTUNREACH, -EBUSY: it is being changed; ask again after
+ * lite_mapping_await(); and others.
  */
 struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 id, const char *name,
 					const struct lite_cred *cred, u32 rights, u32 *granted)
@@ -564,18 +552,11 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 i
 	return m == ERR_PTR(-EAGAIN) ? ERR_PTR(-EBUSY) : m;
 }
 
-/**
- * lite_mapping_open - map an LMR by name, as far as the name's directory can
- * @mem: node's
- * @name: name
- * @cred: user to map it for
- * @rights: LITE_RIGHT_* wanted, all of them
- * @home: set to the LMR's home, if it has to be asked
- * @id: set to the LMR's id there
- *
- * Context: may sleep, but not while the directory is suspect; killable.
- * Return: a mapping with a reference for a handle; NULL: ask @home; ERR_PTR: -EACCES, -EINTR, or
- * the directory was no help: all homes have to be asked.
+/*
+ * Map an LMR by name for a user, with all @rights or none, as far as the name's directory can. May
+ * sleep, but not while the directory is suspect; killable. Return: a mapping with a reference for a
+ * handle; NULL: ask @home for @id, which are set; ERR_PTR: -EACCES, -EINTR, or the directory was no
+ * help: all homes have to be asked.
  */
 struct lite_mapping *lite_mapping_open(struct lite_memory *mem, const char *name,
 				       const struct lite_cred *cred, u32 rights, u32 *home, u64 *id)
@@ -600,16 +581,9 @@ struct lite_mapping *lite_mapping_open(struct lite_memory *mem, const char *name
 	return m;
 }
 
-/**
- * lite_mapping_create - create an LMR and, if @req says so, map it
- * @mem: node's
- * @home: node that becomes its home
- * @req: what to create
- * @payer: pays for memory at this node
- * @id: set to its id, if it was created
- * @granted: set to the rights granted to the creator
- *
- * Context: may sleep; killable.
+/*
+ * Create an LMR at @home and, if @req says so, map it. @payer: pays for memory at this node. @id:
+ * set, if it was created; @granted: set to the rights granted to its creator. May sleep; killable.
  * Return: see lite_mapping_by_id(), and any error of creating it; -EAGAIN: a named LMR was created,
  * but changed before it could be mapped; map it by @id. NULL: it is not to be mapped.
  */

@@ -186,16 +186,11 @@ bool lite_revoked_since(const struct lite_memory *mem, u32 home, u64 id, u64 cou
 	return mem->revoked.last[lite_revoked_slot(mem, home, id)] > count;
 }
 
-/**
- * lite_mapping_revoke - end this node's mapping of an LMR and drain it
- * @mem: node's
- * @home: its home
- * @id: its id there
- * @gone: the LMR is gone; else it may be mapped again
- *
- * Context: may sleep; waits until nothing is in flight on it. Cannot fail.
- * Return: 0, or -EUCLEAN: a store may still execute a failed operation on it or on an earlier
- * mapping of the LMR, to which an idle handle refers.
+/*
+ * End this node's mapping of an LMR and drain it. @gone: the LMR is gone; else it may be mapped
+ * again. May sleep; waits until nothing is in flight on it. Cannot fail. Return: 0, or -EUCLEAN: a
+ * store may still execute a failed operation on it or on an earlier mapping of the LMR, to which an
+ * idle handle refers.
  */
 int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id, bool gone)
 {
@@ -216,15 +211,9 @@ int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id, bool gone)
 	return unclean ? -EUCLEAN : 0;
 }
 
-/**
- * lite_mapping_end_chunks - as lite_mapping_revoke() of several chunks
- * @mem: node's
- * @home: their home
- * @ends: which
- *
- * All are revoked before the first is waited for.
- *
- * Context: may sleep; waits until nothing is in flight on them. Cannot fail.
+/*
+ * As lite_mapping_revoke() of several chunks. All are revoked before the first is waited for. May
+ * sleep; waits until nothing is in flight on them. Cannot fail.
  */
 void lite_mapping_end_chunks(struct lite_memory *mem, u32 home, const struct lite_wire_ends *ends)
 {
@@ -303,19 +292,12 @@ static bool lite_mapping_unmap(struct lite_conn *conn, const struct lite_wire_un
 	return !err;
 }
 
-/**
- * lite_mapping_give_back - give MAPs back to a home
- * @mem: node's
- * @conn: session with the home in which they were made; NULL: this node
- * @id: of the LMR
- * @count: how many
- * @flags: enum lite_wire_unmap_flags
- *
- * A home that may go on counting them loses the session. Not so if the call only timed out in line
- * for a slot: users' slow calls can fill the line.
- *
- * Context: may sleep, for as long as it takes to get a slot; makes a call.
- * Return: true if the home has been told; false: the session is over.
+/*
+ * Give @count MAPs of an LMR back to its home, in the session in which they were made; NULL: this
+ * node. @flags: enum lite_wire_unmap_flags. A home that may go on counting them loses the session.
+ * Not so if the call only timed out in line for a slot: users' slow calls can fill the line. May
+ * sleep, for as long as it takes to get a slot; makes a call. Return: true if the home has been
+ * told; false: the session is over.
  */
 bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64 id, u64 count,
 			    u32 flags)
@@ -417,15 +399,10 @@ void lite_chunks_put(struct lite_mapping *m)
 	kfree(req);
 }
 
-/**
- * lite_mapping_address - kernel address of local memory of an LMR
- * @m: its mapping, entered
- * @e: a local extent of it
- * @in: bytes from the start of @e, less than its length
- * @n: bytes wanted; shortened to what is contiguous
- *
- * Context: any.
- * Return: the address, or NULL: the home has sent a wrong address.
+/*
+ * The kernel address of the byte @in of a local extent of a mapping that was entered. @n: bytes
+ * wanted; shortened to what is contiguous. Context: any. Return: the address, or NULL: the home has
+ * sent a wrong one.
  */
 void *lite_mapping_address(const struct lite_mapping *m, const struct lite_extent *e, u64 in,
 			   size_t *n)

@@ -134,13 +134,9 @@ static void lite_peer_mapping_keep(struct lite_mapping *m)
 		lite_mapping_put(out);
 }
 
-/**
- * lite_mapping_enter - enter an LMR that is not named by a handle
- * @mem: the node's memory
- * @range: names the LMR; only its home, id and incarnation are used
- *
- * Context: any.
- * Return: the mapping, then call lite_ops_put(), or ERR_PTR: -ENOLINK: call
+/*
+ * Enter an LMR that is not named by a handle. @range: only its home, id and incarnation are used.
+ * Context: any. Return: the mapping, then call lite_ops_put(), or ERR_PTR: -ENOLINK: call
  * lite_peer_mapping_prepare() first; -ESTALE: the home has a new incarnation; -EOPNOTSUPP: it is
  * unpinned, and only its chunks can be entered; -EINVAL.
  */
@@ -174,18 +170,10 @@ struct lite_mapping *lite_mapping_enter(struct lite_memory *mem,
 	return ERR_PTR(err);
 }
 
-/**
- * lite_peer_mapping_enter - enter an LMR for an operation of a peer
- * @mem: the node's memory
- * @range: names the LMR
- * @offset: in the LMR, bytes
- * @length: bytes
- *
- * Only in the generation in which the peer checked its right: a late request (its caller was
- * killed, say) must not run after a change that took the right away.
- *
- * Context: any.
- * Return: as lite_mapping_enter(); -ERANGE.
+/*
+ * Enter an LMR for an operation of a peer on @length bytes of it. Only in the generation in which
+ * the peer checked its right: a late request (its caller was killed, say) must not run after a
+ * change that took the right away. Context: any. Return: as lite_mapping_enter(); -ERANGE.
  */
 struct lite_mapping *lite_peer_mapping_enter(struct lite_memory *mem,
 					     const struct lite_wire_range *range, u64 offset,
@@ -242,17 +230,11 @@ static bool lite_peer_mapping_settled(struct lite_mapping *m)
 	return settled && lite_mapping_current(m);
 }
 
-/**
- * lite_peer_mapping_prepare - have an LMR mapped, in the present sessions
- * @mem: the node's memory
- * @range: names the LMR
- *
- * Waits for suspect nodes of the LMR.
- *
- * Context: may sleep; killable; makes calls.
- * Return: 0; -ENOENT: it was freed; -EBUSY: it is being changed, which this function does not wait
- * for; -ESTALE: the home has a new incarnation; -EHOSTDOWN, -EHOSTUNREACH, -ENOMEM, -EINTR and
- * others.
+/*
+ * Have an LMR mapped, in the present sessions, after waiting for suspect nodes of it. May sleep;
+ * killable; makes calls. Return: 0; -ENOENT: it was freed; -EBUSY: it is being changed, which is
+ * not waited for; -ESTALE: the home has a new incarnation; -EHOSTDOWN, -EHOSTUNREACH, -ENOMEM,
+ * -EINTR and others.
  */
 int lite_peer_mapping_prepare(struct lite_memory *mem, const struct lite_wire_range *range)
 {

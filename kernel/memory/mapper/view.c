@@ -21,12 +21,7 @@
 #include "memory/store/store.h"
 #include "mapping.h"
 
-/**
- * lite_view_exit - the last VMA of a view is gone
- * @v: view
- *
- * Context: may sleep. @v and its inode are not used any more afterwards.
- */
+/* The last VMA of a view is gone. The view and its inode are not used afterwards. May sleep. */
 void lite_view_exit(struct lite_view *v)
 {
 	spin_lock(&v->mem->views_lock);
@@ -157,12 +152,9 @@ void lite_mapping_zap_work(struct work_struct *work)
 	lite_mapping_wipe(m);
 }
 
-/**
- * lite_mapping_drain - wait until a mapping is unused, and unmap its pages
- * @m: mapping that has left ACTIVE; the caller keeps its memory
- *
- * Context: may sleep. On return no operation is in flight on it, and none of its pages is in a page
- * table.
+/*
+ * Wait until a mapping that has left ACTIVE is unused, and unmap its pages: afterwards no operation
+ * is in flight on it, and none of its pages is in a page table. May sleep.
  */
 void lite_mapping_drain(struct lite_mapping *m)
 {

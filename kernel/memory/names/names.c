@@ -172,19 +172,11 @@ static struct lite_call_desc lite_name_desc(struct lite_memory *mem, struct lite
 	};
 }
 
-/**
- * lite_name_call - send a call about a name to a node
- * @mem: memory layer
- * @node: its id; this node: the handler runs here and now
- * @call: LITE_CALL_NAME_* with a struct lite_wire_name request
- * @name: name
- * @id: id of the LMR here that it is about, or 0
- * @reply: buffer for the reply; NULL: none
- * @reply_max: size of @reply
- * @wait: wait for a suspect, which still has its names
- *
- * Context: may sleep; killable if there is a @reply.
- * Return: 0 or a negative errno of lite_cluster_call().
+/*
+ * Send a call about a name, LITE_CALL_NAME_* with a struct lite_wire_name, to a node; for this one
+ * the handler runs here and now. @id: of the LMR here that it is about, or 0. @wait: wait for a
+ * suspect, which still has its names. May sleep; killable if there is a @reply. Return: 0 or a
+ * negative errno of lite_cluster_call().
  */
 int lite_name_call(struct lite_memory *mem, u32 node, u16 call, const char *name, u64 id,
 		   void *reply, u32 reply_max, bool wait)
