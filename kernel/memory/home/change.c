@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Changing an LMR that is in use, at its home: owner, mode, grants and name. move.c changes where
- * its bytes are.
- *
- *   begin   one change at a time; none if the LMR is being freed
- *   close   no MAP is granted, and every mapper has answered RECALL: no operation is in flight, and
- *           each mapper maps anew before its next
- *   ...     the change itself
- *   end     open again; waiters in AWAIT go on
+ * its bytes are. A change begins (one at a time), closes the LMR, changes it, and ends: while
+ * closed, no MAP is granted, and every mapper has answered RECALL: no operation is in flight, and
+ * each mapper maps anew before its next.
  *
  * All users wait between close and end. So nothing in between waits for user space. To be told,
  * mappers may be in line behind those of other LMRs of the same owner; each wait after that is no

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Giving parts of LMRs back to their stores.
+ * Giving parts of LMRs back to their stores, when no node can reach them through this node any
+ * more. With the first part that a store is asked to free it is told which nodes to fence from
+ * itself. The other parts follow without, as a fence ends sessions that all users share, and what
+ * is in flight in them fails or is redone.
  *
- * Normal operation: no node can reach the parts through this node any more, but some may still
- * reach other stores. With the first part that a store is asked to free it is told which nodes to
- * fence; the other parts follow without.
- *
- * Recovery: a store that cannot be asked keeps its parts ("zombies") until it can. It is asked
- * again when members change, and every few seconds, as it may be up but have missed a time-out. All
- * zombies of a store wait together, with the nodes to fence; one fence then does for all. A new
- * incarnation of a store has none of this memory.
- *
- * A fence ends sessions that all users share: what is in flight in them fails or is redone, calls
- * that free memory included. So a store fences only nodes that it must, and not once per part: a
- * thousand zombies must not make another thousand.
+ * A store that cannot be asked keeps its parts ("zombies") until it can. It is asked again when
+ * members change, and every few seconds, as it may be up but have missed a time-out. All zombies of
+ * a store wait together, with the nodes to fence; one fence then does for all. A new incarnation of
+ * a store has none of this memory.
  */
 #include <linux/slab.h>
 

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Anonymous LMRs at other nodes, at the node that made them.
- *
- * Such an LMR lives until the maker closes its last handle on it, in whatever session. Sessions
- * with the home come and go, each with a mapping of its own, and idle handles keep old ones. So all
- * mappings of the maker's handles count as users of one struct lite_made. When the last one ends
+ * Anonymous LMRs at other nodes, at the node that made them. Such an LMR lives until the maker
+ * closes its last handle on it. Each session with the home has a mapping of its own, and idle
+ * handles keep old ones: all of them count as users of one struct lite_made. When the last one ends
  * the home is told to free the LMR: in the UNMAP of that mapping or, if its session is over, in an
  * empty UNMAP in the next session.
- *
- * A home with a new incarnation has no such LMR. When our own incarnation is over, homes free what
- * we made (free.c).
  */
 #include <linux/slab.h>
 

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Making mappings.
- *
- * MAP (or CREATE, or OPEN by name) makes the home count this node as a mapper. Its answer has the
- * first extents. They may be used only in sessions with the stores that are older than the MAP:
- * then the home still counted on this node to answer REVOKE when these sessions could be used
- * (Documentation/memory-safety.rst). If one of them is newer, it is noted, and then the extents are
- * fetched anew, in the session of the MAP, which confirms that the home still does. A MAP that a
- * REVOKE or RECALL of the same LMR has overtaken (struct lite_revoked) is given back and started
- * over.
+ * Making mappings. MAP (or CREATE, or OPEN by name) makes the home count this node as a mapper. Its
+ * answer has the first extents. They may be used only in sessions with the stores that are older
+ * than the MAP (Documentation/memory-safety.rst, Confirmation). If one is newer, it is noted, and
+ * then the extents are fetched anew. A MAP that a REVOKE or RECALL of the same LMR has overtaken
+ * (struct lite_revoked) is given back and started over.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>

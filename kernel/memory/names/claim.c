@@ -1,35 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Taking a name for an LMR, and giving it up. Homes have the truth about names: each knows those of
- * its own LMRs (mem->local).
+ * Taking a name for an LMR, and giving it up: Documentation/names.rst has the protocol, and why
+ * exactly one of several homes that claim a name gets it. Homes have the truth about names: each
+ * knows those of its own LMRs (mem->local). A claim
  *
- * Of several homes that claim a name exactly one gets it:
+ *   1. raises a flag: enters the name in our own table, CLAIMING;
+ *   2. asks every other member that is not down: PROBE. TAKEN: it fails, -EEXIST. BUSY, that node's
+ *      flag is up too: the lower node id has precedence, and waits with its flag up; the other
+ *      lowers its flag (YIELDING), waits, and starts over;
+ *   3. enters the name at the directory;
+ *   4. if members came or went meanwhile: goes on from 2, with the flag up.
  *
- *   1. Raise a flag: enter the name in our own table, CLAIMING.
- *   2. PROBE every other member that is not down. TAKEN: give up, -EEXIST. BUSY, its flag is up
- *      too: the lower node id has precedence. The node with precedence waits with its flag up; the
- *      other lowers its flag (YIELDING), waits, and starts over.
- *   3. Enter the name at the directory, which knows of homes that cannot see each other but see the
- *      directory.
- *   4. If members came or went meanwhile: again from 2, with the flag up.
- *
- * Then the name is reserved. lite_name_confirm() makes it TAKEN once its LMR can be found.
- *
- * Why never two: suppose two homes got the name. Each has seen the other's flag down after it
- * raised its own for the last time. But the home that raised its flag last asked after that, when
- * the other's flag was already up, or the name taken. This does not depend on which node either
- * takes for the directory. It does depend on each asking the other: so a PROBE is answered only in
- * a session that this node uses as well (lite_cluster_await_session()), and a node just heard of
- * counts as suspect and is waited for (LITE_PEER_FRESH).
- *
- * Why not none: a claim that waits with its flag up waits for higher ids only, so there is no
- * cycle, and the highest waits for none. -EEXIST is returned only if the name is TAKEN: while it is
- * reserved, its LMR may still fail, and then a waiting claim gets the name.
- *
- * A home that is down is not asked: its LMRs are out of reach, and their names are free. A home
- * that dies with its flag up is soon down.
- *
- * Of several claims on one home for one name, one proceeds and the others wait for its outcome.
+ * Then the name is reserved. lite_name_confirm() makes it TAKEN once its LMR can be found. Of
+ * several claims on one home for one name, one proceeds and the others wait for its outcome.
  *
  * Waiting: all claims on a home are in a line (line.h) by name, of each name the one that proceeds
  * first. Each change of a name, here or at a node that has said BUSY (it sends DROP), wakes the

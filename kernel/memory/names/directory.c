@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Finding the LMR of a name. The directory of a name is the live node that rendezvous hashing
- * assigns to it. It knows the name's home (mem->directory), which saves asking all homes; and it
- * keeps two homes that cannot see each other, but both see it, from taking the same name (claim.c).
- *
- * The directory is soft state. When members come or go, homes enter their names at the new
- * directories in the background (lite_names_publish_work()), and a look-up that misses meanwhile
- * asks all homes. So a node takes no names with it but those of its own LMRs.
- *
- * A home enters its names again in each session with a directory, so an entry of an older session
- * may have missed its DROP. It answers no look-up, and is removed once the home has entered all
- * names (NAME_SYNC).
+ * Finding the LMR of a name, and the directory (Documentation/names.rst). The directory of a name,
+ * a live node, knows its home (mem->directory). It is soft state: homes enter their names at the
+ * new directories when members come or go, and again in each session with a directory. So an entry
+ * of an older session may have missed its DROP. It answers no look-up, and is removed once the home
+ * has entered all names (NAME_SYNC).
  *
  * An entry may be replaced if its home is down, or if the entering node has asked its home and
  * found the entry untrue: ids are never reused, so it stays untrue.
