@@ -88,16 +88,6 @@ static inline void lite_line_leave(struct lite_line_place *place)
 	list_del(&place->same);
 }
 
-/* Take the first of the kind that has its turn out of the line; or NULL. */
-static inline struct lite_line_place *lite_line_take(struct lite_line *line)
-{
-	struct lite_line_place *place = lite_line_front(line);
-
-	if (place)
-		lite_line_leave(place);
-	return place;
-}
-
 /* Enter as the last of its kind or, if @front, as the first; leave any other. */
 static inline void lite_line_enter(struct lite_line *line, struct lite_line_place *place,
 				   bool front)

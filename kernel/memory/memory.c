@@ -97,7 +97,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	spin_lock_init(&mem->work_lock);
 	INIT_LIST_HEAD(&mem->work);
 	init_waitqueue_head(&mem->work_wait);
-	lite_words_init(&mem->words);
+	mutex_init(&mem->words_lock);
 	spin_lock_init(&mem->payers_lock);
 	lite_line_init(&mem->payers);
 	spin_lock_init(&mem->zombies_lock);
@@ -236,7 +236,6 @@ void lite_memory_exit(struct lite_memory *mem)
 	cancel_delayed_work_sync(&mem->orphans);
 	lite_issues_exit(mem);
 	lite_packs_exit(mem);
-	cancel_work_sync(&mem->words.work);
 	lite_peer_mapping_close(mem);
 	lite_home_free_all(mem);
 	lite_crew_flush(&mem->reaps);

@@ -117,14 +117,6 @@ struct lite_memop_served {
 	lite_memop_exec_step step;
 };
 
-/* Atomics that no device can do, on words of this node: memop/word_queue.c */
-struct lite_words {
-	struct mutex lock;         /* serialises them; held while waiting for the device */
-	spinlock_t line_lock;      /* protects @line */
-	struct lite_line line;     /* those of threads of this node, by uid */
-	struct work_struct work;   /* does these, in lite-work */
-};
-
 /* The small operations of a node in flight: batch/issue.c */
 struct lite_issues {
 	spinlock_t lock;           /* protects the other fields */
@@ -199,7 +191,8 @@ struct lite_memory {
 	spinlock_t work_lock;      /* protects @work */
 	struct list_head work;     /* memory operations run for peers */
 	wait_queue_head_t work_wait;
-	struct lite_words words;   /* swap, fetch-and, fetch-or */
+	/* Serialises swap, fetch-and and fetch-or on words of this node; waits for the device. */
+	struct mutex words_lock;
 	struct lite_memop_served memops[LITE_MEMOPS];
 
 	spinlock_t payers_lock;    /* protects @payers */

@@ -233,8 +233,8 @@ static int lite_memop_client_call(struct lite_memop_client *job, struct lite_con
 		LITE_REPLY(*reply),
 		.timeout = max(timeout / 2, 1UL),
 		.slot_timeout = timeout,
-		/* It would wait for a device, with LMRs entered, in this thread. */
-		.by_worker = job->remote,
+		/* It would wait for a device, with LMRs entered or a mutex held, in this thread. */
+		.by_worker = job->remote || job->call == LITE_CALL_OP_ATOMIC,
 		.killable = !conn,
 	};
 	int err;

@@ -43,12 +43,6 @@ struct lite_memop_exec {
 	u32 since;              /* for lite_dma_unmap_page() */
 };
 
-struct lite_words;
-
-ssize_t lite_word_run(struct lite_memop_exec *r);
-ssize_t lite_word_ask(struct lite_memop_exec *r);
-void lite_words_init(struct lite_words *words);
-
 int lite_memop_exec_begin(struct lite_memop_exec *r);
 void lite_memop_exec_end(struct lite_memop_exec *r);
 void lite_memop_execs_conn_down(struct lite_memory *mem, struct lite_conn *conn);

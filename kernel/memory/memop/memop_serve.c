@@ -498,43 +498,34 @@ static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bou
 }
 
 /*
- * Carry out an atomic. One at a time, so that they do not race each other. Only workers of the
- * kernel come here, which are not long without a processor while others wait for the mutex.
+ * One at a time, so that they do not race each other. Only workers of the kernel come here, which
+ * are not long without a processor while others wait for the mutex.
  */
-ssize_t lite_word_run(struct lite_memop_exec *r)
-{
-	struct lite_fabric *fab = r->mem->fab;
-	struct lite_bounce *bounce = lite_bounce_get(fab);
-	unsigned long end;
-	ssize_t ret;
-
-	lockdep_assert_held(&r->mem->words.lock);
-	if (!bounce)
-		return -EINTR;
-	end = jiffies + LITE_MEMOP_EXEC_TIME;
-	do {
-		ret = lite_word_swap(r, bounce);
-	} while (!ret && time_before(jiffies, end));
-	if (!ret)
-		r->status = LITE_WIRE_OP_BUSY;
-	lite_bounce_put(fab, bounce);
-	return ret;
-}
-
 static ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
 {
+	struct lite_fabric *fab = r->mem->fab;
+	struct lite_bounce *bounce;
+	unsigned long end;
 	ssize_t ret;
 
 	if (le64_to_cpu(r->op->range.offset) % sizeof(u64) ||
 	    le64_to_cpu(r->op->length) != sizeof(u64))
 		return -EINVAL;
-	if (!r->mem->fab->atomics)
+	if (!fab->atomics)
 		return -EOPNOTSUPP;
-	if (!r->conn)
-		return lite_word_ask(r);
-	mutex_lock(&r->mem->words.lock);
-	ret = lite_word_run(r);
-	mutex_unlock(&r->mem->words.lock);
+	/* Before: memory for it may be waited for. */
+	bounce = lite_bounce_get(fab);
+	if (!bounce)
+		return -EINTR;
+	mutex_lock(&r->mem->words_lock);
+	end = jiffies + LITE_MEMOP_EXEC_TIME;
+	do {
+		ret = lite_word_swap(r, bounce);
+	} while (!ret && time_before(jiffies, end));
+	mutex_unlock(&r->mem->words_lock);
+	if (!ret)
+		r->status = LITE_WIRE_OP_BUSY;
+	lite_bounce_put(fab, bounce);
 	return ret;
 }
 
