@@ -230,7 +230,6 @@ static void lite_issue_end(struct lite_io *io)
 	lite_issue_unlist(i);
 	lite_conn_put_live(i->qp->conn);
 	lite_io_result(i->d.m, err);
-	ib_dma_sync_single_for_cpu(i->mem->fab->dev, i->d.dma, i->d.n, DMA_BIDIRECTIONAL);
 	if (!err && lite_devop_fetches(&i->d))
 		memcpy(i->data, i->page->data, i->d.n);
 	lite_issue_page_put(i->mem, i->page, err);
@@ -257,7 +256,6 @@ static bool lite_issue_post(struct lite_issue *i)
 	if (d->opcode == LITE_OP_READ && d->n > conn->read_trusted)
 		n = 0;
 	lite_io_init_unwaited(&i->io, lite_issue_end);
-	ib_dma_sync_single_for_device(i->mem->fab->dev, d->dma, d->n, DMA_BIDIRECTIONAL);
 	for (k = 0; k < n && err == -EAGAIN; k++) {
 		qp = READ_ONCE(qps[(cpu + k) % LITE_QPS_MAX]);
 		if (qp == first)

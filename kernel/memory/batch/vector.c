@@ -315,21 +315,6 @@ static enum lite_wave_no lite_wave_add(struct lite_vector *v, struct lite_op *op
 	return no;
 }
 
-static void lite_wave_sync(struct lite_vector *v, bool for_device)
-{
-	struct ib_device *dev = v->ctx->mem->fab->dev;
-	u32 i;
-
-	for (i = 0; i < v->n_pages; i++) {
-		if (for_device)
-			ib_dma_sync_single_for_device(dev, v->page[i]->dma, LITE_BOUNCE_SIZE,
-						      DMA_BIDIRECTIONAL);
-		else
-			ib_dma_sync_single_for_cpu(dev, v->page[i]->dma, LITE_BOUNCE_SIZE,
-						   DMA_BIDIRECTIONAL);
-	}
-}
-
 /* End an operation after its LMR has been left. Returns false if it has to be done alone. */
 static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 {
@@ -466,7 +451,6 @@ static void lite_wave_submit(struct lite_vector *v)
 	unsigned long deadline;
 	u32 i;
 
-	lite_wave_sync(v, true);
 	lite_wave_post(v);
 	deadline = jiffies + lite_pack_time(v->ctx->mem->fab);
 	for (i = 0; i < v->n_to; i++) {
@@ -477,7 +461,6 @@ static void lite_wave_submit(struct lite_vector *v)
 		lite_io_wait(&v->to[i].io, v->to[i].chain.qp);
 		v->alone |= v->to[i].io.status != 0;
 	}
-	lite_wave_sync(v, false);
 	for (i = 0; i < v->n_to; i++) {
 		lite_wave_leave(&v->to[i]);
 		lite_conn_put_live(v->to[i].conn);

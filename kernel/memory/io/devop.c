@@ -157,7 +157,6 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 {
 	struct lite_conn *conn = lite_devop_conn(d);
 	struct lite_memory *mem = d->m->mem;
-	struct ib_device *dev = mem->fab->dev;
 	struct lite_link link LITE_UNINIT;
 	bool confirm = false;
 	struct lite_qp *qp;
@@ -172,7 +171,6 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 		if (!confirm)
 			packet = conn->read_trusted;
 	}
-	ib_dma_sync_single_for_device(dev, d->dma, d->n, DMA_BIDIRECTIONAL);
 	lite_io_init(&io.io);
 	io.io.hooks = &lite_entered_io_hooks;
 	io.d = d;
@@ -183,7 +181,6 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 		err = lite_devop_post_packets(d, qp, &io.io, packet, confirm);
 	}
 	lite_io_wait(&io.io, qp);
-	ib_dma_sync_single_for_cpu(dev, d->dma, d->n, DMA_BIDIRECTIONAL);
 	err = err ?: io.io.status;
 	if (likely(!err)) {
 		lite_conn_put_live(conn);
