@@ -6,8 +6,9 @@
  * There is a pool per CPU, to which its pages return. If a CPU's pool is empty the caller takes a
  * page from another pool. If all are empty, a page is made for the caller, charged to its memory
  * cgroup, and freed after use: a thread keeps its page until it gets a processor, and its turn
- * (turn.c), so other threads must not depend on it. If there is no memory the caller waits. While
- * there are waiters, pages are for waiters only, and the first one is woken for each page.
+ * (turn.c), and one thread may have many in flight (issue.c), so other threads must not depend on
+ * it. If there is no memory the caller waits, if it may. While there are waiters, pages are for
+ * waiters only, and the first one is woken for each page.
  */
 #include <linux/slab.h>
 
@@ -157,12 +158,12 @@ static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 	return b;
 }
 
-/* Make a page that is in no pool, or NULL. May sleep. */
-static struct lite_bounce *lite_bounce_make(struct lite_fabric *fab)
+/* Make a page that is in no pool, or NULL. */
+static struct lite_bounce *lite_bounce_make(struct lite_fabric *fab, gfp_t gfp)
 {
-	struct lite_bounce *b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	struct lite_bounce *b = kzalloc(sizeof(*b), gfp | __GFP_ACCOUNT | __GFP_NOWARN);
 
-	if (!b || !lite_bounce_map(fab, b, alloc_page(GFP_KERNEL_ACCOUNT | __GFP_NOWARN))) {
+	if (!b || !lite_bounce_map(fab, b, alloc_page(gfp | __GFP_ACCOUNT | __GFP_NOWARN))) {
 		kfree(b);
 		return NULL;
 	}
@@ -173,7 +174,13 @@ static struct lite_bounce *lite_bounce_make(struct lite_fabric *fab)
 /* Take a bounce page, or wait for one; NULL: lite_given_up(). May sleep. */
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 {
-	return lite_bounce_tryget(fab) ?: lite_bounce_make(fab) ?: lite_bounce_wait(fab);
+	return lite_bounce_tryget(fab) ?: lite_bounce_make(fab, GFP_KERNEL) ?: lite_bounce_wait(fab);
+}
+
+/* Take a bounce page, or NULL: there is no memory for one just now. Process context. */
+struct lite_bounce *lite_bounce_get_nowait(struct lite_fabric *fab)
+{
+	return lite_bounce_tryget(fab) ?: lite_bounce_make(fab, GFP_NOWAIT);
 }
 
 /* Give a bounce page back; nothing is in flight on it. Any process context. */
@@ -196,7 +203,7 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 /*
  * An operation with a bounce page has failed; the caller gives the page back afterwards. If the
  * device could not be fenced, it may still access the page. Then another page replaces it; if there
- * is none, lite_bounce_put() does not free the slot. May sleep; does not wait for memory.
+ * is none, lite_bounce_put() does not free the slot. Does not sleep.
  */
 void lite_bounce_failed(struct lite_fabric *fab, struct lite_bounce *b)
 {

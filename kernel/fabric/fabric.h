@@ -272,7 +272,6 @@ struct lite_bounce_pool;
 
 /* A page that stays mapped for DMA. */
 struct lite_bounce {
-	struct list_head list;         /* for the current owner */
 	struct lite_bounce_pool *pool;
 	s64 bit;                       /* its bit there */
 	void *data;                    /* LITE_BOUNCE_SIZE bytes */
@@ -284,6 +283,7 @@ int lite_bounce_init(struct lite_fabric *fab);
 void lite_bounce_exit(struct lite_fabric *fab);
 struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab);
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab);
+struct lite_bounce *lite_bounce_get_nowait(struct lite_fabric *fab);
 void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *bounce);
 void lite_bounce_failed(struct lite_fabric *fab, struct lite_bounce *bounce);
 

@@ -121,9 +121,7 @@ struct lite_memop_served {
 struct lite_issues {
 	spinlock_t lock;           /* protects the other fields */
 	struct list_head flight;   /* struct lite_issue, oldest first */
-	struct list_head pages;    /* free pages, mapped for DMA */
-	u32 n_pages;               /* free or not */
-	struct delayed_work watch; /* ends connections of late operations; frees @pages when idle */
+	struct delayed_work watch; /* ends connections of late operations */
 	unsigned long due;         /* jiffies at which @watch is to run, if queued */
 	bool excused;              /* @watch was late, and ended nothing, this one time */
 };

@@ -13,9 +13,6 @@
  * checks whether the oldest in flight has taken too long, and then ends its connection, which ends
  * it.
  *
- * The pages are not from the bounce pools, which others wait for: there are as many as have been in
- * flight at a time, up to a limit. The work item frees them.
- *
  * The caller keeps the node active until the end; the LMR and the connection are held from here. So
  * stopping the node, a REVOKE and the end of the connection wait for all in flight, which the
  * time-outs bound.
@@ -25,84 +22,6 @@
 #include "memory/memory.h"
 #include "issue.h"
 #include "wait.h"
-
-#define LITE_ISSUE_PAGES 256
-
-/* ---- pages --------------------------------------------------------------- */
-
-/* Must not sleep: a REVOKE may wait for the caller. */
-static struct lite_bounce *lite_issue_page_new(struct lite_fabric *fab)
-{
-	struct lite_bounce *b = kmalloc(sizeof(*b), GFP_NOWAIT | __GFP_NOWARN);
-	u32 since = lite_dma_since(fab);
-	struct page *page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
-
-	if (!b || !page || lite_dma_map_page(fab, page, LITE_BOUNCE_SIZE, &b->dma)) {
-		if (page)
-			__free_page(page);
-		kfree(b);
-		return NULL;
-	}
-	b->data = page_address(page);
-	b->since = since;
-	return b;
-}
-
-static void lite_issue_page_free(struct lite_fabric *fab, struct lite_bounce *b)
-{
-	if (lite_dma_unmap_page(fab, b->dma, LITE_BOUNCE_SIZE, b->since))
-		free_page((unsigned long)b->data);
-	kfree(b);
-}
-
-static struct lite_bounce *lite_issue_page_get(struct lite_memory *mem)
-{
-	struct lite_issues *is = &mem->issues;
-	struct lite_bounce *b;
-	bool more = false;
-
-	spin_lock(&is->lock);
-	b = list_first_entry_or_null(&is->pages, struct lite_bounce, list);
-	if (b) {
-		list_del(&b->list);
-	} else if (is->n_pages < LITE_ISSUE_PAGES) {
-		is->n_pages++;
-		more = true;
-	}
-	spin_unlock(&is->lock);
-	if (!more)
-		return b;
-	b = lite_issue_page_new(mem->fab);
-	if (!b) {
-		spin_lock(&is->lock);
-		is->n_pages--;
-		spin_unlock(&is->lock);
-	}
-	return b;
-}
-
-/* Give a page back. If @failed, and the device could not be fenced, that may still access it. */
-static void lite_issue_page_put(struct lite_memory *mem, struct lite_bounce *b, bool failed)
-{
-	bool lost = unlikely(failed) && b->since != lite_dma_since(mem->fab);
-
-	spin_lock(&mem->issues.lock);
-	if (unlikely(lost))
-		mem->issues.n_pages--;
-	else
-		list_add(&b->list, &mem->issues.pages);
-	spin_unlock(&mem->issues.lock);
-	if (unlikely(lost))
-		lite_issue_page_free(mem->fab, b);
-}
-
-static void lite_issue_pages_free(struct lite_memory *mem, struct list_head *pages)
-{
-	struct lite_bounce *b, *next;
-
-	list_for_each_entry_safe(b, next, pages, list)
-		lite_issue_page_free(mem->fab, b);
-}
 
 /* ---- in flight ----------------------------------------------------------- */
 
@@ -145,7 +64,7 @@ static void lite_issue_unlist(struct lite_issue *i)
 	lite_stat_dec(mem->stats, LITE_STAT_OPS_INFLIGHT);
 }
 
-/* End operations that take too long; free the pages when none is in flight. */
+/* End operations that take too long. */
 static void lite_issues_watch(struct work_struct *work)
 {
 	struct lite_issues *is = container_of(to_delayed_work(work), struct lite_issues, watch);
@@ -154,8 +73,6 @@ static void lite_issues_watch(struct work_struct *work)
 	unsigned long part = timeout / LITE_TIMEOUT_PARTS + 1;
 	unsigned long next = timeout, since;
 	struct lite_issue *i;
-	struct lite_bounce *b;
-	LIST_HEAD(idle);
 
 	spin_lock(&is->lock);
 	/* If we are late, the machine was stalled, and so may operations be: check again soon. */
@@ -178,16 +95,10 @@ static void lite_issues_watch(struct work_struct *work)
 		lite_conn_end(i->qp->conn, LITE_END_OP_TIMEOUT, jiffies_to_msecs(now - i->since),
 			      -ETIMEDOUT);
 	}
-	if (list_empty(&is->flight)) {
-		list_for_each_entry(b, &is->pages, list)
-			is->n_pages--;
-		list_splice_init(&is->pages, &idle);
-	} else {
+	if (!list_empty(&is->flight))
 		lite_issues_watch_in(mem, next);
-	}
 unlock:
 	spin_unlock(&is->lock);
-	lite_issue_pages_free(mem, &idle);
 }
 
 void lite_issues_init(struct lite_memory *mem)
@@ -196,7 +107,6 @@ void lite_issues_init(struct lite_memory *mem)
 
 	spin_lock_init(&is->lock);
 	INIT_LIST_HEAD(&is->flight);
-	INIT_LIST_HEAD(&is->pages);
 	INIT_DELAYED_WORK(&is->watch, lite_issues_watch);
 }
 
@@ -204,7 +114,6 @@ void lite_issues_init(struct lite_memory *mem)
 void lite_issues_exit(struct lite_memory *mem)
 {
 	cancel_delayed_work_sync(&mem->issues.watch);
-	lite_issue_pages_free(mem, &mem->issues.pages);
 }
 
 /* ---- the end ------------------------------------------------------------- */
@@ -232,7 +141,9 @@ static void lite_issue_end(struct lite_io *io)
 	lite_io_result(i->d.m, err);
 	if (!err && lite_devop_fetches(&i->d))
 		memcpy(i->data, i->page->data, i->d.n);
-	lite_issue_page_put(i->mem, i->page, err);
+	if (unlikely(err))
+		lite_bounce_failed(i->mem->fab, i->page);
+	lite_bounce_put(i->mem->fab, i->page);
 	lite_access_exit(i->d.m);
 	lite_issue_count(i, err);
 	i->end(i, err);
@@ -306,7 +217,7 @@ static enum lite_issued lite_issue_submit(struct lite_issue *i, const struct lit
 		return lite_issue_local(i, buf);
 	if (d->n > LITE_CAREFUL_BYTES && lite_mapping_is_careful(d->m))
 		return LITE_ISSUED_NOT;
-	i->page = lite_issue_page_get(i->mem);
+	i->page = lite_bounce_get_nowait(i->mem->fab);
 	if (!i->page)
 		return LITE_ISSUED_NOT;
 	d->dma = i->page->dma;
@@ -315,7 +226,7 @@ static enum lite_issued lite_issue_submit(struct lite_issue *i, const struct lit
 	     lite_buf_copy_nofault(buf, 0, i->page->data, d->n, true) == d->n) &&
 	    lite_issue_post(i))
 		return LITE_ISSUED;
-	lite_issue_page_put(i->mem, i->page, false);
+	lite_bounce_put(i->mem->fab, i->page);
 	return LITE_ISSUED_NOT;
 }
 

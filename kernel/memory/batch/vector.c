@@ -19,8 +19,8 @@
  * it in the array and before all behind it.
  *
  * A wave does not block REVOKE for long: from entering the first LMR to leaving the last it waits
- * only for the device. It enters with lite_tryenter_range(), takes only few and free bounce pages,
- * and copies with page faults off.
+ * only for the device. It enters with lite_tryenter_range(), takes only few bounce pages, for which
+ * it does not wait, and copies with page faults off.
  *
  * Recovery: operations of a failed chain are repeated one by one, as reads and writes are
  * idempotent; an atomic that may have been posted is not repeated. After a failure the call posts
@@ -139,7 +139,7 @@ static bool lite_wave_room(struct lite_vector *v, size_t n)
 		return true;
 	if (v->n_pages == LITE_WAVE_PAGES)
 		return false;
-	page = lite_bounce_tryget(v->ctx->mem->fab);
+	page = lite_bounce_get_nowait(v->ctx->mem->fab);
 	if (!page)
 		return false;
 	v->page[v->n_pages++] = page;
