@@ -3,26 +3,20 @@
  * Making calls.
  *
  * Normal operation: take a slot of the call's lane, write the request, and wait. The thread that
- * handles the announcement of the reply (mostly the poller) copies and checks it, frees the slot,
- * and sends the request of the waiter that has its turn: users take turns, and in some lanes none
- * of them gets all slots.
+ * handles the reply's announcement copies and checks it, frees the slot, and sends the request of
+ * the waiter that has its turn. Preemption is off from taking a slot to posting: no slot depends on
+ * a user's thread, which may be without a processor for long.
  *
- * No slot depends on a user's thread, which may be without a processor for long (throttled, say):
- * preemption is off from taking a slot to posting the request. A slot is busy until the device is
- * done with the request and the reply is here; both are handled by any thread.
+ * Recovery: when the connection dies, lite_kcall_conn_down() ends all calls with -EHOSTDOWN. A
+ * caller that stops waiting leaves its slot ABANDONED: the reply frees it, or has late work undo
+ * the call first.
  *
- * Recovery: when the connection dies, lite_kcall_conn_down() completes all calls with -EHOSTDOWN. A
- * caller that stops waiting leaves its slot ABANDONED, for the reply or the end of the connection
- * to free. If the reply has to be undone, late work does that, and frees the slot.
+ * What runs concurrently: on_reply, lite_call_sent(), callers, conn_down, late work. slot->state
+ * and slot->sent, under rc->lock, say which thread owns a slot: none until device and peer are done
+ * with it, then the one that saw the second of these.
  *
- * What runs concurrently: on_reply, completions of requests (lite_call_sent()), callers, the end of
- * the connection (conn_down) and late work. slot->state and slot->sent, under rc->lock, determine
- * the owner of a slot: no thread until both the device and the peer are done with it, then the one
- * that saw the second of these, which frees it or passes it to late work.
- *
- * A reply is copied under rc->lock, and only while slot->desc is set. A caller that gives up clears
- * that under the lock before it returns, so its reply buffer exists. Its lite_io exists until the
- * request has completed, since lite_kcall_settle() waits for that, whatever happens.
+ * A reply is copied under rc->lock while slot->desc is set; a caller that gives up clears that. Its
+ * lite_io lasts until the request has completed, as lite_kcall_settle() waits for that.
  */
 #include <linux/slab.h>
 

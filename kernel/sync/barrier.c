@@ -2,23 +2,12 @@
 /*
  * Barriers in words of LMRs.
  *
- * Normal operation: a participant sends ARRIVE to the home of the LMR, and waits as for a lock.
- * When as many have arrived as are expected, the home (lock_home.c) sends each of them a GRANT, and
- * the next round begins.
+ * Normal operation: a participant asks the home, and waits as for a lock. When as many have arrived
+ * as are expected, the home (lock_home.c) sends each of them a GRANT.
  *
- * Recovery: as for locks. An arrival is a claim; ARRIVE is repeated in each session with the home,
- * and counts once. A departed participant does not count, unless the round was already complete:
- *
- * - A caller that gives up first has the home remove its claim (RELEASE). If the home answers that
- *   the round is complete, the caller goes on.
- * - The caller waits until ARRIVE is answered or its session is over, and the home enters nothing
- *   from a session that is over. So no ARRIVE is entered after the RELEASE of the same claim.
- * - While an earlier claim from this node could not be removed, because the home is out of reach,
- *   no new one is sent.
- * - Claims of nodes that are down are swept, and not entered again when their node comes back, if
- *   it knows that they had been entered. But claims of a complete round are kept for the life of
- *   their node: it may repeat an ARRIVE of which it got no answer, which must not count for the
- *   next round.
+ * Recovery: as for locks; locks.rst says which departed participants count. The caller waits until
+ * its arrival is answered or the session is over, and the home enters nothing from a session that
+ * is over: so no arrival is entered after the RELEASE of the same claim.
  */
 #include "lock.h"
 #include "wait.h"

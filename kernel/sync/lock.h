@@ -1,36 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Locks in words of LMRs. The word is in core/lockword.h, the protocol in Documentation/locks.rst.
+ * Locks in words of LMRs: core/lockword.h has the word, Documentation/locks.rst the protocol, and
+ * why no two claims own a lock and none waits for ever.
  *
  * Two roles, both of which a node may play at the same time:
  *
- *   taker  has a process that wants a lock (struct lite_hold). It takes a free lock, and releases
- *          one without waiters, by one compare-and-swap; otherwise it asks the home. lock.c,
- *          lock_wait.c
- *   home   of the LMR. When a claim has to wait, the home makes the word MANAGED, keeps owners and
- *          a queue (struct lite_lock), and grants the lock in the order of requests. lock_home.c,
- *          lock_claim.c, lock_settle.c
+ *   taker  has a process that wants a lock (struct lite_hold): lock.c, lock_wait.c
+ *   home   of the LMR. When a claim has to wait it makes the word MANAGED, keeps owners and a queue
+ *          (struct lite_lock), and grants in the order of requests: lock_home.c, lock_claim.c,
+ *          lock_settle.c
  *
- * A barrier is a lock without an owner until the expected number of claims is queued; then all of
- * them are granted. barrier.c
- *
- * Calls: WAIT (taker to home: queue me) and RELEASE (end my claim) are answered at once. GRANT
- * (home to taker: you have the lock, or an error) is answered with whether the taker still wants
- * it, PROBE (home to the node named in a word) with whether it has it. All may be repeated and may
- * arrive late: each names a ticket, which stands for one claim in one life of a node. No handler
- * waits for another call.
- *
- * Why no claim waits forever: a claim ends by RELEASE, by a refused GRANT, or with the life of its
- * node or the LMR. A waiting taker asks again in each new session with the home. While claims wait,
- * PROBE finds a holder in the word, or an owner, that is none, whatever was written to the word.
- *
- * Why no two claims own a lock: while the word is MANAGED only the home decides. It swaps it for
- * FREE, DIED or ENDED only when there is neither owner nor queue, which it checks under @home_lock
- * before the swap. A swap of unknown outcome is repeated, or seen to be done, in a later session.
- * By then the first one is over: the responder ends a session before it starts the next.
+ * A barrier is a lock without an owner until the expected number of claims is queued: barrier.c
  *
  * Locking: users' threads do not take @home_lock. Inside of @lock are only the locks of crews.
- * Neither is held during a call or a memory operation.
+ * Neither is held during a call or a memory operation, and no handler waits for another call.
  */
 #ifndef _LITE_LOCK_H
 #define _LITE_LOCK_H

@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waiting for locks, what the home sends meanwhile, and releasing locks.
- *
- * Waiting: send WAIT to the home, once per session; sleep until GRANT says that the lock is ours,
- * or why it never will be. When a member or a session comes or goes, the waiter asks again if the
- * session in which it asked is gone. It keeps waiting while the home is suspect.
- *
- * Releasing: swap the claim's value for FREE. If the word is MANAGED because claims wait, send
- * RELEASE to the home, which passes the lock on. RELEASE may be repeated: it names a claim, not the
- * lock. A lock that cannot be released now is LEFT: a job retries when members change, and
- * every second while the home is up, until the lock is released or known to be lost. So are locks
- * of dead processes, and claims given up while taking.
+ * Waiting for locks, what the home sends meanwhile, and releasing locks: see locks.rst.
  *
  * What runs concurrently: the waiter and the GRANT handlers. locks->lock decides: a GRANT that
  * finds the hold WAITING is accepted, whatever else ended the wait. A later GRANT is refused, and

@@ -2,15 +2,10 @@
 /*
  * Calls that are collected later.
  *
- * Normal operation: the caller's thread sends the request. When the reply comes it is copied out of
- * the mirror, so that its slot is free for others, and is kept until it is collected. The receive
- * handler copies short replies; the call's work item copies longer ones. A reply that did not go
- * through the ring stays in its bulk.
- *
- * QUEUE: a call that cannot be sent at once is begun by its job, in a crew where users take turns,
- * from a copy of its request. In line it occupies no thread: in_turn() runs the job again. The
- * first such call binds the ring; others wait in that ring's line. The work item runs the job again
- * while a node is suspect, and ends the call at its deadline.
+ * Normal operation: the caller's thread sends the request; with QUEUE a job does if that would have
+ * to wait (Documentation/rpc.rst). When the reply comes it is copied out of the mirror, so that its
+ * slot is free for others: by the receive handler or, if it is longer, by the call's work item. A
+ * reply that did not go through the ring stays in its bulk.
  *
  * What runs concurrently: the end of the call (rp->lock), its work item and job, threads that
  * collect or cancel it, and the shutting of the file. @state, under file->lock, says which of them
