@@ -130,7 +130,7 @@ static int lite_rpc_peer_deliver(struct lite_rpc_peer *rp, u32 imm)
 	lite_imm_decode(imm, &kind, &ring, &at);
 	if (kind == LITE_IMM_RPC_REQUEST)
 		return lite_ring_on_request(rp, ring, at);
-	return lite_client_ring_on_reply(rp, ring, at, kind == LITE_IMM_RPC_DONE);
+	return lite_client_ring_on_reply(rp, ring, at);
 }
 
 /* The peer has written into a ring or a mirror; lite_imm_is_ring(). Receive handler. */
@@ -149,10 +149,10 @@ void lite_service_recv(struct lite_conn *conn, u32 imm)
 }
 
 /*
- * Write @bytes, perhaps none, of a record at @unit of @area to @raddr at the peer, and announce it
- * by @imm. The area stays until the peer answers or is fenced. @how as for lite_qp_post(): may
- * sleep unless LITE_POST_NOWAIT. Return: 0: posted, with no further report; -EHOSTDOWN, -EIO: not
- * posted; -EAGAIN: the send queue is full.
+ * Write @bytes of a record at @unit of @area to @raddr at the peer, and announce it by @imm. The
+ * area stays until the peer answers or is fenced. @how as for lite_qp_post(): may sleep unless
+ * LITE_POST_NOWAIT. Return: 0: posted, with no further report; -EHOSTDOWN, -EIO: not posted;
+ * -EAGAIN: the send queue is full.
  */
 int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 unit, u32 bytes,
 		       u64 raddr, u32 imm, u32 how)
@@ -170,15 +170,11 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 uni
 	}
 	if (!lite_conn_tryget(conn))
 		return -EHOSTDOWN;
-	if (bytes) {
-		sge = (struct ib_sge){
-			.addr = lite_area_dma(area, unit),
-			.length = bytes,
-			.lkey = conn->fab->lkey,
-		};
-	} else {
-		raddr = lite_conn_scratch(conn, &sge);
-	}
+	sge = (struct ib_sge){
+		.addr = lite_area_dma(area, unit),
+		.length = bytes,
+		.lkey = conn->fab->lkey,
+	};
 	/* The first QP has the receives, and keeps the order. */
 	qp = &conn->qp[0];
 	lite_rdma_wr(&wr, qp, IB_WR_RDMA_WRITE_WITH_IMM, &sge, 1, raddr, imm);

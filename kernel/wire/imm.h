@@ -9,8 +9,6 @@
  *  +--------+--------------+---------------+
  *  |  RPC   |     ring     |  unit or slot |
  *  +--------+--------------+---------------+
- *  |  DONE  |     ring     | seq  |  slot  |
- *  +--------+--------------+---------------+
  */
 #ifndef _LITE_WIRE_IMM_H
 #define _LITE_WIRE_IMM_H
@@ -22,7 +20,6 @@ enum lite_imm_kind {
 	LITE_IMM_REPLY = 2,
 	LITE_IMM_RPC_REQUEST = 3, /* first unit of the record */
 	LITE_IMM_RPC_REPLY = 4,   /* slot of the call */
-	LITE_IMM_RPC_DONE = 5,    /* the message that has been taken */
 };
 
 #define LITE_IMM_KIND_SHIFT 28
@@ -35,7 +32,7 @@ static inline bool lite_imm_is_ring(u32 imm)
 {
 	u32 k = imm >> LITE_IMM_KIND_SHIFT;
 
-	return k >= LITE_IMM_RPC_REQUEST && k <= LITE_IMM_RPC_DONE;
+	return k == LITE_IMM_RPC_REQUEST || k == LITE_IMM_RPC_REPLY;
 }
 
 /* Encode a ring 0..LITE_IMM_RING_MAX, 0 if @kind has none, and a unit or slot, in host order. */
@@ -49,22 +46,6 @@ static inline void lite_imm_decode(u32 imm, enum lite_imm_kind *kind, u16 *ring,
 	*kind = (enum lite_imm_kind)(imm >> LITE_IMM_KIND_SHIFT);
 	*ring = (u16)((imm >> LITE_IMM_RING_SHIFT) & LITE_IMM_RING_MAX);
 	*at = (u16)(imm & LITE_IMM_SLOT_MASK);
-}
-
-#define LITE_IMM_DONE_SLOT_BITS 6
-
-/*
- * What DONE says of a message: its slot, and the low bits of its number, as a
- * device may repeat a DONE when the slot has the next message already.
- */
-static inline u16 lite_imm_done(u16 slot, u64 seq)
-{
-	return (u16)(slot | seq << LITE_IMM_DONE_SLOT_BITS);
-}
-
-static inline u16 lite_imm_done_slot(u16 at)
-{
-	return at & ((1U << LITE_IMM_DONE_SLOT_BITS) - 1);
 }
 
 #endif /* _LITE_WIRE_IMM_H */

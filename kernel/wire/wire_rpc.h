@@ -78,7 +78,7 @@ struct lite_wire_rpc_cancel_reply {
 } __packed;
 
 enum lite_rpc_flags {
-	LITE_RPC_F_ONEWAY = 1 << 0, /* request: a message, answered by DONE */
+	LITE_RPC_F_ONEWAY = 1 << 0, /* request: a message; its reply is empty */
 	/*
 	 * Request: a struct lite_wire_rpc_bulk follows the header, then the request, unless that is
 	 * in chunks. Reply: it is in the chunks that the request named.

@@ -19,7 +19,6 @@ enum lite_client_ring_slot_state {
 /* A call in flight. */
 struct lite_client_ring_slot {
 	enum lite_client_ring_slot_state state; /* under rp->lock */
-	bool oneway;			/* a message: it has no reply */
 	u32 unit;			/* first unit of its record */
 	u32 units;			/* length of its record */
 	u32 room;			/* maximum bytes of a reply */
@@ -197,7 +196,7 @@ void lite_rcall_free_slot(struct lite_rcall *call);
 void lite_rcall_unbind(struct lite_rcall *call);
 void lite_rcall_finish(struct lite_rcall *call);
 void *lite_rcall_record(const struct lite_rcall *call);
-int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 at, bool done);
+int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot);
 void lite_cancel_drop(struct lite_client_ring *ring, u32 slot);
 void lite_cancel_work(struct work_struct *work);
 

@@ -131,26 +131,22 @@ static int lite_reply_check(struct lite_client_ring *ring, u32 slot, struct lite
 		return -EPROTO;
 	if (h->status != LITE_RPC_OK)
 		return 0;
-	if (s->oneway)
-		return -EPROTO;
 	if (le32_to_cpu(h->flags) & LITE_RPC_F_BULK)
 		/* The bulk was written before this header. */
 		return s->reply && le32_to_cpu(h->length) <= s->room ? 0 : -EPROTO;
 	return le32_to_cpu(h->length) <= room ? 0 : -EPROTO;
 }
 
-/* @at: of the immediate, from which @slot is. */
-static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, u16 at, bool done)
+static int lite_reply_accept(struct lite_client_ring *ring, u32 slot)
 {
 	struct lite_client_ring_slot *s = &ring->slot[slot];
-	struct lite_wire_rpc h = {};
+	struct lite_wire_rpc h;
 	int err;
 
 	if (s->state == LITE_CLIENT_RING_FREE || s->state == LITE_CLIENT_RING_FILLING ||
-	    s->state == LITE_CLIENT_RING_ENDED ||
-	    (done && (!s->oneway || at != lite_imm_done(slot, s->seq))))
+	    s->state == LITE_CLIENT_RING_ENDED)
 		return min(lite_reply_stray(ring), 0);
-	err = done ? 0 : lite_reply_check(ring, slot, &h);
+	err = lite_reply_check(ring, slot, &h);
 	if (err)
 		return min(err, 0);
 	/* A server does not touch the bulks after it has answered. */
@@ -171,13 +167,11 @@ static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, u16 at, bo
 }
 
 /*
- * An answer has been written into the mirror of ring @index for the call in slot @at; or, if @done,
- * a message has been taken (lite_imm_done()). Receive handler, or the server, if that is this node.
- * Return: 0 or -EPROTO.
+ * An answer has been written into the mirror of ring @index for the call or message in @slot.
+ * Receive handler, or the server, if that is this node. Return: 0 or -EPROTO.
  */
-int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 at, bool done)
+int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot)
 {
-	u16 slot = done ? lite_imm_done_slot(at) : at;
 	struct lite_client_ring *ring;
 	int err = -EPROTO;
 
@@ -187,7 +181,7 @@ int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 at, bool 
 		/* The callers have been told that the connection died. */
 		err = 0;
 	else if (ring && slot < LITE_RPC_DEPTH)
-		err = lite_reply_accept(ring, slot, at, done);
+		err = lite_reply_accept(ring, slot);
 	spin_unlock(&rp->lock);
 	return err;
 }

@@ -79,7 +79,6 @@ static int lite_ring_wait_grant(struct lite_client_ring *ring, struct lite_rcall
 	ring->used = jiffies;
 	s = &ring->slot[slot];
 	s->state = LITE_CLIENT_RING_FILLING;
-	s->oneway = call->flags & LITE_RPC_ONEWAY;
 	s->unit = unit;
 	s->units = call->units;
 	s->part = call->part;

@@ -44,7 +44,7 @@ static int lite_kreply_make(struct lite_kreply *r, const struct lite_request *re
 	return 0;
 }
 
-/* Run the handler on @data. Bytes in @reply, or a negative errno. */
+/* Run the handler on @data. Bytes in @reply, 0 for a message, or a negative errno. */
 static int lite_kfunc_run(struct lite_request *req, const void *data, void *reply, u32 *status)
 {
 	struct lite_kfunc *kf = req->kfunc;
@@ -63,7 +63,7 @@ static int lite_kfunc_run(struct lite_request *req, const void *data, void *repl
 	n = kf->handler(kf->priv, &k, reply, status);
 	if (WARN_ON_ONCE(n > (int)kf->max_reply))
 		n = -EMSGSIZE;
-	return n;
+	return k.oneway ? 0 : n;
 }
 
 static void *lite_kfunc_data(const struct lite_request *req)
@@ -92,7 +92,7 @@ static int lite_kfunc_run_long(struct lite_request *req, void *reply, u32 *statu
 /* Put a reply of @n bytes, or an errno, in place; return the status. */
 static u8 lite_kfunc_reply(struct lite_request *req, const struct lite_kreply *reply, int n)
 {
-	if (req->flags & LITE_RPC_F_ONEWAY || !n)
+	if (!n)
 		return LITE_RPC_OK;
 	if (n < 0)
 		return LITE_RPC_RESET;

@@ -197,32 +197,25 @@ static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	struct lite_rpc_peer *rp = ring->rp;
 	u32 unit = req->unit, slot = lite_request_slot(req);
 	struct lite_wire_rpc *h = lite_area_at(ring->area, unit);
-	bool oneway = req->flags & LITE_RPC_F_ONEWAY && status == LITE_RPC_OK;
 	bool refers = req->by_reference && status == LITE_RPC_OK;
-	enum lite_imm_kind kind = oneway ? LITE_IMM_RPC_DONE : LITE_IMM_RPC_REPLY;
-	u16 at = oneway ? lite_imm_done(slot, req->seq) : slot;
 	u64 raddr = req->reply, seq = req->seq;
 	/* The server must not wait for its turn; what is longer than a record was scheduled. */
 	u32 how = LITE_POST_UNSCHEDULED | (nowait ? LITE_POST_NOWAIT : 0);
-	u32 bytes = 0;
+	u32 bytes = sizeof(*h);
 	int err = 0;
 
-	BUILD_BUG_ON(LITE_RPC_DEPTH > 1 << LITE_IMM_DONE_SLOT_BITS);
-	if (!oneway) {
-		bytes = sizeof(*h);
-		if (status == LITE_RPC_OK && !refers)
-			bytes += length;
-		*h = (struct lite_wire_rpc){
-			.magic = cpu_to_le32(LITE_WIRE_MAGIC),
-			.version = LITE_WIRE_VERSION,
-			.status = status,
-			.slot = cpu_to_le16(slot),
-			.seq = cpu_to_le64(req->seq),
-			.length = cpu_to_le32(length),
-			.flags = cpu_to_le32(refers ? LITE_RPC_F_BULK : 0),
-			.user = cpu_to_le32(user),
-		};
-	}
+	if (status == LITE_RPC_OK && !refers)
+		bytes += length;
+	*h = (struct lite_wire_rpc){
+		.magic = cpu_to_le32(LITE_WIRE_MAGIC),
+		.version = LITE_WIRE_VERSION,
+		.status = status,
+		.slot = cpu_to_le16(slot),
+		.seq = cpu_to_le64(seq),
+		.length = cpu_to_le32(length),
+		.flags = cpu_to_le32(refers ? LITE_RPC_F_BULK : 0),
+		.user = cpu_to_le32(user),
+	};
 	spin_lock(&rp->svc->lock);
 	if (ring->gone)
 		err = -EHOSTDOWN;
@@ -231,7 +224,7 @@ static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	spin_unlock(&rp->svc->lock);
 	if (!err)
 		err = lite_rpc_peer_post(rp, ring->area, unit, bytes, raddr,
-					 lite_imm_encode(kind, ring->index, at), how);
+					 lite_imm_encode(LITE_IMM_RPC_REPLY, ring->index, slot), how);
 	if (err == -EAGAIN) {
 		spin_lock(&rp->svc->lock);
 		/* Not posted, so an honest peer cannot have reused the slot. */
