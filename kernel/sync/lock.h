@@ -145,7 +145,7 @@ struct lite_hold {
 	bool died;                  /* a holder died, and the lock was not made consistent since */
 	int verdict;                /* of the home, once it is not WAITING any more */
 	u32 n;                      /* participants of its barrier; 0: a claim on a lock */
-	bool arriving;              /* ARRIVE is repeated in another session; under locks->lock */
+	bool arriving;              /* its WAIT is repeated in another session; under locks->lock */
 	bool shared;                /* with other holders */
 	bool managed;               /* the home has granted it; under locks->lock */
 	bool swapped;               /* @value may be in the word */

@@ -301,10 +301,10 @@ static int lite_lock_exists(struct lite_locks *locks, const struct lite_wire_loc
 }
 
 static int lite_lock_enter(struct lite_locks *locks, const struct lite_claim_name *name,
-			   const struct lite_wire_lock *w, bool barrier)
+			   const struct lite_wire_lock *w)
 {
 	u32 flags = le32_to_cpu(w->arg);
-	u32 n = barrier ? flags & ~LITE_WIRE_BARRIER_AGAIN : 0;
+	u32 n = le32_to_cpu(w->n);
 	u32 uid = lite_lock_uid(locks, name, w);
 	struct lite_lock_claim *c;
 	struct lite_lock *l;
@@ -316,7 +316,7 @@ static int lite_lock_enter(struct lite_locks *locks, const struct lite_claim_nam
 	err = lite_lock_exists(locks, w);
 	if (err)
 		return err;
-	l = lite_lock_find(locks, w, barrier);
+	l = lite_lock_find(locks, w, n);
 	c = lite_lock_claim_find(l, name);
 	if (c && c->state == LITE_CLAIM_OWNER) {
 		/*
@@ -327,7 +327,7 @@ static int lite_lock_enter(struct lite_locks *locks, const struct lite_claim_nam
 		return 0;
 	}
 	/* Released; or it was swept. */
-	if (c ? c->state == LITE_CLAIM_EARLY : barrier && flags & LITE_WIRE_BARRIER_AGAIN)
+	if (c ? c->state == LITE_CLAIM_EARLY : flags & LITE_WIRE_LOCK_AGAIN)
 		return -ENOLCK;
 	/* While claims are queued the number of participants is fixed. */
 	if (l && l->n != n && !list_empty(&l->queue))
@@ -344,8 +344,8 @@ static int lite_lock_enter(struct lite_locks *locks, const struct lite_claim_nam
 			lite_lock_go_on(l);
 			return PTR_ERR(c);
 		}
-		c->shared = barrier || flags & LITE_WIRE_LOCK_SHARED;
-		c->try = !barrier && flags & LITE_WIRE_LOCK_TRY;
+		c->shared = n || flags & LITE_WIRE_LOCK_SHARED;
+		c->try = flags & LITE_WIRE_LOCK_TRY;
 		lite_lock_claim_move(c, LITE_CLAIM_QUEUED);
 		l->seen = le64_to_cpu(w->value);
 		lite_lock_claim_trace(c, LITE_TRACE_LOCK_QUEUE, c->shared);
@@ -354,9 +354,10 @@ static int lite_lock_enter(struct lite_locks *locks, const struct lite_claim_nam
 	return 0;
 }
 
-static int lite_serve_claim(struct lite_locks *locks, struct lite_conn *conn,
-			    const struct lite_wire_lock *req, bool barrier)
+static int lite_serve_lock_wait(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				void *reply, u32 *reply_len)
 {
+	struct lite_locks *locks = priv;
 	struct lite_claim_name name;
 	int err;
 
@@ -372,21 +373,9 @@ static int lite_serve_claim(struct lite_locks *locks, struct lite_conn *conn,
 	 * the taker may have ended this claim already.
 	 */
 	err = conn && lite_conn_is_dead(conn) ? -EHOSTDOWN :
-						lite_lock_enter(locks, &name, req, barrier);
+						lite_lock_enter(locks, &name, req);
 	mutex_unlock(&locks->home_lock);
 	return err;
-}
-
-static int lite_serve_lock_wait(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				void *reply, u32 *reply_len)
-{
-	return lite_serve_claim(priv, conn, req, false);
-}
-
-static int lite_serve_barrier_arrive(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				     void *reply, u32 *reply_len)
-{
-	return lite_serve_claim(priv, conn, req, true);
 }
 
 /*
@@ -592,8 +581,6 @@ void lite_lock_home_init(struct lite_locks *locks)
 	INIT_WORK(&locks->sweep, lite_locks_sweep);
 	lite_kcall_handle(locks->cl->rpc, LITE_CALL_LOCK_WAIT, lite_serve_lock_wait, locks);
 	lite_kcall_handle(locks->cl->rpc, LITE_CALL_LOCK_RELEASE, lite_serve_lock_release, locks);
-	lite_kcall_handle(locks->cl->rpc, LITE_CALL_BARRIER_ARRIVE, lite_serve_barrier_arrive,
-			  locks);
 }
 
 /* Forget all locks; @locks is closing. May sleep. */

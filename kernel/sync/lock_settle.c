@@ -221,7 +221,8 @@ static void lite_lock_hand_back(struct lite_lock *l)
 		lite_lock_queue_work(l, 0);
 }
 
-static int lite_lock_claim_ask(struct lite_lock_claim *c, u32 *state)
+/* @end: set to how the claim ends; 0: not yet. */
+static int lite_lock_claim_ask(struct lite_lock_claim *c, enum lite_lock_end *end)
 {
 	struct lite_wire_lock_probe_reply reply = {};
 	struct lite_wire_lock req = lite_lock_wire(
@@ -233,15 +234,8 @@ static int lite_lock_claim_ask(struct lite_lock_claim *c, u32 *state)
 	/* Does not wait for a suspect node: it is probed again later. */
 	int err = lite_cluster_call(c->lock->locks->cl, c->name.node, &d);
 
-	*state = le32_to_cpu(reply.state);
+	*end = le32_to_cpu(reply.end);
 	return err;
-}
-
-static enum lite_lock_end lite_probed_end(u32 state)
-{
-	if (state == LITE_WIRE_LOCK_DEAD)
-		return LITE_LOCK_DEAD;
-	return state == LITE_WIRE_LOCK_BROKEN ? LITE_LOCK_BROKEN : LITE_LOCK_UNUSED;
 }
 
 static void lite_lock_probe(struct lite_lock *l)
@@ -249,7 +243,7 @@ static void lite_lock_probe(struct lite_lock *l)
 	struct lite_locks *locks = l->locks;
 	struct lite_lock_claim *c = list_first_entry_or_null(
 		&l->owners, struct lite_lock_claim, list);
-	u32 state;
+	enum lite_lock_end end;
 	int err;
 
 	/* Found in the word, or others have waited for some time. */
@@ -257,13 +251,13 @@ static void lite_lock_probe(struct lite_lock *l)
 		return;
 	kref_get(&c->ref);
 	mutex_unlock(&locks->home_lock);
-	err = lite_lock_claim_ask(c, &state);
+	err = lite_lock_claim_ask(c, &end);
 	mutex_lock(&locks->home_lock);
 	/* Disregard the answer: the node's next life may have given it. */
 	if (lite_lock_claim_is_dead(c)) {
 		c->swept = true;
 		err = 0;
-		state = LITE_WIRE_LOCK_DEAD;
+		end = LITE_LOCK_DEAD;
 	}
 	/* The claim may have ended meanwhile. */
 	if (c->state != LITE_CLAIM_OWNER || l->removed)
@@ -275,8 +269,8 @@ static void lite_lock_probe(struct lite_lock *l)
 	c->probe = false;
 	/* If the lock is shared, the next probe asks another owner. */
 	list_move_tail(&c->list, &l->owners);
-	if (state != LITE_WIRE_LOCK_HELD)
-		lite_lock_claim_end(c, lite_probed_end(state));
+	if (end)
+		lite_lock_claim_end(c, end);
 	lite_lock_go_on(l);
 out:
 	lite_lock_claim_put(c);

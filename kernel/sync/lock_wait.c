@@ -44,8 +44,8 @@ static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *aga
 }
 
 /*
- * A repeated ARRIVE may meet the GRANT for the first one: if both took effect, it would count for
- * the next round. False: GRANT came first, do not ARRIVE.
+ * A repeated arrival may meet the GRANT for the first one: if both took effect, it would count for
+ * the next round. False: GRANT came first, do not arrive.
  */
 static bool lite_hold_arriving(struct lite_hold *h, bool arriving)
 {
@@ -73,16 +73,16 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn, bool try, 
 	int err;
 
 	if (h->n) {
-		/* Not abandoned: an ARRIVE after our RELEASE would count a departed participant. */
-		d.call = LITE_CALL_BARRIER_ARRIVE;
+		/* Not abandoned: a WAIT after our RELEASE would count a departed participant. */
 		d.timeout = rpc->timeout;
 		d.slot_timeout = rpc->timeout; /* killable, as nothing is sent yet */
 		d.killable = false;
-		arg = h->n | (h->entered ? LITE_WIRE_BARRIER_AGAIN : 0);
+		arg = h->entered ? LITE_WIRE_LOCK_AGAIN : 0;
 	}
 	req = lite_lock_wire(&h->word, h->incarnation, h->ticket, arg);
 	/* Saves the home a swap. */
 	req.value = cpu_to_le64(h->seen);
+	req.n = cpu_to_le32(h->n);
 	/* The verdict has arrived meanwhile. */
 	if (!lite_hold_arriving(h, h->n && h->asked))
 		return 0;
@@ -118,7 +118,7 @@ static int lite_lock_asked(struct lite_hold *h, struct lite_conn *conn, int err)
 }
 
 /*
- * Send WAIT or ARRIVE unless done in this session. Return: 0: wait for a verdict or a change;
+ * Send WAIT unless done in this session. Return: 0: wait for a verdict or a change;
  * -EAGAIN: try again; other errnos.
  */
 static int lite_lock_tell_home(struct lite_hold *h, bool try, unsigned long left, u64 *session)
@@ -518,7 +518,7 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn, const void 
 				 void *reply, u32 *reply_len)
 {
 	struct lite_wire_lock_probe_reply *r = reply;
-	u32 state = LITE_WIRE_LOCK_GONE;
+	enum lite_lock_end end = LITE_LOCK_UNUSED;
 	struct lite_locks *locks = priv;
 	struct lite_hold *h;
 
@@ -529,16 +529,12 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn, const void 
 	 * come and says how it ends. Arrivals at barriers are never in a word, whatever was written
 	 * there.
 	 */
-	if (h && h->n)
-		state = LITE_WIRE_LOCK_GONE;
-	else if (h && (h->state != LITE_HOLD_LEFT || h->managed))
-		state = LITE_WIRE_LOCK_HELD;
-	else if (h && h->end == LITE_LOCK_DEAD)
-		state = LITE_WIRE_LOCK_DEAD;
-	else if (h && h->end == LITE_LOCK_BROKEN)
-		state = LITE_WIRE_LOCK_BROKEN;
+	if (h && !h->n && (h->state != LITE_HOLD_LEFT || h->managed))
+		end = 0;
+	else if (h && !h->n && h->end)
+		end = h->end;
 	spin_unlock(&locks->lock);
-	r->state = cpu_to_le32(state);
+	r->end = cpu_to_le32(end);
 	*reply_len = sizeof(*r);
 	return 0;
 }

@@ -175,20 +175,20 @@ static bool lite_lock_ok(const struct lite_payload *p)
 	const struct lite_wire_lock *l = p->data;
 	u32 ticket = le32_to_cpu(l->ticket);
 	u32 arg = le32_to_cpu(l->arg);
+	u32 n = le32_to_cpu(l->n);
 
 	if (!l->id || !ticket || ticket > LITE_TICKET_MAX || le64_to_cpu(l->offset) % sizeof(u64) ||
-	    (l->value && p->call != LITE_CALL_LOCK_WAIT))
+	    ((l->value || n) && p->call != LITE_CALL_LOCK_WAIT))
 		return false;
 	switch (p->call) {
 	case LITE_CALL_LOCK_WAIT:
+		if (n)
+			return !(arg & ~LITE_WIRE_LOCK_AGAIN) && !l->value && n <= LITE_BARRIER_MAX;
 		return !(arg & ~(LITE_WIRE_LOCK_SHARED | LITE_WIRE_LOCK_TRY));
 	case LITE_CALL_LOCK_GRANT:
 		return !l->uid && arg <= LITE_ERRNO_MAX;
 	case LITE_CALL_LOCK_RELEASE:
 		return arg <= LITE_LOCK_UNUSED;
-	case LITE_CALL_BARRIER_ARRIVE:
-		arg &= ~LITE_WIRE_BARRIER_AGAIN;
-		return arg && arg <= LITE_BARRIER_MAX;
 	default:
 		return !l->uid && !arg;
 	}
@@ -353,7 +353,7 @@ static const struct lite_rule lite_func_rules[] = {
 	     ENTRIES(extents_reply, count, extent, 1, LITE_EXTENTS_PER_REPLY))
 #define OP FORM(op, .ok = lite_op_ok)
 #define OP_REPLY FORM(op_reply, .ok = lite_op_reply_ok)
-#define LOCK FORM(lock, RULES(ZERO(lock, reserved)), .ok = lite_lock_ok)
+#define LOCK FORM(lock, .ok = lite_lock_ok)
 
 static const struct lite_call_row lite_calls[] = {
 	CALL(PING, SHORT, PLAIN(ping), PLAIN(ping)),
@@ -463,9 +463,8 @@ static const struct lite_call_row lite_calls[] = {
 	CALL(LOCK_GRANT, SHORT, LOCK, NONE),
 	CALL(LOCK_RELEASE, SHORT, LOCK, NONE),
 	CALL(LOCK_PROBE, SHORT, LOCK,
-	     FORM(lock_probe_reply, RULES(UPTO(lock_probe_reply, state, LITE_WIRE_LOCK_BROKEN),
+	     FORM(lock_probe_reply, RULES(UPTO(lock_probe_reply, end, LITE_LOCK_UNUSED),
 					  ZERO(lock_probe_reply, reserved)))),
-	CALL(BARRIER_ARRIVE, SHORT, LOCK, NONE),
 };
 
 /* clang-format on */

@@ -151,11 +151,10 @@ enum lite_call {
 	LITE_CALL_RPC_CANCEL = 74, /* these calls were abandoned */
 	LITE_CALL_RPC_FIND = 75,   /* what is that function? */
 	LITE_CALL_RPC_GONE = 76,   /* to a client: it has no server now */
-	LITE_CALL_LOCK_WAIT = 80,    /* to the home: request */
+	LITE_CALL_LOCK_WAIT = 80,    /* to the home: request, or arrival at a barrier */
 	LITE_CALL_LOCK_GRANT = 81,   /* from the home: granted, or an error */
 	LITE_CALL_LOCK_RELEASE = 82, /* to the home: release, or give up */
 	LITE_CALL_LOCK_PROBE = 83,   /* from the home: is it still held? */
-	LITE_CALL_BARRIER_ARRIVE = 84, /* to the home: arrived */
 };
 
 /* The slots that a call may use. */

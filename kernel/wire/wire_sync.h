@@ -8,12 +8,11 @@
 enum lite_wire_lock_flags {
 	LITE_WIRE_LOCK_SHARED = 1 << 0,
 	LITE_WIRE_LOCK_TRY = 1 << 1, /* fail with EBUSY instead of waiting */
+	/* Of a barrier only: an earlier WAIT was answered: the claim is there, or was swept. */
+	LITE_WIRE_LOCK_AGAIN = 1 << 2,
 };
 
-/* ARRIVE: an earlier one was answered, so the claim is there, or was swept. */
-#define LITE_WIRE_BARRIER_AGAIN 0x80000000U
-
-/* A claim on a lock. */
+/* A claim on a lock, or an arrival at a barrier. */
 struct lite_wire_lock {
 	__le64 id;          /* of the LMR at its home */
 	__le64 offset;      /* of the word */
@@ -22,22 +21,15 @@ struct lite_wire_lock {
 	__le32 ticket;      /* number of the claim at that node, not 0 */
 	/*
 	 * WAIT: enum lite_wire_lock_flags; GRANT: errno, positive; RELEASE: enum lite_lock_end;
-	 * PROBE: 0; ARRIVE: number of participants, and LITE_WIRE_BARRIER_AGAIN
+	 * PROBE: 0
 	 */
 	__le32 arg;
-	__le32 uid;         /* WAIT, ARRIVE, RELEASE: its user; else 0 */
-	__le32 reserved;
+	__le32 uid;         /* WAIT, RELEASE: its user; else 0 */
+	__le32 n;           /* WAIT: participants of the barrier, 0: a lock; else 0 */
 } __packed;
 
-enum lite_wire_lock_state {
-	LITE_WIRE_LOCK_HELD = 0, /* or wanted: a RELEASE will follow */
-	LITE_WIRE_LOCK_GONE = 1,
-	LITE_WIRE_LOCK_DEAD = 2, /* its process has died */
-	LITE_WIRE_LOCK_BROKEN = 3, /* released as broken */
-};
-
 struct lite_wire_lock_probe_reply {
-	__le32 state;       /* enum lite_wire_lock_state */
+	__le32 end;         /* enum lite_lock_end; 0: a RELEASE will follow */
 	__le32 reserved;
 } __packed;
 

@@ -167,26 +167,30 @@ std::vector<Spoiler> operation_spoilers(std::vector<Spoiler> more) {
     return more;
 }
 
-// A claim on a lock; @argument is valid for the call, the values in @refused are not.
+// A claim on a lock, or an arrival at a barrier for @n; @argument is valid for the call, the values
+// in @refused are not.
 Message lock_request(const char* label, std::uint16_t call, std::uint32_t argument,
-                     std::vector<std::uint64_t> refused) {
+                     std::vector<std::uint64_t> refused, std::uint32_t n = 0) {
     lite_wire_lock lock{};
     lock.id = cpu_to_le64(77);
     lock.offset = cpu_to_le64(4088);
     lock.incarnation = cpu_to_le64(kAllOnes);
     lock.ticket = cpu_to_le32(LITE_TICKET_MAX);
     lock.arg = cpu_to_le32(argument);
+    lock.n = cpu_to_le32(n);
     Message message{label,
                     call,
                     to_bytes(lock),
                     {FIELD(lite_wire_lock, id, 0), FIELD(lite_wire_lock, offset, 4, 4089, kAllOnes),
                      FIELD(lite_wire_lock, ticket, 0, LITE_TICKET_MAX + 1, kAllOnes),
-                     FIELD(lite_wire_lock, reserved, 1)}};
+                     FIELD(lite_wire_lock, n, LITE_BARRIER_MAX + 1, kAllOnes)}};
     Spoiler argument_spoiler = FIELD(lite_wire_lock, arg, kAllOnes);
     argument_spoiler.refused.insert(argument_spoiler.refused.end(), refused.begin(), refused.end());
     message.spoilers.push_back(argument_spoiler);
-    if (call != LITE_CALL_LOCK_WAIT)
+    if (call != LITE_CALL_LOCK_WAIT || n)
         message.spoilers.push_back(FIELD(lite_wire_lock, value, 1, kAllOnes));
+    if (call != LITE_CALL_LOCK_WAIT || !n && argument)
+        message.spoilers.push_back(FIELD(lite_wire_lock, n, 1));
     if (call == LITE_CALL_LOCK_GRANT || call == LITE_CALL_LOCK_PROBE)
         message.spoilers.push_back(FIELD(lite_wire_lock, uid, 1, kAllOnes));
     return message;
@@ -194,11 +198,11 @@ Message lock_request(const char* label, std::uint16_t call, std::uint32_t argume
 
 Message lock_probe_reply() {
     lite_wire_lock_probe_reply reply{};
-    reply.state = cpu_to_le32(LITE_WIRE_LOCK_BROKEN);
+    reply.end = cpu_to_le32(LITE_LOCK_UNUSED);
     return {"LOCK_PROBE",
             LITE_CALL_LOCK_PROBE,
             to_bytes(reply),
-            {FIELD(lite_wire_lock_probe_reply, state, LITE_WIRE_LOCK_BROKEN + 1, kAllOnes),
+            {FIELD(lite_wire_lock_probe_reply, end, LITE_LOCK_UNUSED + 1, kAllOnes),
              FIELD(lite_wire_lock_probe_reply, reserved, 1)}};
 }
 
@@ -588,13 +592,12 @@ std::vector<Message> requests() {
          {FIELD(lite_wire_rpc_unbind, reserved, 1)}},
         lock_request("LOCK_WAIT", LITE_CALL_LOCK_WAIT, LITE_WIRE_LOCK_SHARED | LITE_WIRE_LOCK_TRY,
                      {4}),
+        lock_request("LOCK_WAIT, barrier", LITE_CALL_LOCK_WAIT, LITE_WIRE_LOCK_AGAIN,
+                     {LITE_WIRE_LOCK_SHARED, LITE_WIRE_LOCK_TRY, 8}, LITE_BARRIER_MAX),
         lock_request("LOCK_GRANT", LITE_CALL_LOCK_GRANT, EOWNERDEAD, {4096}),
         lock_request("LOCK_RELEASE", LITE_CALL_LOCK_RELEASE, LITE_LOCK_UNUSED,
                      {LITE_LOCK_UNUSED + 1}),
         lock_request("LOCK_PROBE", LITE_CALL_LOCK_PROBE, 0, {1}),
-        lock_request("BARRIER_ARRIVE", LITE_CALL_BARRIER_ARRIVE,
-                     LITE_BARRIER_MAX | LITE_WIRE_BARRIER_AGAIN,
-                     {0, LITE_BARRIER_MAX + 1, LITE_WIRE_BARRIER_AGAIN}),
     };
 }
 
@@ -664,10 +667,10 @@ std::vector<Message> replies() {
          {FIELD(lite_wire_rpc_func, cookie, 0), FIELD(lite_wire_rpc_func, reserved, 1)}},
         {"RPC_GONE", LITE_CALL_RPC_GONE, {}},
         {"LOCK_WAIT", LITE_CALL_LOCK_WAIT, {}},
+        {"LOCK_WAIT, barrier", LITE_CALL_LOCK_WAIT, {}},
         {"LOCK_GRANT", LITE_CALL_LOCK_GRANT, {}},
         {"LOCK_RELEASE", LITE_CALL_LOCK_RELEASE, {}},
         lock_probe_reply(),
-        {"BARRIER_ARRIVE", LITE_CALL_BARRIER_ARRIVE, {}},
     };
 }
 
