@@ -600,6 +600,8 @@ struct lite_wire_op_reply {
 } __packed;
 
 static_assert(sizeof(struct lite_wire_msg) == 32, "msg");
+static_assert(sizeof(struct lite_wire_mem_free) + LITE_FENCES_MAX * sizeof(__le32) <=
+		      LITE_PAYLOAD_MAX, "fences");
 static_assert(sizeof(struct lite_wire_attach) == 84, "attach");
 static_assert(sizeof(struct lite_wire_create) <= LITE_PAYLOAD_MAX, "create");
 static_assert(sizeof(struct lite_wire_map_reply) <= LITE_PAYLOAD_MAX, "map");

@@ -224,7 +224,7 @@ static int lite_register_take(struct lite_memory *mem, const struct lite_ioc_reg
 {
 	int err;
 
-	/* This may wait for locks of the process's memory. */
+	/* This may wait for locks of the process's memory. The node is not touched. */
 	lite_gate_leave(gate);
 	*from = (struct lite_register_from){};
 	if (r->flags & LITE_REGISTER_UNPINNED) {

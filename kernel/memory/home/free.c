@@ -5,10 +5,10 @@
  * are fenced from us. Its parts go back to their stores, which first fence those mappers, and those
  * lost earlier, from themselves. A work item does it, so that callers, which wait, can be killed.
  *
- * An anonymous LMR belongs to an incarnation of its maker, not to a session. It is freed when its
- * maker gives it back (made.c); when the maker never learned of it (lite_home_session_gone()); and
- * when the maker has left, has a new incarnation, or has been down for the orphan time
- * (lite_orphans_work()).
+ * An anonymous LMR belongs to an incarnation of its maker, not to a session: two nodes may lose
+ * sight of each other and both live on. It is freed when its maker gives it back (made.c); when the
+ * maker never learned of it (lite_home_session_gone()); and when the maker has left, has a new
+ * incarnation, or has been down for the orphan time (lite_orphans_work()).
  */
 #include "memory/memory.h"
 #include "home.h"
@@ -234,7 +234,9 @@ static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req,
 	if (!conn)
 		return -EBADMSG;
 	for (i = 0; i < le32_to_cpu(r->count); i++) {
-		/* Chunks, of which there may be several, end nothing. */
+		/* Several are chunks, which end nothing. */
+		if (i && le32_to_cpu(r->unmap[i].flags) & LITE_UNMAP_LAST)
+			return -EBADMSG;
 		lite_home_unmap_wait(priv, conn, &r->unmap[i], i ? 0 : LITE_UNMAP_PATIENCE);
 		cond_resched();
 	}

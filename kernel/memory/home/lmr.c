@@ -359,8 +359,8 @@ struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *con
 
 /*
  * May the answer to a MAP have extents? The maker of an anonymous LMR asks for them, which confirms
- * that it knows the LMR. A chunk's are told at once: a mapper that ENDS has told of the chunk's end
- * does not use them.
+ * that it knows the LMR. A chunk's are told at once, even if it is dying: the home is its only
+ * store, so the session of the MAP is the only one, and ENDS comes in it, or ends it.
  */
 static bool lite_map_tells(struct lite_lmr *lmr, struct lite_conn *conn)
 {

@@ -3,7 +3,8 @@
  * Giving parts of LMRs back to their stores, when no node can reach them through this node any
  * more. With the first part that a store is asked to free it is told which nodes to fence from
  * itself. The other parts follow without, as a fence ends sessions that all users share, and what
- * is in flight in them fails or is redone.
+ * is in flight in them fails or is redone: calls that free memory, too, and zombies must not make
+ * more zombies.
  *
  * A store that cannot be asked keeps its parts ("zombies") until it can. It is asked again when
  * members change, and every few seconds, as it may be up but have missed a time-out. All zombies of
@@ -27,7 +28,7 @@ struct lite_zombies {
 	struct lite_wire_mem_free req; /* has the nodes to fence, unless the store has done that */
 };
 
-/* One entry for each node. */
+/* By node, whatever its incarnation: one entry for each. */
 static void lite_zombies_fence(struct lite_zombies *z, __le32 node)
 {
 	u32 n = le32_to_cpu(z->req.n_fences);

@@ -201,6 +201,16 @@ TEST_CASE("wire: only by its id a chunk is mapped, with its place in its LMR") {
     }
 }
 
+TEST_CASE("wire: a chunk has one share") {
+    // As long as a good one: two shares and one extent.
+    Message m = chunk_reply();
+    REQUIRE(run(lite_wire_reply_check, m.call, m.payload) == 0);
+    poke(m.payload, offsetof(lite_wire_map_reply, n_shares), 4, 2);
+    poke(m.payload, offsetof(lite_wire_map_reply, n_told), 4, 1);
+    poke(m.payload, offsetof(lite_wire_map_reply, n_extents), 4, 1);
+    CHECK(run(lite_wire_reply_check, m.call, m.payload) == -EPROTO);
+}
+
 TEST_CASE("wire: the most extents that an answer to a MAP can have fit") {
     const auto entries = static_cast<std::uint32_t>(LITE_MAP_ENTRIES);
     for (const std::uint32_t shares : {1U, 64U}) {
