@@ -181,7 +181,6 @@ struct lite_call_slot {
 struct lite_serve_slot {
 	struct lite_kcall_conn *rc;
 	u64 seq;                 /* number of the last request; used by the work item only */
-	void *req;               /* room for it, where memory must not be waited for; or NULL */
 	struct work_struct work; /* runs the handler */
 };
 
@@ -218,6 +217,11 @@ struct lite_kcall_conn {
 	struct lite_slots rep_out;
 	struct lite_call_slot call[LITE_SLOT_COUNT]; /* that we make */
 	struct lite_serve_slot serve[LITE_SLOT_COUNT]; /* that we serve */
+	/*
+	 * Copies of what we serve, at the offsets of the slots. A node that reclaims memory may
+	 * wait for a handler, which must not wait for memory then.
+	 */
+	void *requests;
 };
 
 static inline void *lite_slot_data(struct lite_slots *slots, u32 slot)
@@ -229,7 +233,6 @@ int lite_kcall_post_live(struct lite_kcall_conn *rc, enum lite_imm_kind kind, u3
 			 struct lite_io *io);
 void lite_kcall_on_request(struct lite_kcall_conn *rc, u32 slot);
 int lite_kcall_serve_init(struct lite_kcall_conn *rc);
-void lite_kcall_serve_exit(struct lite_kcall_conn *rc);
 void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot);
 void lite_kcall_slots_init(struct lite_kcall_conn *rc);
 void lite_beat_init(struct lite_kcall_conn *rc);

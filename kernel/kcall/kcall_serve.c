@@ -62,13 +62,14 @@ static void lite_serve_protocol_error(struct lite_conn *conn, u16 call)
 	lite_conn_kill(conn, -EPROTO);
 }
 
-static void lite_serve(struct lite_serve_slot *s, void *req)
+static void lite_serve(struct lite_serve_slot *s)
 {
 	struct lite_kcall_conn *rc = s->rc;
 	struct lite_conn *conn = rc->conn;
 	u32 slot = s - rc->serve;
 	const void *in = lite_slot_data(&rc->req_in, slot);
 	struct lite_wire_msg *out = lite_slot_data(&rc->rep_out, slot);
+	void *req = rc->requests + lite_slot_offset(slot);
 	struct lite_wire_msg msg;
 	u32 reply_len = 0;
 	struct lite_io io;
@@ -120,19 +121,11 @@ static void lite_serve_work(struct work_struct *work)
 {
 	struct lite_serve_slot *s = container_of(work, struct lite_serve_slot, work);
 	struct lite_conn *conn = s->rc->conn;
-	u32 slot = s - s->rc->serve;
-	void *req = s->req ?: kmalloc(lite_slot_bytes(slot), GFP_KERNEL);
-	bool ends = lite_slot_lane(slot) == LITE_LANE_ENDS;
+	bool ends = lite_slot_lane(s - s->rc->serve) == LITE_LANE_ENDS;
 	/* These allocate nothing; what the device needs for an answer must not be waited for. */
 	unsigned int noreclaim = ends ? memalloc_noreclaim_save() : 0;
 
-	if (req)
-		lite_serve(s, req);
-	else
-		/* The caller would wait in vain: end its session at once. */
-		lite_conn_kill(conn, -ENOMEM);
-	if (req != s->req)
-		kfree(req);
+	lite_serve(s);
 	if (ends)
 		memalloc_noreclaim_restore(noreclaim);
 	lite_conn_put(conn);
@@ -151,36 +144,15 @@ void lite_kcall_on_request(struct lite_kcall_conn *rc, u32 slot)
 		lite_conn_put(rc->conn);
 }
 
-/*
- * Set up all slots for serving. May sleep. Return: 0 or -ENOMEM; lite_kcall_serve_exit() frees what
- * was made.
- */
+/* Set up all slots for serving. May sleep. Return: 0 or -ENOMEM. */
 int lite_kcall_serve_init(struct lite_kcall_conn *rc)
 {
-	enum lite_lane lane;
-	int i, err = 0;
+	int i;
 
 	for (i = 0; i < LITE_SLOT_COUNT; i++) {
 		rc->serve[i].rc = rc;
 		INIT_WORK(&rc->serve[i].work, lite_serve_work);
-		lane = lite_slot_lane(i);
-		/*
-		 * A node that reclaims memory may wait for this one to let go of it, or for a
-		 * caller that waits for this one: do not wait for memory then.
-		 */
-		if (lane != LITE_LANE_ENDS && lane != LITE_LANE_WORK)
-			continue;
-		rc->serve[i].req = kmalloc(lite_slot_bytes(i), GFP_KERNEL);
-		if (!rc->serve[i].req)
-			err = -ENOMEM;
 	}
-	return err;
-}
-
-void lite_kcall_serve_exit(struct lite_kcall_conn *rc)
-{
-	int i;
-
-	for (i = 0; i < LITE_SLOT_COUNT; i++)
-		kfree(rc->serve[i].req);
+	rc->requests = kmalloc(LITE_SLOTS_BYTES, GFP_KERNEL);
+	return rc->requests ? 0 : -ENOMEM;
 }

@@ -154,7 +154,7 @@ void lite_kcall_conn_release(struct lite_conn *conn)
 	lite_slots_exit(conn, &rc->rep_in);
 	lite_slots_exit(conn, &rc->req_out);
 	lite_slots_exit(conn, &rc->rep_out);
-	lite_kcall_serve_exit(rc);
+	kfree(rc->requests);
 	conn->rpc = NULL;
 	kfree(rc);
 }
