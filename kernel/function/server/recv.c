@@ -202,55 +202,33 @@ static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r
 
 /* ---- answering ----------------------------------------------------------- */
 
-/* The request that the file has taken, for a reply of @length bytes. */
-static struct lite_request *lite_reply_find(struct lite_rpc_file *file, u64 token, u32 length)
+/*
+ * Take the request that the file has taken, for a reply of @length bytes. ERR_PTR: -ENOENT, -E2BIG.
+ */
+static struct lite_request *lite_reply_take(struct lite_rpc_file *file, u64 token, u32 length)
 {
 	struct lite_service *svc = file->svc;
-	struct lite_request *req;
+	struct lite_request *req = ERR_PTR(-ENOENT);
+	struct lite_request *found;
 	struct lite_ring *ring;
 	u32 slot = token & 0xff;
 
-	lockdep_assert_held(&svc->lock);
+	spin_lock(&svc->lock);
 	ring = xa_load(&svc->rings, (u32)token >> 8);
 	if (!ring || slot >= LITE_RPC_DEPTH)
-		return ERR_PTR(-ENOENT);
-	req = &ring->req[array_index_nospec(slot, LITE_RPC_DEPTH)];
-	if (req->state != LITE_REQ_TAKEN || req->file != file || req->gen != token >> 32)
-		return ERR_PTR(-ENOENT);
-	return length <= ring->func->max_reply ? req : ERR_PTR(-E2BIG);
-}
-
-static struct lite_request *lite_reply_take(struct lite_rpc_file *file, u64 token, u32 length)
-{
-	struct lite_request *req;
-
-	spin_lock(&file->svc->lock);
-	req = lite_reply_find(file, token, length);
-	if (!IS_ERR(req)) {
+		goto out;
+	found = &ring->req[array_index_nospec(slot, LITE_RPC_DEPTH)];
+	if (found->state != LITE_REQ_TAKEN || found->file != file || found->gen != token >> 32)
+		goto out;
+	req = ERR_PTR(-E2BIG);
+	if (length <= ring->func->max_reply) {
+		req = found;
 		list_del(&req->list);
 		req->state = LITE_REQ_BUSY;
 	}
-	spin_unlock(&file->svc->lock);
+out:
+	spin_unlock(&svc->lock);
 	return req;
-}
-
-/* 1: the reply does not fit into its record; @uid is charged for its memory. 0, -ENOENT, -E2BIG. */
-static int lite_reply_is_long(struct lite_rpc_file *file, u64 token, u32 length, u32 *uid)
-{
-	struct lite_request *req;
-	int ret;
-
-	if (length <= LITE_RPC_BULK_INLINE)
-		return 0;
-	spin_lock(&file->svc->lock);
-	req = lite_reply_find(file, token, length);
-	ret = PTR_ERR_OR_ZERO(req);
-	if (!ret && length <= req->room && length > lite_request_inline(req)) {
-		*uid = req->ring->func->uid;
-		ret = 1;
-	}
-	spin_unlock(&file->svc->lock);
-	return ret;
 }
 
 /* Copy a long reply before taking the request, as copying can take a while. */
@@ -315,8 +293,9 @@ static int lite_reply(struct lite_rpc_file *file, const struct lite_ioc_rpc_recv
 	struct lite_buf buf = { .gate = gate, .user = true, .u = r->reply };
 	struct lite_request *req;
 	size_t done = 0;
-	u32 uid = 0;
-	int err;
+	int err = 0;
+	bool is_long;
+	u32 uid;
 
 	if (r->flags & LITE_RPC_DROP) {
 		req = lite_reply_take(file, r->token, 0);
@@ -325,11 +304,6 @@ static int lite_reply(struct lite_rpc_file *file, const struct lite_ioc_rpc_recv
 		lite_request_post(req, LITE_RPC_RESET, 0, 0);
 		return 0;
 	}
-	err = lite_reply_is_long(file, r->token, r->reply_len, &uid);
-	if (err < 0)
-		return err;
-	if (err)
-		return gate->nowait ? -LITE_EPUTOFF : lite_reply_long(file, r, &buf, uid);
 	for (;;) {
 		req = lite_reply_take(file, r->token, r->reply_len);
 		if (IS_ERR(req))
@@ -338,11 +312,18 @@ static int lite_reply(struct lite_rpc_file *file, const struct lite_ioc_rpc_recv
 			lite_request_post(req, LITE_RPC_TOO_LONG, r->reply_len, r->status);
 			return 0;
 		}
-		err = lite_reply_copy(req, &buf, r->reply_len, &done);
-		if (likely(!err && done == r->reply_len))
-			break;
+		is_long = r->reply_len > lite_request_inline(req);
+		/* The function's owner, as in lite_recv_one(). */
+		uid = req->ring->area->uid;
+		if (!is_long) {
+			err = lite_reply_copy(req, &buf, r->reply_len, &done);
+			if (likely(!err && done == r->reply_len))
+				break;
+		}
 		if (!lite_request_return(req, file))
 			return 0;
+		if (is_long)
+			return gate->nowait ? -LITE_EPUTOFF : lite_reply_long(file, r, &buf, uid);
 		err = err ?: lite_user_fault_in(&buf, done, r->reply_len, true);
 		if (err)
 			return err;

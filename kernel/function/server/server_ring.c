@@ -27,7 +27,7 @@ static void lite_ring_release(struct kref *ref)
 	struct lite_service *svc = ring->rp->svc;
 	struct lite_conn *conn = ring->rp->conn;
 
-	/* lite_reply_find() reads the ring under this lock. */
+	/* lite_reply_take() reads the ring under this lock. */
 	spin_lock(&svc->lock);
 	xa_erase(&svc->rings, ring->id);
 	list_del(&ring->of_func);
