@@ -361,14 +361,20 @@ static void lite_client_ring_enter(struct lite_client_ring *ring, u32 uid)
 static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcall *call)
 {
 	struct lite_rpc_peer *rp = ring->rp;
-	bool bound;
+	bool bound, reserved;
 	int err = lite_client_ring_bind(ring, call, &bound);
 
 	/* The ring takes memory of the function's owner: none for a user that may not call it. */
 	if (!err && !lite_client_ring_lets(ring, call))
 		err = -EACCES;
 	else if (!err)
-		err = xa_reserve(&rp->by_index, ring->index, GFP_KERNEL);
+		err = xa_insert(&rp->by_index, ring->index, NULL, GFP_KERNEL);
+	reserved = !err;
+	if (err == -EBUSY && bound) {
+		/* The peer gave one number to two rings. */
+		lite_conn_kill(rp->conn, -EPROTO);
+		err = -EPROTO;
+	}
 	spin_lock(&rp->lock);
 	rb_erase(&ring->by_function, &rp->by_function);
 	if (!err && rp->dead)
@@ -376,11 +382,6 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 	/* Another user was faster. */
 	if (!err && lite_client_ring_of(rp, ring->function, LITE_RING_OF_ALL))
 		err = -ESTALE;
-	if (!err && xa_load(&rp->by_index, ring->index)) {
-		/* The peer gave one number to two rings. */
-		lite_conn_kill(rp->conn, -EPROTO);
-		err = -EPROTO;
-	}
 	if (!err) {
 		/* The entry is reserved: this needs no memory. */
 		xa_store(&rp->by_index, ring->index, ring, GFP_ATOMIC);
@@ -389,7 +390,8 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 		lite_client_ring_enter(ring, LITE_RING_OF_ALL);
 	} else if (bound) {
 		/* Not in this thread, which a signal must end, nor in a slot of its user. */
-		xa_release(&rp->by_index, ring->index);
+		if (reserved)
+			xa_release(&rp->by_index, ring->index);
 		ring->state = LITE_CLIENT_RING_CLOSING;
 		lite_client_ring_check_empty(ring);
 	} else {
