@@ -34,6 +34,8 @@ struct lite_cluster;
 #define LITE_PATIENCE (10UL * HZ)
 /* Between attempts to connect to a peer, at most. */
 #define LITE_BACKOFF_MAX (8 * HZ)
+/* ... where another node, or another life, has the peer's address. */
+#define LITE_BACKOFF_MOVED (64 * HZ)
 /* How long an id stays reserved for a joiner. */
 #define LITE_PLACE_TIMEOUT (30 * HZ)
 

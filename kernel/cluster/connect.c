@@ -188,7 +188,9 @@ void lite_peer_connect_work(struct work_struct *work)
 	int err;
 
 	mutex_lock(&cl->lock);
-	if (!lite_cluster_connects(cl) || lite_peer_is_up(peer) || peer->life != LITE_PEER_MEMBER) {
+	/* It may have been a life of this node, as another member. */
+	if (!lite_cluster_connects(cl) || lite_peer_is_up(peer) ||
+	    peer->life != LITE_PEER_MEMBER || lite_addr_equal(&peer->addr, &cl->fab->addr)) {
 		mutex_unlock(&cl->lock);
 		return;
 	}
@@ -205,7 +207,8 @@ void lite_peer_connect_work(struct work_struct *work)
 
 	mutex_lock(&cl->lock);
 	if (!lite_peer_is_up(peer) && !lite_peer_has_left(peer)) {
-		backoff = clamp_t(unsigned long, peer->backoff * 2, HZ / 2, LITE_BACKOFF_MAX);
+		backoff = clamp_t(unsigned long, peer->backoff * 2, HZ / 2,
+				  err == -ENXIO ? LITE_BACKOFF_MOVED : LITE_BACKOFF_MAX);
 		/* A try that timed out has waited long enough; one that was refused backs off. */
 		if (err == -ETIMEDOUT && peer->wait != LITE_PEER_DOWN)
 			lite_peer_retry(peer, 1);

@@ -6,8 +6,8 @@ import errno
 import re
 import time
 
-from litelab import (Lite, dead_seconds, join_all, load, module_path, on_machines, prepare, prepare_all, program_path, stop_all,
-                     times, trace_sessions, traced_calls, traced_deaths, traced_sessions, traces, wait_complete, wait_until)
+from litelab import (Lite, dead_seconds, join_all, load, module_path, on_machines, prepare, prepare_all, probed, program_path,
+                     stop_all, times, trace_sessions, traced_calls, traced_deaths, traced_sessions, traces, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -98,6 +98,26 @@ def test_crash(lab):
         first.lite("free", name)
     for lite in lites:
         lite.check_idle()
+
+
+@vmtest(nodes=2, timeout=200)
+def test_a_crashed_node_comes_back_as_another_member(lab):
+    """Its old id stays in the list, with the address that it has again: it does not connect to itself."""
+    first, second = on_machines(lab)
+    old = second.id
+    _crash(second)
+    first.wait_states({first.id: "up", old: "down"}, (dead_seconds(first.vm) * 2 + 2) / first.vm.time_scale)
+    second.vm.reboot()
+    prepare(second.vm)
+    with probed(second.vm, "lite_conn_connect") as connects:
+        second.start(**times(second.vm), id=old + 3)
+        second.join(first)
+        for lite in (first, second):
+            lite.wait_states({first.id: "up", old: "down", second.id: "up"})
+        time.sleep(5 * second.vm.time_scale)
+        trace = second.vm.run("cat /sys/kernel/tracing/trace").out
+    # As a guest, to join; and maybe as a member, if the other one did not connect first.
+    assert 1 <= trace.count(f"{connects}:") <= 2, trace
 
 
 def _expect_failure(result, text):
