@@ -8,7 +8,7 @@
  * cgroup, and freed after use: a thread keeps its page until it gets a processor, and its turn
  * (turn.c), and one thread may have many in flight (issue.c), so other threads must not depend on
  * it. If there is no memory the caller waits, if it may. While there are waiters, pages are for
- * waiters only, and the first one is woken for each page.
+ * waiters only, and the first one is woken for each page; one that comes meanwhile may take it.
  */
 #include <linux/slab.h>
 
@@ -152,7 +152,9 @@ static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 	/* Pages are looked for after a barrier; with lite_bounce_put(). */
 	___wait_event(fab->bounce_wait, (b = lite_bounce_steal(fab)), lite_wait_state(), 1, 0,
 		      schedule());
-	atomic_dec(&fab->bounce_waiting);
+	/* The wake-up for another page may have come after this thread had one: pass it on. */
+	if (atomic_dec_return(&fab->bounce_waiting))
+		wake_up(&fab->bounce_wait);
 	if (b)
 		lite_stat_inc(fab->stats, LITE_STAT_SLOTS_BUSY);
 	return b;
@@ -174,7 +176,8 @@ static struct lite_bounce *lite_bounce_make(struct lite_fabric *fab, gfp_t gfp)
 /* Take a bounce page, or wait for one; NULL: lite_given_up(). May sleep. */
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 {
-	return lite_bounce_tryget(fab) ?: lite_bounce_make(fab, GFP_KERNEL) ?: lite_bounce_wait(fab);
+	return lite_bounce_tryget(fab) ?: lite_bounce_make(fab, GFP_KERNEL) ?:
+	       lite_bounce_wait(fab);
 }
 
 /* Take a bounce page, or NULL: there is no memory for one just now. Process context. */

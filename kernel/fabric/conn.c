@@ -338,6 +338,7 @@ int lite_conn_register(struct lite_conn *conn)
 	if (err) {
 		xa_unlock(&fab->conns);
 		xa_release(&fab->conns, conn->session);
+		wake_up_all(&fab->conns_wait); /* as lite_conn_free() */
 		lite_turns_exit(conn);
 		percpu_ref_exit(&conn->live);
 		kfree(conn);

@@ -23,8 +23,9 @@ struct rdma_cm_id;
  * @fetch_apart: an acknowledgement of a repeated write may be taken for the response of a read or
  *	an atomic: these have a queue pair of their own (lite_conn_qps()). The peer makes two queue
  *	pairs at least, whatever its device
- * @repeats: peers before 6.10 may send a write with immediate twice in a row, the second time
- *	without its bytes (req_retry() of rxe): that message is ignored (lite_conn.repeats)
+ * @repeats: a peer with rxe before 6.10 may send a write with immediate again after it has
+ *	completed, without its bytes: req_retry() reads the oldest request and its PSN while the
+ *	completer advances both. The receiver ignores it, whatever its kernel (lite_conn.repeats)
  * @misnumbers: what follows a repeated write may be refused as an invalid request: a failure of the
  *	transport
  * @inlines: a work request may carry the bytes of a small write itself (IB_SEND_INLINE), which not

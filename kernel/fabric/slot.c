@@ -129,7 +129,7 @@ void lite_slots_schedule(struct lite_qp *qp, bool on)
 }
 
 /*
- * Take a waiter that is @killed, or has entered an LMR that is about to be changed, out of the line.
+ * Take a waiter that is @killed, or has entered an LMR that is about to be changed, out of line.
  * Returns false if it stays, or is not in line. Process context.
  */
 bool lite_slot_leave(struct lite_post *post, bool killed)

@@ -314,6 +314,8 @@ static void lite_turn_tick(struct lite_io *turn)
 	has = !waits && lite_slot_leave(post, lite_given_up());
 	if (waits || has) {
 		flight = post->item.flight;
+		/* The device did not have it: this is no latency of the device's. */
+		flight.posted = 0;
 		post->item.flight.cost = 0;
 		lite_post_fail(post, -EAGAIN);
 		lite_io_end(turn, 0, 1);

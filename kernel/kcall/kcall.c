@@ -8,15 +8,16 @@
  * a user's thread, which may be without a processor for long.
  *
  * Recovery: when the connection dies, lite_kcall_conn_down() ends all calls with -EHOSTDOWN. A
- * caller that stops waiting leaves its slot ABANDONED: the reply frees it, or has late work undo
- * the call first.
+ * caller that stops waiting leaves its slot ABANDONED. The reply frees it, or has late work undo
+ * the call first; or the end of the connection does.
  *
  * What runs concurrently: on_reply, lite_call_sent(), callers, conn_down, late work. slot->state
  * and slot->sent, under rc->lock, say which thread owns a slot: none until device and peer are done
  * with it, then the one that saw the second of these.
  *
- * A reply is copied under rc->lock while slot->desc is set; a caller that gives up clears that. Its
- * lite_io lasts until the request has completed, as lite_kcall_settle() waits for that.
+ * A reply is copied under rc->lock while slot->desc is set; a caller that gives up clears that
+ * under the lock before it returns, so its buffer exists. Its lite_io lasts until the request has
+ * completed, as lite_kcall_settle() waits for that.
  */
 #include <linux/slab.h>
 

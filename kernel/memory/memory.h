@@ -121,6 +121,7 @@ struct lite_memop_served {
 struct lite_issues {
 	spinlock_t lock;           /* protects the other fields */
 	struct list_head flight;   /* struct lite_issue, oldest first */
+	u32 n;                     /* how many these are */
 	struct delayed_work watch; /* ends connections of late operations */
 	unsigned long due;         /* jiffies at which @watch is to run, if queued */
 	bool excused;              /* @watch was late, and ended nothing, this one time */

@@ -408,12 +408,12 @@ def traced_calls(vm):
 # --- probes ----------------------------------------------------------------------------------------------------------
 
 @contextlib.contextmanager
-def probed(vm, function):
-    """Within the context, each call of this function of the module is an event in the machine's trace. Clears the trace
-    first; yields the name of the event."""
+def probed(vm, function, fetch=""):
+    """Within the context, each call of this function of the module is an event in the machine's trace, with what `fetch`
+    (arguments of kprobe_events) takes from it. Clears the trace first; yields the name of the event."""
     name = f"litetest_{function}"
     vm.run("[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; "
-           f"echo >trace; echo 'p:litetest/{name} lite:{function}' >>kprobe_events && echo 1 >events/litetest/{name}/enable")
+           f"echo >trace; echo 'p:litetest/{name} lite:{function} {fetch}' >>kprobe_events && echo 1 >events/litetest/{name}/enable")
     try:
         yield name
     finally:

@@ -199,6 +199,7 @@ static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	struct lite_wire_rpc *h = lite_area_at(ring->area, unit);
 	bool refers = req->by_reference && status == LITE_RPC_OK;
 	u64 raddr = req->reply, seq = req->seq;
+	u32 imm = lite_imm_encode(LITE_IMM_RPC_REPLY, ring->index, slot);
 	/* The server must not wait for its turn; what is longer than a record was scheduled. */
 	u32 how = LITE_POST_UNSCHEDULED | (nowait ? LITE_POST_NOWAIT : 0);
 	u32 bytes = sizeof(*h);
@@ -223,8 +224,7 @@ static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	__lite_request_free(req);
 	spin_unlock(&rp->svc->lock);
 	if (!err)
-		err = lite_rpc_peer_post(rp, ring->area, unit, bytes, raddr,
-					 lite_imm_encode(LITE_IMM_RPC_REPLY, ring->index, slot), how);
+		err = lite_rpc_peer_post(rp, ring->area, unit, bytes, raddr, imm, how);
 	if (err == -EAGAIN) {
 		spin_lock(&rp->svc->lock);
 		/* Not posted, so an honest peer cannot have reused the slot. */

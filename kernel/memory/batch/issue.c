@@ -23,6 +23,9 @@
 #include "issue.h"
 #include "wait.h"
 
+/* In flight at a time, about: lite_issues_watch() looks at all of them with the lock held. */
+#define LITE_ISSUES_MAX 1024
+
 /* ---- in flight ----------------------------------------------------------- */
 
 static void lite_issues_watch_in(struct lite_memory *mem, unsigned long delay)
@@ -46,6 +49,7 @@ static void lite_issue_list(struct lite_issue *i)
 	spin_lock(&is->lock);
 	was_empty = list_empty(&is->flight);
 	list_add_tail(&i->list, &is->flight);
+	is->n++;
 	/* If @watch is queued already, it will look at this one, too. */
 	if (was_empty)
 		lite_issues_watch_in(mem, mem->fab->op_timeout);
@@ -60,6 +64,7 @@ static void lite_issue_unlist(struct lite_issue *i)
 	lite_cq_disarm_sleeper(i->qp->scq);
 	spin_lock(&mem->issues.lock);
 	list_del(&i->list);
+	mem->issues.n--;
 	spin_unlock(&mem->issues.lock);
 	lite_stat_dec(mem->stats, LITE_STAT_OPS_INFLIGHT);
 }
@@ -216,6 +221,8 @@ static enum lite_issued lite_issue_submit(struct lite_issue *i, const struct lit
 	if (lite_devop_share(d)->local)
 		return lite_issue_local(i, buf);
 	if (d->n > LITE_CAREFUL_BYTES && lite_mapping_is_careful(d->m))
+		return LITE_ISSUED_NOT;
+	if (READ_ONCE(i->mem->issues.n) >= LITE_ISSUES_MAX)
 		return LITE_ISSUED_NOT;
 	i->page = lite_bounce_get_nowait(i->mem->fab);
 	if (!i->page)

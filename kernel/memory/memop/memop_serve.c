@@ -16,6 +16,7 @@
  * PREPARE waits until our operations in its earlier sessions have ended, so that none of them runs
  * afterwards (lite_memop_execs_settle()).
  */
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 
 #include "core/memop_rules.h"
@@ -504,6 +505,7 @@ static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bou
 static ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
 {
 	struct lite_fabric *fab = r->mem->fab;
+	struct mem_cgroup *charged;
 	struct lite_bounce *bounce;
 	unsigned long end;
 	ssize_t ret;
@@ -513,8 +515,13 @@ static ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
 		return -EINVAL;
 	if (!fab->atomics)
 		return -EOPNOTSUPP;
-	/* Before: memory for it may be waited for. */
+	/*
+	 * Before: memory for it may be waited for. Not charged to the caller: a memory cgroup would
+	 * throttle this worker, of which there are few.
+	 */
+	charged = set_active_memcg(NULL);
 	bounce = lite_bounce_get(fab);
+	set_active_memcg(charged);
 	if (!bounce)
 		return -EINTR;
 	mutex_lock(&r->mem->words_lock);
