@@ -29,8 +29,6 @@
 
 /* Time to wait for a slot of a call; later, posting is quicker. */
 #define LITE_PACK_SLOT_TIME max(HZ / 50, 1)
-/* Time in which LMRs are not packed after messages with them could not be sent. */
-#define LITE_PACK_PAUSE max(HZ / 20, 1)
 
 /* Messages in flight at a time: as many as there are slots for such calls. */
 #define LITE_PACK_MSGS 2
@@ -42,7 +40,7 @@ struct lite_pack_msg {
 	u32 n_ranges;
 	u32 out;                                      /* bytes of the request on the wire */
 	u32 in;                                       /* bytes to be read */
-	struct lite_mapping *m[LITE_PACK_RANGES];     /* the LMRs */
+	const struct lite_wave_op *of[LITE_PACK_RANGES]; /* of each LMR, one */
 	const struct lite_wave_op *w[LITE_PACK_OPS];
 	u8 range[LITE_PACK_OPS];                      /* of each operation: index of its LMR */
 	struct lite_call_desc call;
@@ -78,15 +76,14 @@ static void lite_pack_prepare_work(struct work_struct *work)
 }
 
 /* One at a time: a later message asks again if it is refused. */
-static void lite_pack_prepare(struct lite_pack *p, struct lite_mapping *m)
+static void lite_pack_prepare(struct lite_pack *p, const struct lite_wire_range *range)
 {
 	struct lite_packs *packs = &p->mem->packs;
 
 	if (test_and_set_bit_lock(0, &packs->busy))
 		return;
 	packs->node = p->conn->from.node;
-	packs->op = (struct lite_wire_op){ .length = cpu_to_le64(1) };
-	lite_range_fill(&packs->op.range, m, 0);
+	packs->op = (struct lite_wire_op){ .range = *range, .length = cpu_to_le64(1) };
 	queue_work(p->mem->wq, &packs->prepare);
 }
 
@@ -123,7 +120,7 @@ static u32 lite_pack_encode(struct lite_pack *p, const struct lite_pack_msg *msg
 	head->n_ranges = cpu_to_le32(msg->n_ranges);
 	head->n_ops = cpu_to_le32(msg->n);
 	for (i = 0; i < msg->n_ranges; i++)
-		lite_range_fill(&range[i], msg->m[i], 0);
+		range[i] = *msg->of[i]->range;
 	for (i = 0; i < msg->n; i++) {
 		const struct lite_wave_op *w = msg->w[i];
 		bool write = w->op->opcode == LITE_OP_WRITE;
@@ -162,7 +159,6 @@ static int lite_pack_take(struct lite_pack *p, struct lite_pack_msg *msg)
 {
 	const struct lite_wire_pack_reply *r = (void *)msg->reply;
 	u32 at = le32_to_cpu(r->at);
-	struct lite_mapping *m;
 
 	if (!r->error && !r->status) {
 		if (msg->call.reply_len != sizeof(*r) + msg->in)
@@ -174,9 +170,8 @@ static int lite_pack_take(struct lite_pack *p, struct lite_pack_msg *msg)
 	/* The node has refused the operation at @at. */
 	if (at >= msg->n)
 		return -EPROTO;
-	m = msg->m[msg->range[at]];
 	if (le32_to_cpu(r->status) == LITE_WIRE_OP_UNMAPPED)
-		lite_pack_prepare(p, m);
+		lite_pack_prepare(p, msg->of[msg->range[at]]->range);
 	return -EAGAIN;
 }
 
@@ -252,7 +247,7 @@ static u32 lite_pack_range(const struct lite_pack_msg *msg, const struct lite_ma
 
 	/* Backwards: it is mostly the last one. */
 	while (i-- > 0) {
-		if (msg->m[i] == m)
+		if (msg->of[i]->m == m)
 			return i;
 	}
 	return msg->n_ranges;
@@ -284,7 +279,7 @@ static void lite_pack_add(struct lite_pack *p, const struct lite_wave_op *w)
 	}
 	msg = p->at;
 	if (range == msg->n_ranges) {
-		msg->m[msg->n_ranges++] = w->m;
+		msg->of[msg->n_ranges++] = w;
 		msg->out += sizeof(struct lite_wire_range);
 	}
 	msg->range[msg->n] = range;
@@ -300,8 +295,7 @@ static void lite_pack_add(struct lite_pack *p, const struct lite_wave_op *w)
  * lite_pack_run - carry out operations of a wave in messages to their node
  * @mem: our node's memory
  * @conn: session with the node, which the caller holds
- * @w: the wave, with a reference to each mapping; offsets and rights were checked, when it was
- *	entered
+ * @w: the wave; offsets and rights were checked, when it was entered
  * @n: number of operations in it
  * @to: those with this index of a chain are meant: all have 1 to LITE_PACK_BYTES bytes
  * @deadline: jiffies, for all messages of a wave
@@ -341,10 +335,6 @@ int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn, const struct 
 	err = p->err;
 	if (!err)
 		lite_stat_add(mem->stats, LITE_STAT_PACKED, p->done);
-	for (i = 0; i < n && err == -EAGAIN; i++) {
-		if (w[i].to == to)
-			WRITE_ONCE(w[i].m->pack_after, jiffies + LITE_PACK_PAUSE);
-	}
 	if (cmpxchg(&mem->packs.spare, NULL, p))
 		kfree(p);
 	return err;

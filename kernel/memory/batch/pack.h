@@ -5,10 +5,9 @@
 
 #include "wire/wire_pack.h"
 #include "kcall/kcall.h"
-#include "memory/mapper/mapping.h"
+#include "memory/handle/ctx.h"
+#include "memory/memory.h"
 
-struct lite_memory;
-struct lite_pack;
 struct lite_wave_op;
 
 /*
@@ -16,6 +15,9 @@ struct lite_wave_op;
  * five operations of 64 bytes, or six to seven of LITE_PACK_BYTES.
  */
 #define LITE_PACK_MIN 8
+
+/* Jiffies in which the user of a context sends none after some could not be sent. */
+#define LITE_PACK_PAUSE max(HZ / 20, 1)
 
 /*
  * Jiffies in which a caller sends its messages; later, it posts. Answers have three times as long,
@@ -28,20 +30,18 @@ static inline unsigned long lite_pack_time(const struct lite_fabric *fab)
 
 /**
  * lite_pack_may - may an operation go in a message?
- * @fab: the node's fabric
- * @m: its LMR, entered
+ * @ctx: of its handle
  * @opcode: enum lite_opcode
  * @length: bytes
  *
  * Only on software devices: there the other node's processor carries it out either way, and a work
  * request of Soft-RoCE costs more than the rest of the operation.
  */
-static inline bool lite_pack_may(const struct lite_fabric *fab, const struct lite_mapping *m,
-				 u32 opcode, u32 length)
+static inline bool lite_pack_may(const struct lite_ctx *ctx, u32 opcode, u32 length)
 {
-	return fab->quirks.soft && length <= LITE_PACK_BYTES &&
+	return ctx->mem->fab->quirks.soft && length <= LITE_PACK_BYTES &&
 	       (opcode == LITE_OP_READ || opcode == LITE_OP_WRITE) &&
-	       !time_before(jiffies, READ_ONCE(m->pack_after));
+	       !time_before(jiffies, READ_ONCE(ctx->pack_after));
 }
 
 void lite_packs_init(struct lite_memory *mem);

@@ -29,6 +29,7 @@
 #include <linux/mm.h>
 
 #include "fabric/chain.h"
+#include "memory/memop/memop.h"
 #include "op.h"
 #include "pack.h"
 #include "vector.h"
@@ -47,7 +48,6 @@ struct lite_wave_chain {
 	struct lite_io io;      /* of the chain */
 	struct lite_chain chain;
 	bool left;              /* its LMRs have been left */
-	u32 held;               /* mappings are kept for it of the first @held operations */
 	bool packs;             /* it goes in messages */
 	bool plain;             /* all of it may go in messages */
 	bool lost;              /* whether it was carried out is not known and cannot be learned */
@@ -72,6 +72,7 @@ struct lite_vector {
 	struct lite_wave_chain to[LITE_WAVE_CHAINS]; /* by connection */
 	struct lite_bounce *page[LITE_WAVE_PAGES];
 	struct lite_wave_op wave[LITE_WAVE_OPS];
+	struct lite_wire_range range[LITE_WAVE_OPS]; /* LMRs that they have entered, for messages */
 	struct lite_link link[LITE_WAVE_OPS]; /* their work requests */
 	struct lite_op ops[LITE_WAVE_OPS]; /* for callers that copy them into the kernel */
 };
@@ -226,7 +227,6 @@ static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m, u32 share
 	to = &v->to[v->n_to++];
 	to->conn = conn;
 	to->left = false;
-	to->held = 0;
 	to->plain = true;
 	to->lost = false;
 	to->owed = 0;
@@ -268,10 +268,13 @@ static enum lite_wave_no lite_wave_enter(struct lite_vector *v, struct lite_mapp
 			return LITE_WAVE_ALONE;
 		entered = true;
 	}
-	to->plain &= lite_pack_may(v->ctx->mem->fab, m, op->opcode, d.n);
+	to->plain &= lite_pack_may(v->ctx, op->opcode, d.n);
+	if (entered && to->plain)
+		lite_range_fill(&v->range[v->n], m, 0);
 	v->wave[v->n] = (struct lite_wave_op){
 		.op = op,
 		.m = m,
+		.range = entered ? &v->range[v->n] : v->wave[v->n - 1].range,
 		.entered = entered,
 		.to = k,
 		.at = to->chain.n,
@@ -362,29 +365,6 @@ static void lite_wave_end_all(struct lite_vector *v, struct lite_op *ops, bool f
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* Keep the mappings of LMRs that are left before messages name them. False: one is going. */
-static bool lite_wave_hold(struct lite_vector *v, struct lite_wave_chain *to)
-{
-	for (; to->held < v->n; to->held++) {
-		const struct lite_wave_op *w = &v->wave[to->held];
-
-		if (w->entered && lite_wave_is_to(w, to) && !kref_get_unless_zero(&w->m->ref))
-			return false;
-	}
-	return true;
-}
-
-/* Drop the references of lite_wave_hold(), with the LMRs left. May make calls. */
-static void lite_wave_drop(struct lite_vector *v, const struct lite_wave_chain *to)
-{
-	u32 i;
-
-	for (i = 0; i < to->held; i++) {
-		if (v->wave[i].entered && lite_wave_is_to(&v->wave[i], to))
-			lite_mapping_put(v->wave[i].m);
-	}
-}
-
 /* Send a chain in messages; what cannot be sent is done alone. */
 static void lite_wave_pack(struct lite_vector *v, u32 k, unsigned long deadline)
 {
@@ -395,6 +375,7 @@ static void lite_wave_pack(struct lite_vector *v, u32 k, unsigned long deadline)
 	if (!v->alone)
 		err = lite_pack_run(v->ctx->mem, to->conn, v->wave, v->n, k, deadline);
 	if (err == -EAGAIN) {
+		WRITE_ONCE(v->ctx->pack_after, jiffies + LITE_PACK_PAUSE);
 		to->chain.cut = true;
 	} else if (err) {
 		v->alone = true;
@@ -431,7 +412,7 @@ static void lite_wave_post(struct lite_vector *v)
 	for (i = 0; i < v->n_to; i++) {
 		struct lite_wave_chain *to = &v->to[i];
 
-		to->packs = to->plain && to->chain.n >= LITE_PACK_MIN && lite_wave_hold(v, to);
+		to->packs = to->plain && to->chain.n >= LITE_PACK_MIN;
 		if (to->packs)
 			lite_wave_leave(to);
 		/* The operation that it was begun for may have turned out not to be easy. */
@@ -482,8 +463,6 @@ static void lite_wave_finish(struct lite_vector *v, struct lite_op *ops, unsigne
 			lite_bounce_failed(mem->fab, v->page[i]);
 		lite_bounce_put(mem->fab, v->page[i]);
 	}
-	for (i = 0; i < v->n_to; i++)
-		lite_wave_drop(v, &v->to[i]);
 	lite_wave_settle(v);
 	lite_wave_end_all(v, ops, true, left);
 }

@@ -282,7 +282,6 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 	m->generation = le64_to_cpu(r->generation);
 	m->grants = 1;
 	m->careful = jiffies - MAX_JIFFY_OFFSET;
-	m->pack_after = jiffies;
 	if (conn)
 		lite_conn_get(conn);
 	m->conn = conn;

@@ -61,7 +61,6 @@ struct lite_mapping {
 	/* In mem->unclean, from when it leaves the table until the home knows of @unclean. */
 	struct rb_node left;
 	unsigned long careful;     /* jiffies: a small piece came through after large ones failed */
-	unsigned long pack_after;  /* jiffies; until then its operations do not go in messages */
 	u64 grants;                /* MAPs of this node that the home counts; under map_lock */
 	bool lent;                 /* mem->lent has a reference, for peers; under map_lock */
 	struct list_head lent_list;
