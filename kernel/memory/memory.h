@@ -10,22 +10,8 @@
  *            operates on its memory: the other rooms. A mapper that stores bytes also performs
  *            memory operations on them for others, which have checked the rights: memop/
  *
- * Freed memory is never accessed (Documentation/memory-safety.rst). A home frees memory only after
- * every mapper has either acknowledged REVOKE (it has no operation in flight and will start none)
- * or been fenced: its sessions with the home and with all stores of the LMR have ended. A mapping
- * is bound to sessions: the one with the home in which it was made, and those with the stores,
- * which were up before the home answered that this node is a mapper. When one of them ends, the
- * mapping is retired and the home is asked again, so a mapper that was fenced while stalled does
- * not use stale knowledge.
- *
- * A changed LMR is never accessed by its old layout or rights. A change closes the LMR: the home
- * grants no MAP, and waits until every mapper has answered RECALL (which drains it, as REVOKE does)
- * or been fenced from all stores. Handles stay open; each maps the LMR, and has its rights checked,
- * again when it is next used. A change starts a new generation; memory operations are done only in
- * the one that they name.
- *
- * Pages in the page tables of processes (mmap, view.c) are not operations in flight. They are
- * unmapped before a mapping counts as drained.
+ * Why freed memory is never accessed, nor a changed LMR by its old layout or rights:
+ * Documentation/memory-safety.rst, lifetime.rst.
  *
  * Locking, outermost first: mmap_lock (page faults of mapped LMRs), lite_ctx.renewing,
  * lite_ctx.lock, lite_lmr.lock, map_lock, lite_limit.lock. Calls are made with none of them held

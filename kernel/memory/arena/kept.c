@@ -7,11 +7,8 @@
  * file that several processes use keeps blocks for the first of them that is alive; the others'
  * are freed when unmapped.
  *
- * A kept block may still belong to an LMR, which has a reference to it until no node can reach it,
- * and its pages may be pinned, by O_DIRECT, a pipe or verbs. The next arena gets a block only if
- * nothing but the list has it or one of its pages. Nothing gets a new reference to what is on the
- * list and in no page table, so a block that was seen alone stays so. Another one leaves: freeing
- * it drops a reference to the block, and then one to each page.
+ * A block is given out again only if nothing but the list has it or one of its pages
+ * (memory-safety.rst, Blocks of arenas); another one leaves.
  *
  * Blocks leave also when the list is full, when memory is short (the shrinker), when a limit is
  * met, and when the process or the open file ends. If a fence has failed since they were mapped,

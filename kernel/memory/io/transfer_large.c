@@ -6,10 +6,9 @@
  * A piece is cut into batches: while the device works on some, the next are pinned and posted. Each
  * enters the LMR anew, so that a REVOKE waits for LITE_BATCHES batches at most.
  *
- * A REVOKE never waits for user space. While anything is in flight, only present pages are pinned,
- * and only the device is waited for. Faulting pages in, and locking pages that were written, is put
- * off until nothing is in flight, and done with the gate left. Once a buffer turns out to have
- * absent pages, LITE_BATCHES batches at a time are pinned before any is posted.
+ * While anything is in flight, only present pages are pinned (decisions.rst says why), and locking
+ * pages that were written is put off. Once a buffer turns out to have absent pages, LITE_BATCHES
+ * batches at a time are pinned before any is posted.
  *
  * Batches end in the order of posting. After one has failed, later ones do not count: only leading
  * bytes are reported as done.

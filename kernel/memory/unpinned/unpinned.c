@@ -13,22 +13,12 @@
  * fence; but for threads of this node, which nothing fences, until they get a processor. If the
  * fence fails, the pages get a reference for good (lite_pinned_unmap()).
  *
- * What cannot run concurrently: making a chunk and taking its pages away. A maker enters what it is
- * bringing in to u->brings before it looks the pages up. An invalidation spoils those that it
- * touches, under u->lock, and a chunk is entered in the table, under u->lock, only if its pages
- * have not been spoilt. But pages are taken away until an invalidation ends, and the kernel does
- * not tell when that is. So each stays in u->upset until the kernel says that all that began before
- * are over (lite_unpinned_quiet()). Until then nothing is brought in there; elsewhere in the LMR it
- * is. A mapper learns of a chunk only from the table.
+ * What keeps making a chunk and taking its pages apart, and why nothing is allocated from a chunk's
+ * mark to its end: Documentation/memory-safety.rst.
  *
  * A chunk is ended by one thread, which first marks it. It stays in the table until its pages
  * cannot be reached: others that must end it wait for that. So that is a kernel thread, which gets
  * a processor: those that reclaim memory do it themselves, and a worker does it for all others.
- *
- * Memory may be short, and be reclaimed only after this. So from the mark to the end nothing is
- * allocated, and nothing is waited for that waits for an allocation: no lock of names or of other
- * LMRs. What REVOKE takes is allocated with each mapper (lite_chunk_close()). The rest of the end,
- * which gives back metadata, is left to a work item.
  *
  * The kernel waits for the end of an invalidation until none of the process is under way, and
  * removes a notifier only then. A process can put that off for ever. So only a crew waits: users
