@@ -16,12 +16,9 @@
 /* Directory entries get this fraction (1/8) of the limits. */
 #define LITE_NAMES_SHARE 8
 
-/* Rooms call only lower rooms, which tell them of what concerns them through these tables. */
-static const struct lite_store_ops lite_store_ops = {
+/* Rooms call only lower rooms, which tell them of what concerns them through this table. */
+static const struct lite_room_ops lite_room_ops = {
 	.retire_home = lite_mapping_retire_home,
-};
-
-static const struct lite_home_ops lite_home_ops = {
 	.revoke = lite_mapping_revoke,
 	.end_chunks = lite_mapping_end_chunks,
 	.unpinned_begin = lite_unpinned_begin,
@@ -56,8 +53,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->stats = stats;
 	mem->ops = ops;
 	mem->priv = priv;
-	mem->store_ops = &lite_store_ops;
-	mem->home_ops = &lite_home_ops;
+	mem->rooms = &lite_room_ops;
 	mem->handle_limit = params->handle_limit;
 	mem->root_squash = params->root_squash;
 	mem->may_unpin = params->unpinned;

@@ -49,11 +49,33 @@ struct lite_memory_params {
 	unsigned long orphan;
 };
 
-struct lite_home_ops;
 struct lite_lmr;
 struct lite_memop_exec;
 struct lite_pack;
-struct lite_store_ops;
+struct lite_unpinned;
+
+/* Callbacks of store and home into rooms above, which they must not call: memory.c */
+struct lite_room_ops {
+	/* Retire and drain all mappings that this node has of LMRs of @home. May sleep. */
+	void (*retire_home)(struct lite_memory *mem, u32 home);
+	/*
+	 * End and drain this node's mapping of an LMR. @gone: it may not be mapped again. May
+	 * sleep. Return: 0, or -EUCLEAN: a store may still execute a failed operation on it.
+	 */
+	int (*revoke)(struct lite_memory *mem, u32 home, u64 id, bool gone);
+	/* The same of several chunks, which are gone. May sleep; allocates nothing. */
+	void (*end_chunks)(struct lite_memory *mem, u32 home, const struct lite_wire_ends *ends);
+	/* An LMR, not published yet, has the memory. */
+	void (*unpinned_begin)(struct lite_unpinned *u, struct lite_lmr *owner, u64 id);
+	/* It is changed: take all pages from all nodes, which may ask for them again. May sleep. */
+	void (*unpinned_recall)(struct lite_unpinned *u);
+	/* It ends: take all pages from all nodes. Once. May sleep. */
+	void (*unpinned_end)(struct lite_unpinned *u);
+	/* Free the memory, after that if it had an LMR; NULL: does nothing. May sleep. */
+	void (*unpinned_free)(struct lite_unpinned *u);
+	/* A chunk may have lost its last mapper. May sleep. */
+	void (*chunk_unused)(struct lite_lmr *chunk);
+};
 
 /* A call about an LMR, for lite_kcall_handle(): home.h */
 struct lite_lmr_served {
@@ -137,8 +159,7 @@ struct lite_memory {
 	struct lite_stats __percpu *stats;
 	const struct lite_memory_ops *ops;
 	struct lite_node *priv;
-	const struct lite_store_ops *store_ops; /* callbacks within this layer: memory.c */
-	const struct lite_home_ops *home_ops;
+	const struct lite_room_ops *rooms;
 	u32 handle_limit;
 	bool root_squash;          /* root of other nodes is LITE_UID_NOBODY */
 	bool may_unpin;            /* memory may be registered without being pinned */

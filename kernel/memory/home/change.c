@@ -54,7 +54,7 @@ int lite_change_close(struct lite_lmr *lmr)
 		return err;
 	/* Late requests, which other nodes still execute, name chunks without a generation. */
 	if (lmr->unpinned)
-		lmr->mem->home_ops->unpinned_recall(lmr->unpinned);
+		lmr->mem->rooms->unpinned_recall(lmr->unpinned);
 	spin_lock(&lmr->lock);
 	lmr->generation++;
 	spin_unlock(&lmr->lock);

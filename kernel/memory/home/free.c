@@ -49,7 +49,7 @@ static void lite_home_end(struct lite_lmr *lmr)
 		lite_name_drop(mem, lmr->name, lmr->id);
 	lite_mappers_tell(lmr, LITE_CALL_LMR_REVOKE);
 	if (lmr->unpinned)
-		mem->home_ops->unpinned_end(lmr->unpinned);
+		mem->rooms->unpinned_end(lmr->unpinned);
 	lite_place_release(lmr, lmr->place, 0, lmr->place->n_parts);
 	lite_mappers_drop(lmr, false);
 	xa_erase(&mem->lmrs, lmr->id);
@@ -211,7 +211,7 @@ static void lite_home_unmap_wait(struct lite_memory *mem, struct lite_conn *conn
 	if (lite_home_unmap(lmr, conn, le32_to_cpu(u->count), le32_to_cpu(u->flags)))
 		lite_home_await(lmr, patience);
 	if (lmr->of)
-		mem->home_ops->chunk_unused(lmr);
+		mem->rooms->chunk_unused(lmr);
 	lite_lmr_put(lmr);
 }
 

@@ -122,27 +122,6 @@ struct lite_origin {
 	u64 base;                       /* ... and this is its first byte there */
 };
 
-/* Callbacks of the home into rooms above. */
-struct lite_home_ops {
-	/*
-	 * End and drain this node's mapping of an LMR. @gone: it may not be mapped again. May
-	 * sleep. Return: 0, or -EUCLEAN: a store may still execute a failed operation on it.
-	 */
-	int (*revoke)(struct lite_memory *mem, u32 home, u64 id, bool gone);
-	/* The same of several chunks, which are gone. May sleep; allocates nothing. */
-	void (*end_chunks)(struct lite_memory *mem, u32 home, const struct lite_wire_ends *ends);
-	/* An LMR, not published yet, has the memory. */
-	void (*unpinned_begin)(struct lite_unpinned *u, struct lite_lmr *owner, u64 id);
-	/* It is changed: take all pages from all nodes, which may ask for them again. May sleep. */
-	void (*unpinned_recall)(struct lite_unpinned *u);
-	/* It ends: take all pages from all nodes. Once. May sleep. */
-	void (*unpinned_end)(struct lite_unpinned *u);
-	/* Free the memory, after that if it had an LMR; NULL: does nothing. May sleep. */
-	void (*unpinned_free)(struct lite_unpinned *u);
-	/* A chunk may have lost its last mapper. May sleep. */
-	void (*chunk_unused)(struct lite_lmr *chunk);
-};
-
 /*
  * Serves a call about @lmr; the request begins with its id. @conn: session with the caller; NULL:
  * this node. @reply: zeroed; @reply_len: set to its bytes. May sleep. Return: see lite_handler.

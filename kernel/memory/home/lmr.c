@@ -25,7 +25,7 @@ static void lite_lmr_release(struct kref *ref)
 {
 	struct lite_lmr *lmr = container_of(ref, struct lite_lmr, ref);
 
-	lmr->mem->home_ops->unpinned_free(lmr->unpinned);
+	lmr->mem->rooms->unpinned_free(lmr->unpinned);
 	lite_limit_free(&lmr->mem->limit, lmr->charged_to, lmr->acl.grants,
 			LITE_LMR_COST + lmr->grants_room * sizeof(*lmr->acl.grants));
 	lite_lmr_name_free(lmr, lmr->name);
@@ -330,14 +330,14 @@ struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *con
 	if (IS_ERR(lmr)) {
 		lite_origin_drop(mem, from);
 		if (from)
-			mem->home_ops->unpinned_free(from->unpinned);
+			mem->rooms->unpinned_free(from->unpinned);
 		return lmr;
 	}
 	if (from && from->alloc)
 		from->alloc->reg.lmr = lmr->id;
 	if (from && from->unpinned) {
 		lmr->unpinned = from->unpinned;
-		mem->home_ops->unpinned_begin(lmr->unpinned, lmr, lmr->id);
+		mem->rooms->unpinned_begin(lmr->unpinned, lmr, lmr->id);
 	}
 	err = lite_lmr_make(lmr, conn, c, from, rights);
 	if (err) {

@@ -232,7 +232,7 @@ void lite_home_session_gone(struct lite_memory *mem, u64 session)
 		if (orphan)
 			lite_home_reap(lmr);
 		else if (lmr->of)
-			mem->home_ops->chunk_unused(lmr);
+			mem->rooms->chunk_unused(lmr);
 		lite_lmr_put(lmr);
 		cond_resched();
 	}
@@ -300,8 +300,8 @@ static void lite_revoke_work(struct work_struct *work)
 	lite_stat_inc(mem->stats, LITE_STAT_REVOKES);
 	/* This node needs no call, so that cannot fail. */
 	if (!r->session)
-		r->err = mem->home_ops->revoke(mem, lite_cluster_id(mem->cl), lmr->id,
-					       t->call == LITE_CALL_LMR_REVOKE);
+		r->err = mem->rooms->revoke(mem, lite_cluster_id(mem->cl), lmr->id,
+					    t->call == LITE_CALL_LMR_REVOKE);
 	else if (r->conn)
 		r->err = lite_kcall(r->conn, &d);
 	else
@@ -434,7 +434,7 @@ static int lite_ends_call(struct lite_memory *mem, struct lite_end *first)
 		if (first->session)
 			err = lite_kcall(first->conn, &d);
 		else
-			mem->home_ops->end_chunks(mem, lite_cluster_id(mem->cl), &req.head);
+			mem->rooms->end_chunks(mem, lite_cluster_id(mem->cl), &req.head);
 	} while (!err && !list_entry_is_head(e, &first->more, list));
 	return err;
 }

@@ -467,7 +467,7 @@ void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation)
 	while ((alloc = lite_store_take_next(mem, &id, home, incarnation, 0))) {
 		if (!fenced) {
 			lite_cluster_fence(mem->cl, LITE_ALL_NODES, NULL);
-			mem->store_ops->retire_home(mem, home);
+			mem->rooms->retire_home(mem, home);
 		}
 		fenced = true;
 		lite_store_free(alloc);
@@ -598,7 +598,7 @@ static int lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
 		err = lite_cluster_fence(mem->cl, LITE_ALL_NODES, home);
 	/* This node may be a mapper that the home has lost. */
 	if (f->fence_all || n)
-		mem->store_ops->retire_home(mem, home->from.node);
+		mem->rooms->retire_home(mem, home->from.node);
 	return err;
 }
 

@@ -97,12 +97,6 @@ struct lite_payer {
 	struct mem_cgroup *memcg;     /* of the process that asks */
 };
 
-/* Callbacks of the store into rooms above. */
-struct lite_store_ops {
-	/* Retire and drain all mappings that this node has of LMRs of @home. May sleep. */
-	void (*retire_home)(struct lite_memory *mem, u32 home);
-};
-
 struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home, u64 home_incarnation,
 				  u64 bytes, u64 charged, u32 uid);
 void *lite_table_grow(void *table, size_t size, u32 n, u32 *room, u32 first);
