@@ -129,8 +129,8 @@ void lite_slots_schedule(struct lite_qp *qp, bool on)
 }
 
 /*
- * Take a waiter that is @killed, or has entered an LMR that is about to be changed, out of line.
- * Returns false if it stays, or is not in line. Process context.
+ * Take a waiter out of the line if it is @killed, or an LMR that it has entered is about to be
+ * changed. Returns false if it stays, or is not in line. Process context.
  */
 bool lite_slot_leave(struct lite_post *post, bool killed)
 {
