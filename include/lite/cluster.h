@@ -69,13 +69,13 @@ int lite_members(int index, struct lite_member* members, size_t max, size_t* cou
  *
  * Return: 0; -EPERM (the caller lacks CAP_NET_ADMIN); -ENODEV (no such node, the module is not
  * loaded, or the node was stopped meanwhile); -EINVAL (@index or @address, or the address is the
- * node's own); -ERANGE (@timeout_ms); -EADDRNOTAVAIL (not the address of one node); -EBUSY (the
- * node has LMRs or peers, or is already joining or leaving); -EKEYREJECTED (the cluster has another
- * secret); -EEXIST (the id that the node was started with is taken); -ECONNREFUSED (nothing listens
- * there); -EHOSTUNREACH; -EHOSTDOWN or -ECONNABORTED (the connection broke); -ETIMEDOUT; -ENOTCONN
- * (the other side is in no cluster); -ELOOP, -ENOSPC (no id is free); -EPROTONOSUPPORT (another
- * version); -EALREADY (another attempt has begun since, so the outcome of this one is unknown);
- * -EPROTO.
+ * node's own); -ERANGE (@timeout_ms); -EADDRNOTAVAIL (not the address of one node, or IPv4 mapped
+ * into IPv6); -EBUSY (the node has LMRs or peers, or is already joining or leaving); -EKEYREJECTED
+ * (the cluster has another secret); -EEXIST (the id that the node was started with is taken);
+ * -ECONNREFUSED (nothing listens there); -EHOSTUNREACH; -EHOSTDOWN or -ECONNABORTED (the connection
+ * broke); -ETIMEDOUT; -ENOTCONN (the other side is in no cluster); -ELOOP, -ENOSPC (no id is free);
+ * -EPROTONOSUPPORT (another version); -EALREADY (another attempt has begun since, so the outcome of
+ * this one is unknown); -EPROTO.
  */
 int lite_join(int index, const char* address, uint16_t port, int timeout_ms) LITE_NOEXCEPT;
 

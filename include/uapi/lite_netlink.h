@@ -34,7 +34,8 @@ enum lite_cmd {
 	 * at integrity or above. ENOKEY: neither SECRET nor INSECURE. EEXIST:
 	 * the index is taken. EADDRINUSE: address and port are. ENODEV: no such
 	 * RDMA device, or none with that address. EADDRNOTAVAIL: not an address
-	 * of this machine. EOPNOTSUPP: the device lacks what LITE needs.
+	 * of this machine, or IPv4 mapped into IPv6. EOPNOTSUPP: the device
+	 * lacks what LITE needs.
 	 */
 	LITE_CMD_NODE_START,
 	/*
@@ -147,7 +148,7 @@ enum lite_attr {
 	LITE_A_INDEX,         /* u32 */
 	LITE_A_DEV,           /* string: RDMA device, as in "rdma dev" */
 	LITE_A_NODE_ID,       /* u16: 1..65535; 0 or absent: not yet assigned */
-	LITE_A_ADDR,          /* 4 (IPv4) or 16 (IPv6) bytes, network order */
+	LITE_A_ADDR,          /* 4 (IPv4) or 16 (IPv6, not mapped IPv4) bytes, network order */
 	LITE_A_PORT,          /* u16, host order */
 	LITE_A_STATE,         /* u8: enum lite_node_state */
 	LITE_A_INCARNATION,   /* u64 */

@@ -15,7 +15,7 @@ struct lite_conn;
 struct rdma_cm_id;
 
 /**
- * struct lite_quirks - deviations of a device; Documentation/decisions.rst has the reasons
+ * struct lite_quirks - deviations of a device; Documentation/decisions.rst has more on most of them
  * @soft: it is software, and uses processors of both nodes: many small operations go in messages
  *	(memory/batch/pack.c), and awake waiters receive packets (soft.c)
  * @early_reads: a read of several packets may complete with success before its data is there; the

@@ -7,7 +7,7 @@
 
 #define LITE_SLOT_COUNT 18U
 #define LITE_SLOTS_BYTES 32768U /* of all slots of one direction */
-#define LITE_SLOTS_SCRATCH (LITE_SLOTS_BYTES - 8U) /* word behind the last slot; never read */
+#define LITE_SLOTS_SCRATCH (LITE_SLOTS_BYTES - 8U) /* word behind the last slot; of no use */
 #define LITE_SLOTS_BEAT (LITE_SLOTS_BYTES - 16U) /* heartbeat counter, in the slots for requests */
 #define LITE_SLOT_HEAD 64U /* bytes of a slot that are not payload */
 

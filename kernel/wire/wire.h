@@ -110,7 +110,7 @@ enum lite_call {
 	LITE_CALL_JOIN = 3,
 	LITE_CALL_MEMBERS = 4,
 	LITE_CALL_LEAVE = 5,
-	LITE_CALL_NAME_DROP = 17,   /* it has changed; a directory: forget this LMR */
+	LITE_CALL_NAME_DROP = 17,   /* it has changed; a directory: forget this LMR; 0: none */
 	LITE_CALL_NAME_FIND = 19,   /* asks a home; or a directory, which may be wrong */
 	LITE_CALL_NAME_SYNC = 20,   /* a home has entered all its names */
 	LITE_CALL_NAME_PROBE = 21,  /* asks a home, with our claim visible */

@@ -231,7 +231,7 @@ out:
 	return req;
 }
 
-/* Copy a long reply before taking the request, as copying can take a while. */
+/* Copy a long reply while the request is not taken, as copying can take a while; then take it. */
 static int lite_reply_long(struct lite_rpc_file *file, const struct lite_ioc_rpc_recv *r,
 			   const struct lite_buf *buf, u32 uid)
 {
