@@ -375,7 +375,7 @@ static void lite_sched_measure(struct lite_sched *s, const struct lite_sched_fli
 	u64 base;
 
 	/* What was posted before has stood behind more than a quantum. */
-	if (lite_sched_elapsed(flight->posted, s->restarted))
+	if (!flight->posted || lite_sched_elapsed(flight->posted, s->restarted))
 		return;
 	if (took > LITE_SCHED_LATENCY_MAX)
 		took = LITE_SCHED_LATENCY_MAX;

@@ -86,7 +86,7 @@ struct lite_sched_tenant {
 /* What has to be known of an operation when it completes. */
 struct lite_sched_flight {
 	struct lite_sched_tenant *tenant; /* NULL: it has passed by */
-	u64 posted;                       /* ns, when it was taken out */
+	u64 posted;                       /* ns, when it was taken out; 0: not measured */
 	u32 cost;
 	u8 prio;                          /* its class */
 };

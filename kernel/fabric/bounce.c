@@ -128,6 +128,17 @@ static struct lite_bounce *lite_bounce_steal(struct lite_fabric *fab)
 	return NULL;
 }
 
+static bool lite_bounce_is_free(struct lite_fabric *fab)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		if (atomic64_read(&per_cpu_ptr(fab->bounce, cpu)->free))
+			return true;
+	}
+	return false;
+}
+
 /* Take a bounce page, or NULL: none is free, or there are waiters. Process context. */
 struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
 {
@@ -153,7 +164,7 @@ static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 	___wait_event(fab->bounce_wait, (b = lite_bounce_steal(fab)), lite_wait_state(), 1, 0,
 		      schedule());
 	/* The wake-up for another page may have come after this thread had one: pass it on. */
-	if (atomic_dec_return(&fab->bounce_waiting))
+	if (atomic_dec_return(&fab->bounce_waiting) && lite_bounce_is_free(fab))
 		wake_up(&fab->bounce_wait);
 	if (b)
 		lite_stat_inc(fab->stats, LITE_STAT_SLOTS_BUSY);

@@ -336,9 +336,10 @@ int lite_conn_register(struct lite_conn *conn)
 	if (fab->closing)
 		err = -ENODEV;
 	if (err) {
+		/* The reservation, if there is one; under the lock, as in lite_conn_free(). */
+		__xa_erase(&fab->conns, conn->session);
+		wake_up_all(&fab->conns_wait);
 		xa_unlock(&fab->conns);
-		xa_release(&fab->conns, conn->session);
-		wake_up_all(&fab->conns_wait); /* as lite_conn_free() */
 		lite_turns_exit(conn);
 		percpu_ref_exit(&conn->live);
 		kfree(conn);

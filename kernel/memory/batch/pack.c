@@ -240,7 +240,10 @@ static void lite_pack_send(struct lite_pack *p)
 	p->at = other;
 }
 
-/* Index of an LMR in the current message, or the next free one. */
+/*
+ * Index of an LMR in the current message, or the next free one. Mappings have been left, and are
+ * only compared: all of a wave were entered at the same time, so no two had the same address.
+ */
 static u32 lite_pack_range(const struct lite_pack_msg *msg, const struct lite_mapping *m)
 {
 	u32 i = msg->n_ranges;

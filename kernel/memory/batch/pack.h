@@ -16,7 +16,7 @@ struct lite_wave_op;
  */
 #define LITE_PACK_MIN 8
 
-/* Jiffies in which the user of a context sends none after some could not be sent. */
+/* Jiffies in which the user of a context sends none to a node after some were of no use. */
 #define LITE_PACK_PAUSE max(HZ / 20, 1)
 
 /*
@@ -31,17 +31,20 @@ static inline unsigned long lite_pack_time(const struct lite_fabric *fab)
 /**
  * lite_pack_may - may an operation go in a message?
  * @ctx: of its handle
+ * @conn: session in which it goes
  * @opcode: enum lite_opcode
  * @length: bytes
  *
  * Only on software devices: there the other node's processor carries it out either way, and a work
  * request of Soft-RoCE costs more than the rest of the operation.
  */
-static inline bool lite_pack_may(const struct lite_ctx *ctx, u32 opcode, u32 length)
+static inline bool lite_pack_may(const struct lite_ctx *ctx, const struct lite_conn *conn,
+				 u32 opcode, u32 length)
 {
 	return ctx->mem->fab->quirks.soft && length <= LITE_PACK_BYTES &&
 	       (opcode == LITE_OP_READ || opcode == LITE_OP_WRITE) &&
-	       !time_before(jiffies, READ_ONCE(ctx->pack_after));
+	       (READ_ONCE(ctx->pack_not) != conn->session ||
+		!time_before(jiffies, READ_ONCE(ctx->pack_after)));
 }
 
 void lite_packs_init(struct lite_memory *mem);

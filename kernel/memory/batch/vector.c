@@ -268,7 +268,7 @@ static enum lite_wave_no lite_wave_enter(struct lite_vector *v, struct lite_mapp
 			return LITE_WAVE_ALONE;
 		entered = true;
 	}
-	to->plain &= lite_pack_may(v->ctx, op->opcode, d.n);
+	to->plain &= lite_pack_may(v->ctx, to->conn, op->opcode, d.n);
 	if (entered && to->plain)
 		lite_range_fill(&v->range[v->n], m, 0);
 	v->wave[v->n] = (struct lite_wave_op){
@@ -372,10 +372,14 @@ static void lite_wave_pack(struct lite_vector *v, u32 k, unsigned long deadline)
 	int err = -EAGAIN;
 
 	/* Not several time-outs. */
-	if (!v->alone)
+	if (!v->alone) {
 		err = lite_pack_run(v->ctx->mem, to->conn, v->wave, v->n, k, deadline);
+		if (err == -EAGAIN) {
+			WRITE_ONCE(v->ctx->pack_not, to->conn->session);
+			WRITE_ONCE(v->ctx->pack_after, jiffies + LITE_PACK_PAUSE);
+		}
+	}
 	if (err == -EAGAIN) {
-		WRITE_ONCE(v->ctx->pack_after, jiffies + LITE_PACK_PAUSE);
 		to->chain.cut = true;
 	} else if (err) {
 		v->alone = true;

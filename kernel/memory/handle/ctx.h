@@ -54,7 +54,8 @@ struct lite_ctx {
 	struct list_head registered; /* struct lite_registered; under mem->runs_lock */
 	struct lite_kept *kept;      /* blocks of its arenas; valid until it is shut */
 	struct lite_vector *vector; /* cached for a vector call, while no call uses it; vector.c */
-	unsigned long pack_after; /* jiffies; until then no operations go in messages: batch/ */
+	unsigned long pack_after; /* jiffies; until then no operations go in messages: batch/ ... */
+	u64 pack_not;            /* ... in this session */
 	struct rb_root locks;    /* held through it, by word and owner; of sync/ */
 	u32 n_locks;
 };

@@ -234,7 +234,7 @@ static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req,
 	if (!conn)
 		return -EBADMSG;
 	for (i = 0; i < le32_to_cpu(r->count); i++) {
-		/* Several are chunks, which end nothing. */
+		/* Of several, the others are chunks, which end nothing. */
 		if (i && le32_to_cpu(r->unmap[i].flags) & LITE_UNMAP_LAST)
 			return -EBADMSG;
 		lite_home_unmap_wait(priv, conn, &r->unmap[i], i ? 0 : LITE_UNMAP_PATIENCE);
