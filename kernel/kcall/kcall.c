@@ -37,7 +37,6 @@ struct lite_slot_waiter {
  * kernel. In AWAIT, CALLER and ALLOC handlers wait for others than our node. In CALLER the kernel
  * unmaps, and undoes what was given up; in SHORT it gives signs of life and grants locks. Of the
  * two of ALLOC each user gets one: if root had one of its own, users would have to share the other.
- * LMR_CHUNK, which may wait for a thread of the LMR's owner (bring.c), leaves one to other calls.
  * In REVOKE and ENDS only kernels call; handlers in WORK do not wait.
  */
 static const struct {
@@ -52,6 +51,13 @@ static const struct {
 	[LITE_LANE_WORK] = { 2, 2 },
 	[LITE_LANE_SHORT] = { 2, 2 },
 };
+
+/*
+ * Calls that may wait long, LMR_CHUNK for a thread of the LMR's owner (bring.c), MEM_FREE for a
+ * fence: of each, one has a slot at a time, so that the lane has another for calls that must not
+ * wait so long. Their waiters stand in lines of their own.
+ */
+static const u16 lite_lone[LITE_LONE] = { LITE_CALL_LMR_CHUNK, LITE_CALL_MEM_FREE };
 
 /* Slots that a user has, or with @uid 0 all users together. */
 static u32 lite_lane_has(const struct lite_kcall_conn *rc, enum lite_lane lane, u32 uid)
@@ -73,15 +79,15 @@ static bool lite_lane_is_open(const struct lite_kcall_conn *rc, enum lite_lane l
 			lite_lane_has(rc, lane, 0) < lite_lane_share[lane].users);
 }
 
-/* May a chunk have a free slot of a lane now? Not if another one has one. */
-static bool lite_lane_takes_chunk(const struct lite_kcall_conn *rc, enum lite_lane lane)
+/* May a call of lite_lone[] have a free slot of a lane now? Not if another one has one. */
+static bool lite_lane_takes(const struct lite_kcall_conn *rc, enum lite_lane lane, u16 call)
 {
 	u32 i;
 
-	if (lane != lite_call_lane(LITE_CALL_LMR_CHUNK))
+	if (lane != lite_call_lane(call))
 		return false;
 	for (i = lite_lane_first[lane]; i < lite_lane_first[lane + 1]; i++) {
-		if (rc->call[i].state != LITE_SLOT_FREE && rc->call[i].call == LITE_CALL_LMR_CHUNK)
+		if (rc->call[i].state != LITE_SLOT_FREE && rc->call[i].call == call)
 			return false;
 	}
 	return true;
@@ -89,7 +95,13 @@ static bool lite_lane_takes_chunk(const struct lite_kcall_conn *rc, enum lite_la
 
 static struct lite_line *lite_call_line(struct lite_kcall_conn *rc, u16 call)
 {
-	return &rc->waiters[call == LITE_CALL_LMR_CHUNK ? LITE_LINE_CHUNKS : lite_call_lane(call)];
+	int i;
+
+	for (i = 0; i < LITE_LONE; i++) {
+		if (call == lite_lone[i])
+			return &rc->waiters[LITE_LANES + i];
+	}
+	return &rc->waiters[lite_call_lane(call)];
 }
 
 /* The waiter in @line that is to have a free slot of a lane, or NULL. */
@@ -108,13 +120,16 @@ static struct lite_line_place *lite_line_next(struct lite_kcall_conn *rc, enum l
 	return NULL;
 }
 
-/* The waiter that is to have a free slot, or NULL. A chunk, if none has a slot yet, goes first. */
+/* The waiter that is to have a free slot, or NULL. One for a call of lite_lone[] goes first. */
 static struct lite_slot_waiter *lite_lane_next(struct lite_kcall_conn *rc, enum lite_lane lane)
 {
 	struct lite_line_place *place = NULL;
+	int i;
 
-	if (lite_lane_takes_chunk(rc, lane))
-		place = lite_line_next(rc, lane, &rc->waiters[LITE_LINE_CHUNKS]);
+	for (i = 0; i < LITE_LONE && !place; i++) {
+		if (lite_lane_takes(rc, lane, lite_lone[i]))
+			place = lite_line_next(rc, lane, &rc->waiters[LITE_LANES + i]);
+	}
 	if (!place)
 		place = lite_line_next(rc, lane, &rc->waiters[lane]);
 	return place ? container_of(place, struct lite_slot_waiter, place) : NULL;
@@ -467,7 +482,7 @@ void lite_kcall_conn_down(struct lite_conn *conn)
 			lite_call_slot_over(&rc->call[i]);
 	}
 	/* A user may have any number of threads. */
-	for (i = 0; i < LITE_LINES; i++) {
+	for (i = 0; i < ARRAY_SIZE(rc->waiters); i++) {
 		while (lite_slot_waiters_end(rc, &rc->waiters[i]))
 			cond_resched();
 	}
@@ -477,7 +492,7 @@ void lite_kcall_slots_init(struct lite_kcall_conn *rc)
 {
 	int i;
 
-	for (i = 0; i < LITE_LINES; i++)
+	for (i = 0; i < ARRAY_SIZE(rc->waiters); i++)
 		lite_line_init(&rc->waiters[i]);
 	for (i = 0; i < LITE_SLOT_COUNT; i++) {
 		rc->call[i].rc = rc;
@@ -493,6 +508,7 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
 						  struct lite_call_desc *d, u32 uid,
 						  struct lite_slot_waiter *w)
 {
+	struct lite_line *line = lite_call_line(rc, d->call);
 	enum lite_lane lane = lite_call_lane(d->call);
 	u32 i = lite_lane_first[lane];
 	u32 end = lite_lane_first[lane + 1];
@@ -504,7 +520,7 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
 		d->slot = ERR_PTR(-EHOSTDOWN);
 	/* While there are waiters none is free for them. */
 	if (!lite_lane_is_open(rc, lane, uid) ||
-	    (d->call == LITE_CALL_LMR_CHUNK && !lite_lane_takes_chunk(rc, lane)))
+	    (line != &rc->waiters[lane] && !lite_lane_takes(rc, lane, d->call)))
 		i = end;
 	for (; !d->slot && i < end; i++) {
 		s = &rc->call[i];
@@ -514,7 +530,7 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
 	s = d->slot;
 	if (!s && w) {
 		w->place.kind = uid;
-		lite_line_enter(lite_call_line(rc, d->call), &w->place, false);
+		lite_line_enter(line, &w->place, false);
 	}
 	spin_unlock(&rc->lock);
 	if (!IS_ERR_OR_NULL(s))

@@ -196,12 +196,8 @@ struct lite_beat {
 	unsigned long changed;    /* jiffies when @count was first read */
 };
 
-/*
- * Waiters for slots stand in the line of their lane; chunks in one of their own, as what else their
- * callers call must not wait behind them.
- */
-#define LITE_LINE_CHUNKS LITE_LANES
-#define LITE_LINES (LITE_LANES + 1)
+/* Calls of which one at a time has a slot: lite_lone[] */
+#define LITE_LONE 2
 
 /* The slots of one connection. */
 struct lite_kcall_conn {
@@ -210,7 +206,7 @@ struct lite_kcall_conn {
 	struct lite_beat beat;
 	spinlock_t lock;          /* protects @dead, @waiters and the states of @call */
 	bool dead;                /* no new calls */
-	struct lite_line waiters[LITE_LINES]; /* for a slot, by uid */
+	struct lite_line waiters[LITE_LANES + LITE_LONE]; /* for a slot, by uid */
 	struct lite_slots req_in; /* written by the peer, as is @rep_in */
 	struct lite_slots rep_in;
 	struct lite_slots req_out;

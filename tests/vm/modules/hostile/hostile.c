@@ -55,7 +55,11 @@ MODULE_PARM_DESC(late, "enum lite_call");
 
 static uint late_ms;
 module_param(late_ms, uint, 0644);
-MODULE_PARM_DESC(late_ms, "after so long @late is carried out, the next time");
+MODULE_PARM_DESC(late_ms, "after so long @late is carried out");
+
+static uint late_calls;
+module_param(late_calls, uint, 0644);
+MODULE_PARM_DESC(late_calls, "so many times, the next ones");
 
 static uint were_late;
 module_param(were_late, uint, 0444);
@@ -115,7 +119,6 @@ static int random_end(struct kretprobe_instance *instance, struct pt_regs *regs)
 }
 
 static struct kprobe dispatch_probe;
-static uint delay_ms;
 
 /* In place of lite_kcall_dispatch(). */
 static int dispatch_late(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call, const void *req,
@@ -123,7 +126,7 @@ static int dispatch_late(struct lite_kcalls *rpc, struct lite_conn *conn, u16 ca
 {
 	typeof(dispatch_late) *dispatch = (void *)dispatch_probe.addr;
 
-	msleep(delay_ms);
+	msleep(late_ms);
 	were_late++;
 	return dispatch(rpc, conn, call, req, len, reply, reply_len);
 }
@@ -131,11 +134,11 @@ static int dispatch_late(struct lite_kcalls *rpc, struct lite_conn *conn, u16 ca
 /* int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call, ...) */
 static int dispatch(struct kprobe *probe, struct pt_regs *regs)
 {
-	uint ms = (u16)regs_get_kernel_argument(regs, 2) == late ? xchg(&late_ms, 0) : 0;
+	uint n = READ_ONCE(late_calls);
 
-	if (!ms)
+	if (!n || (u16)regs_get_kernel_argument(regs, 2) != late ||
+	    cmpxchg(&late_calls, n, n - 1) != n)
 		return 0;
-	delay_ms = ms;
 	instruction_pointer_set(regs, (unsigned long)dispatch_late);
 	return 1;
 }

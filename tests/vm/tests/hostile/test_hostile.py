@@ -4,7 +4,8 @@
 import contextlib
 import subprocess
 
-from litelab import USER_BUILD, module_path, nodes_in, prepare_all, stop_all, times, wait_complete, wait_until
+from litelab import (USER_BUILD, module_path, nodes_in, prepare_all, program_path, stop_all, times, wait_complete,
+                     wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -140,7 +141,7 @@ def test_a_rename_is_killed_while_a_member_is_silent(lab):
         other.join(home)
         wait_complete([home, other])
         home.lite("alloc", "old", "64K")
-        make(late=requests["NAME_DROP"], late_ms=int(10000 * vm.time_scale))
+        make(late=requests["NAME_DROP"], late_ms=int(10000 * vm.time_scale), late_calls=1)
         renaming = vm.spawn(["lite", "-i", str(home.index), "rename", "old", "new"])
         wait_until("it has its name", lambda: "new" in home.names(), 20, vm.time_scale)
         renaming.kill()
@@ -151,3 +152,29 @@ def test_a_rename_is_killed_while_a_member_is_silent(lab):
         assert home.names() == {"old", "new"}
         for name in ("old", "new"):
             home.lite("free", name)
+
+
+@vmtest(nodes=1, cpus=2, timeout=300)
+def test_a_store_that_frees_slowly_is_told_to_let_go(lab):
+    """To free memory, a store may have to wait for a fence. A node where frees last is still told at once that an LMR which it
+    has mapped ends, and keeps its session."""
+    vm = lab.n1
+    requests = {name: number for name, number, _ in _requests()}
+    with _hostile(lab) as (home, store, make):
+        store.join(home)
+        wait_complete([home, store])
+        for name in ("one", "two"):
+            home.lite("alloc", name, "64K", "--node", store.id)
+        home.lite("alloc", "used", "64K")
+        user = vm.spawn([program_path("mapped"), "read", "used", str(store.index), "1"])
+        user.wait_output("ready")
+        ended = home.stats()["ends_revoke"]
+        make(late=requests["MEM_FREE"], late_ms=int(20000 * vm.time_scale), late_calls=2)
+        frees = [vm.spawn(["lite", "-i", str(home.index), "free", name]) for name in ("one", "two")]
+        wait_until("both are being freed", lambda: home.names() == {"used"}, 20, vm.time_scale)
+        home.lite("free", "used")
+        assert home.stats()["ends_revoke"] == ended
+        user.close_stdin()
+        for process in (user, *frees):
+            process.wait(120, check=True)
+        wait_until("nothing is left", lambda: store.stats()["allocs"] == 0, 60, vm.time_scale)
