@@ -206,10 +206,14 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 
 /* ---- the end ------------------------------------------------------------- */
 
-/* Reset the taken requests of a process, or all of them if @owner is NULL. */
-static void lite_rpc_file_reset(struct lite_rpc_file *file, const void *owner)
+/* Requests that are reset while others wait for svc->lock. */
+#define LITE_RESET_BATCH 64
+
+/* Reset taken requests of a process, or any if @owner is NULL. True: there may be more. */
+static bool lite_rpc_file_reset_some(struct lite_rpc_file *file, const void *owner)
 {
 	struct lite_request *req, *tmp;
+	int n = LITE_RESET_BATCH;
 
 	lockdep_assert_held(&file->svc->lock);
 	list_for_each_entry_safe(req, tmp, &file->taken, list) {
@@ -218,15 +222,28 @@ static void lite_rpc_file_reset(struct lite_rpc_file *file, const void *owner)
 		list_del(&req->list);
 		req->file = NULL;
 		lite_request_answer(req, LITE_RPC_RESET, 0, 0);
+		if (!--n)
+			return true;
 	}
+	return false;
+}
+
+static void lite_rpc_file_reset(struct lite_rpc_file *file, const void *owner)
+{
+	bool more;
+
+	do {
+		spin_lock(&file->svc->lock);
+		more = lite_rpc_file_reset_some(file, owner);
+		spin_unlock(&file->svc->lock);
+		cond_resched();
+	} while (more);
 }
 
 /* A process (@owner: its files_struct) exits or execs: reset its requests. Process context. */
 void lite_rpc_file_flush(struct lite_rpc_file *file, const void *owner)
 {
-	spin_lock(&file->svc->lock);
 	lite_rpc_file_reset(file, owner);
-	spin_unlock(&file->svc->lock);
 	lite_async_cancel(file, NULL, owner);
 }
 
@@ -239,13 +256,12 @@ void lite_rpc_file_shut(struct lite_rpc_file *file)
 	spin_lock(&svc->lock);
 	first = !file->shut;
 	file->shut = true;
-	if (first) {
+	if (first)
 		list_del(&file->list);
-		lite_rpc_file_reset(file, NULL);
-	}
 	spin_unlock(&svc->lock);
 	if (!first)
 		return;
+	lite_rpc_file_reset(file, NULL);
 	while (!lite_func_unregister(file, 0, true))
 		;
 	lite_async_cancel(file, NULL, NULL);

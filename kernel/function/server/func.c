@@ -134,11 +134,13 @@ static bool lite_func_is_long(const struct lite_func *func)
 
 /* ---- servers ------------------------------------------------------------- */
 
-/* No server is left. The caller puts the table's reference. */
+/*
+ * No server is left. The caller puts the table's reference, with lite_func_ended(); meanwhile
+ * nothing is queued.
+ */
 static void lite_func_end(struct lite_func *func)
 {
 	struct lite_service *svc = func->svc;
-	struct lite_request *req, *tmp;
 	struct lite_ring *ring;
 
 	lockdep_assert_held(&svc->lock);
@@ -149,10 +151,25 @@ static void lite_func_end(struct lite_func *func)
 	if (func->name[0])
 		rb_erase(&func->by_name, &svc->names);
 	lite_pool_give(&svc->pools[LITE_POOL_FUNCTIONS], func->uid, 1);
-	list_for_each_entry_safe(req, tmp, &func->queue, list) {
-		list_del(&req->list);
-		lite_request_answer(req, LITE_RPC_REFUSED, 0, 0);
-	}
+}
+
+/* Refuse the requests that are queued, which may be many, and put the table's reference. */
+static void lite_func_ended(struct lite_func *func)
+{
+	struct lite_service *svc = func->svc;
+	struct lite_request *req;
+
+	do {
+		spin_lock(&svc->lock);
+		req = list_first_entry_or_null(&func->queue, struct lite_request, list);
+		if (req) {
+			list_del(&req->list);
+			lite_request_answer(req, LITE_RPC_REFUSED, 0, 0);
+		}
+		spin_unlock(&svc->lock);
+		cond_resched();
+	} while (req);
+	lite_func_put(func);
 }
 
 /* End the wait of the first of @waiters; false: there is none. */
@@ -243,7 +260,7 @@ int lite_func_unregister(struct lite_rpc_file *file, u32 number, bool any)
 		over = lite_server_end(s);
 	spin_unlock(&svc->lock);
 	if (over)
-		lite_func_put(over);
+		lite_func_ended(over);
 	if (!s)
 		return -ENOENT;
 	/* The waits for it may be many. */
@@ -439,5 +456,5 @@ void lite_func_unregister_kernel(struct lite_func *func)
 	spin_lock(&svc->lock);
 	lite_func_end(func);
 	spin_unlock(&svc->lock);
-	lite_func_put(func); /* the table's */
+	lite_func_ended(func);
 }
