@@ -58,7 +58,7 @@ static int lite_client_ring_tell_unbind(struct lite_rpc_peer *rp, u32 index)
 		return 0;
 	if (rp->conn)
 		/* The server may still use the memory. */
-		lite_conn_kill(rp->conn, -EPROTO);
+		lite_conn_kill(rp->conn, err);
 	else
 		/* A node that stops ends its rings itself, maybe just now. */
 		WARN_ON_ONCE(!READ_ONCE(rp->svc->stopping));

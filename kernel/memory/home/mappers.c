@@ -22,6 +22,9 @@
  */
 #define LITE_REVOKE_GRACE (5 * HZ)
 
+/* As long as a fence may take. */
+#define LITE_RECALL_SLOT_TIMEOUT (60 * HZ)
+
 /* A REVOKE or RECALL in flight. */
 struct lite_revoke {
 	struct lite_crew_job job;
@@ -585,6 +588,8 @@ static int lite_recall_fence(struct lite_lmr *lmr)
 		.call = LITE_CALL_MEM_FREE,
 		.req = req,
 		.len = struct_size(req, fence, le32_to_cpu(req->n_fences)),
+		/* One that frees memory may wait for a fence in the only slot. */
+		.slot_timeout = LITE_RECALL_SLOT_TIMEOUT,
 		.killable = true,
 	};
 	int err = 0;

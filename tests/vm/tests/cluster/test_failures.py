@@ -394,13 +394,13 @@ def test_acknowledged_but_not_answered(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_a_store_that_frees_too_late_is_asked_again(lab):
-    """A call to free memory times out, in a session that goes on: the store carries it out late, after the next one."""
+    """A call to free memory times out, in a session that goes on. The store carries it out late, and then the next one."""
     home, store = lites = on_machines(lab)
     home.lite("alloc", "late", "64K", "--node", f"{home.id},{store.id}")
     assert store.stats()["allocs"] == 1
     ended = home.broken()
-    # Longer than LITE_CALL_TIMEOUT and LITE_ZOMBIE_PAUSE.
-    store.vm.insmod(module_path(store.vm, "hostile"), late=_MEM_FREE, late_ms=20000)
+    # Longer than LITE_CALL_TIMEOUT. The next call waits as long for a slot, as of frees only one has a slot.
+    store.vm.insmod(module_path(store.vm, "hostile"), late=_MEM_FREE, late_ms=15000, late_calls=1)
     with traced_calls(home.vm) as made:
         home.lite("free", "late", timeout=100)
         wait_until("the store has freed it", lambda: not store.stats()["allocs"], 60, home.vm.time_scale)

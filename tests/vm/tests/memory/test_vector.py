@@ -228,7 +228,7 @@ def test_messages_to_a_slow_node(lab):
     user = _spawn(first, "stamp", "near")
     user.wait_output("running", timeout=60)
     ended = first.broken()
-    second.vm.insmod(module_path(second.vm, "hostile"), late=_OP_PACK, late_ms=5500 * scale)
+    second.vm.insmod(module_path(second.vm, "hostile"), late=_OP_PACK, late_ms=5500 * scale, late_calls=1)
     were_late = lambda: second.vm.run("cat /sys/module/hostile/parameters/were_late").out.strip()
     wait_until("a message was late", lambda: were_late() == "1", 60, scale)
     user.close_stdin()
