@@ -164,7 +164,7 @@ def test_a_store_that_frees_slowly_is_told_to_let_go(lab):
         store.join(home)
         wait_complete([home, store])
         for name in ("one", "two"):
-            home.lite("alloc", name, "64K", "--node", store.id)
+            home.lite("alloc", name, "64K", "--node", f"{home.id},{store.id}")
         home.lite("alloc", "used", "64K")
         user = vm.spawn([program_path("mapped"), "read", "used", str(store.index), "1"])
         user.wait_output("ready")
