@@ -566,6 +566,11 @@ static int lite_qp_connect(struct lite_conn *conn, struct lite_qp *qp,
 int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote, u8 n)
 {
 	const struct lite_quirks *quirks = &conn->fab->quirks;
+	/*
+	 * The peer may serve us already, and so map unpinned memory here. Memory may be reclaimed
+	 * only after a fence, which takes this lock.
+	 */
+	unsigned int noreclaim = memalloc_noreclaim_save();
 	int i, err;
 
 	mutex_lock(&conn->lock);
@@ -580,6 +585,7 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 	/* The peer may not have connected it yet: what is sent before that is lost and resent. */
 	lite_conn_share_qps(conn);
 	mutex_unlock(&conn->lock);
+	memalloc_noreclaim_restore(noreclaim);
 	return err;
 }
 
