@@ -33,6 +33,7 @@ enum lite_pool_number {
 	LITE_POOL_LOCKS,       /* locks that processes hold or wait for */
 	LITE_POOL_LOCK_CLAIMS, /* claims that a home keeps for all nodes */
 	LITE_POOL_FILE_PAGES,  /* pages that are sent or received, memory/file/ */
+	LITE_POOL_HANDLES,
 	LITE_POOL_CACHED_NAMES, /* memory/handle/name_cache.c */
 	LITE_POOLS,
 };

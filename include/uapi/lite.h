@@ -52,7 +52,7 @@
  * ENOSPC                the memory that a node gives to LMRs is used up
  * EDQUOT                the memory that one uid may have in LMRs is used up;
  *                       for REGISTER also the user's RLIMIT_MEMLOCK
- * EMFILE                too many handles in this open file
+ * EMFILE                too many handles in this open file, or of this user
  * ENOMEM                the kernel is out of memory
  * ETIMEDOUT             a node did not answer in time; for allocation and free
  *                       this means "unknown", for transfers "not complete"

@@ -89,6 +89,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_peer_mapping_init(mem);
 	lite_issues_init(mem);
 	lite_packs_init(mem);
+	lite_handle_pool_init(mem);
 	lite_file_pool_init(mem);
 	spin_lock_init(&mem->work_lock);
 	INIT_LIST_HEAD(&mem->work);

@@ -42,6 +42,7 @@ static void lite_async_release(struct kref *ref)
 	put_cred(a->as);
 	if (a->mm)
 		mmdrop(a->mm);
+	lite_pool_give(&a->call.svc->pools[LITE_POOL_BULK], a->uid, a->cost);
 	kvfree(a->reply);
 	kfree(a);
 }
@@ -350,17 +351,23 @@ static struct lite_async *lite_async_alloc(struct lite_rpc_file *file,
 					   const struct lite_rcall *call,
 					   const struct lite_ioc_rpc_call *c)
 {
-	struct lite_async *a = kzalloc(sizeof(*a), GFP_KERNEL_ACCOUNT);
+	struct lite_pool *pool = &call->svc->pools[LITE_POOL_BULK];
 	u32 room = min_t(u32, call->room, LITE_RPC_BYTES_MAX);
+	u32 cost = sizeof(struct lite_async) + room;
+	struct lite_async *a;
 
-	if (!a)
+	if (lite_pool_take(pool, call->cred->uid, cost, GFP_KERNEL_ACCOUNT))
 		return NULL;
-	if (room)
+	a = kzalloc(sizeof(*a), GFP_KERNEL_ACCOUNT);
+	if (a && room)
 		a->reply = kvmalloc(room, GFP_KERNEL_ACCOUNT);
-	if (room && !a->reply) {
+	if (!a || (room && !a->reply)) {
+		lite_pool_give(pool, call->cred->uid, cost);
 		kfree(a);
 		return NULL;
 	}
+	a->uid = call->cred->uid;
+	a->cost = cost;
 	a->call = *call;
 	a->call.ended = lite_async_ended;
 	init_completion(&a->call.done);

@@ -133,6 +133,8 @@ struct lite_async {
 	u64 cookie;			/* the user's */
 	u64 to;				/* the user's address for the reply */
 	void *reply;			/* buffer for the reply */
+	u32 uid;			/* charged with @cost bytes */
+	u32 cost;
 	struct delayed_work work;	/* ends it at the deadline, copies a reply */
 	struct lite_crew_job job;	/* QUEUED: begins it */
 	struct lite_cred cred;		/* QUEUED: the caller's */

@@ -16,6 +16,13 @@
 
 #define LITE_HANDLES_MIN 16
 
+/* Bytes of a handle, and of its entry in a table that has doubled. */
+#define LITE_HANDLE_COST (sizeof(struct lite_handle) + 2 * sizeof(void *))
+
+/* The part of the memory that the handles of all users may take; root has a part of that. */
+#define LITE_HANDLE_SHARE 16
+#define LITE_HANDLE_RESERVE 8
+
 /**
  * lite_ctx_new - make a context without handles
  * @mem: node's
@@ -96,9 +103,23 @@ static void lite_handle_remove(struct lite_ctx *ctx, const struct lite_handle *h
 	ida_free(&ctx->numbers, index);
 }
 
+static struct lite_pool *lite_handle_pool(struct lite_memory *mem)
+{
+	return &mem->fab->pools[LITE_POOL_HANDLES];
+}
+
+/* Limit the handles of all files of a node: see limits.rst. */
+void lite_handle_pool_init(struct lite_memory *mem)
+{
+	u64 limit = (u64)totalram_pages() * PAGE_SIZE / LITE_HANDLE_SHARE / LITE_HANDLE_COST;
+
+	lite_pool_init(lite_handle_pool(mem), limit, limit / LITE_HANDLE_RESERVE);
+}
+
 /* Release a handle that has been removed from the table. */
 static void lite_handle_free(struct lite_memory *mem, struct lite_handle *h)
 {
+	lite_pool_give(lite_handle_pool(mem), h->uid, 1);
 	lite_mapping_put(rcu_dereference_protected(h->mapping, 1));
 	lite_user_put(h->user);
 	kfree_rcu(h, rcu);
@@ -215,26 +236,33 @@ static struct lite_user *lite_user_get(struct lite_ctx *ctx, const struct lite_c
 static void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h)
 {
 	ida_free(&ctx->numbers, lite_handle_index(h->lh));
+	lite_pool_give(lite_handle_pool(ctx->mem), h->uid, 1);
 	lite_user_put(h->user);
 	kfree(h);
 }
 
 /*
  * Reserve a number for a handle that a user opens. May sleep. Return: the handle, for
- * lite_handle_publish(); ERR_PTR: -EMFILE: there are too many; -ENOMEM.
+ * lite_handle_publish(); ERR_PTR: -EMFILE: the context or the user has too many; -ENOMEM.
  */
 struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx, const struct lite_cred *cred)
 {
-	struct lite_handle *h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
+	struct lite_pool *pool = lite_handle_pool(ctx->mem);
+	struct lite_handle *h;
 	int index;
 
-	if (!h)
-		return ERR_PTR(-ENOMEM);
-	index = ida_alloc_range(&ctx->numbers, 1, ctx->mem->handle_limit, GFP_KERNEL);
+	index = lite_pool_take(pool, cred->uid, 1, GFP_KERNEL_ACCOUNT);
+	if (index)
+		return ERR_PTR(index == -ENOMEM ? index : -EMFILE);
+	h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
+	index = h ? ida_alloc_range(&ctx->numbers, 1, ctx->mem->handle_limit, GFP_KERNEL_ACCOUNT) :
+		    -ENOMEM;
 	if (index < 0) {
+		lite_pool_give(pool, cred->uid, 1);
 		kfree(h);
 		return ERR_PTR(index == -ENOSPC ? -EMFILE : index);
 	}
+	h->uid = cred->uid;
 	/* The tag tells it from earlier handles with this index. */
 	h->lh = lite_handle_make(index, atomic_inc_return(&ctx->tags));
 	mutex_lock(&ctx->lock);

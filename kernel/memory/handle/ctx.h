@@ -26,6 +26,7 @@ struct lite_user {
 struct lite_handle {
 	u64 lh;     /* its number */
 	u32 rights; /* LITE_RIGHT_* of its opening, less those lost since; set before @mapping */
+	u32 uid;    /* charged for it */
 	struct lite_user *user;
 	struct lite_mapping __rcu *mapping; /* replaced, under ctx->lock, when it is retired */
 	struct rcu_head rcu;
@@ -138,6 +139,7 @@ void lite_ctx_put(struct lite_ctx *ctx);
 void lite_ctx_shut(struct lite_ctx *ctx);
 int lite_ctx_may_prio(const struct lite_ctx *ctx, u32 prio);
 int lite_ctx_set_prio(struct lite_ctx *ctx, u32 prio, bool kernel);
+void lite_handle_pool_init(struct lite_memory *mem);
 struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx, const struct lite_cred *cred);
 int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h, struct lite_mapping *m,
 			u32 rights, u64 *lh);

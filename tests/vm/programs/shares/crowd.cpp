@@ -52,6 +52,9 @@
 //                                      and again; says "ready", and goes on until it is killed
 //   crowd reopen INDEX NAME COUNT      opens an LMR COUNT times, one after the other; prints the id
 //                                      of its process
+//   crowd handles INDEX NAME           opens an LMR, through one file after the other, until the user
+//                                      gets no more handles; prints how many, and keeps them until
+//                                      its input ends
 //   crowd change INDEX WHAT            opens the LMR with the name WHAT, says "ready", waits for a
 //                                      line, and does what the name says: chmod, grant or resize
 //
@@ -520,6 +523,29 @@ int open(unsigned index, const std::string& prefix, int count) {
     return 1;
 }
 
+std::uint64_t open_all(const Device& device, const std::string& name) {
+    for (std::uint64_t n = 0;; n++) {
+        auto map = lite_test::map_args(name, LITE_RIGHT_READ);
+        const auto result = device.call(LITE_IOC_MAP, &map);
+        if (result.value == EMFILE)
+            return n;
+        succeed(result, "map");
+    }
+}
+
+int handles(unsigned index, const std::string& name) {
+    std::vector<Device> files;
+    std::uint64_t opened = 0;
+    std::uint64_t more = 0;
+    do {
+        more = open_all(files.emplace_back(index), name);
+        opened += more;
+    } while (more);
+    say(std::to_string(opened));
+    await_end_of_input();
+    return 0;
+}
+
 int reopen(unsigned index, const std::string& name, int count) {
     const Device device(index);
     for (int i = 0; i < count; i++)
@@ -603,6 +629,8 @@ int main(int argc, char** argv) {
             return open(number(1), words.at(2), static_cast<int>(number(3)));
         if (words[0] == "reopen")
             return reopen(number(1), words.at(2), static_cast<int>(number(3)));
+        if (words[0] == "handles")
+            return handles(number(1), words.at(2));
         if (words[0] == "change")
             return change(number(1), words.at(2));
         if (words[0] == "map") {

@@ -4,7 +4,7 @@
 import signal
 import statistics
 
-from litelab import (in_one_machine, module_path, nodes_in, on_machines, prepare_all, program_path, run_catch, stop_all,
+from litelab import (in_one_machine, memory_kb, module_path, nodes_in, on_machines, prepare_all, program_path, run_catch, stop_all,
                      wait_complete, wait_until)
 from vmlab.testing import vmtest
 
@@ -119,6 +119,32 @@ def test_names_that_are_cached(lab):
     assert 0 < calls < count / 2, calls
     # Named LMRs outlive the process that made them.
     stop_all(lites)
+
+
+@vmtest(nodes=1, cpus=2, fresh=True, mem_mb=448, kernels=("6.1", "6.12"), timeout=400)
+def test_handles(lab):
+    """A user opens an LMR through one file after the other until it gets no more handles. They take a part of the memory, and
+    another user still gets some."""
+    vm = lab.n1
+    stop_all(nodes_in(vm))
+    lite, = in_one_machine(vm, 1)
+    lite.lite("alloc", "open", "4K", "--mode", "0644")
+    total = int(vm.run("awk '/^MemTotal/ {print $2}' /proc/meminfo").out)
+    before, _ = memory_kb(vm)
+    greedy = vm.spawn([program_path("crowd"), "handles", str(lite.index), "open"], user="alice")
+    greedy.wait_output("\n", timeout=300)
+    taken = before - memory_kb(vm)[0]
+    opened = int(greedy.out)
+    print(f"      {opened} handles, {taken >> 10} of {total >> 10} MB")
+    assert opened == lite.stats()["handles"] and opened > 10_000
+    # Half of a 16th, and what is not counted.
+    assert taken < total / 16, (taken, total)
+    assert lite.lite("read", "open", 0, 1, "-x", user="bob").ok
+    greedy.close_stdin()
+    greedy.wait(60, check=True)
+    lite.lite("free", "open")
+    lite.check_idle()
+    stop_all([lite])
 
 
 def _work(vm, where):
