@@ -23,7 +23,7 @@
 /* How often an owner is probed while claims wait, in jiffies. */
 #define LITE_PROBE_PERIOD (2 * HZ)
 
-/* Locks that are looked at in one go, with home_lock held. */
+/* Locks that are looked at, and claims that are ended, in one go, with home_lock held. */
 #define LITE_LOCK_WALK 64
 
 /* ---- objects ------------------------------------------------------------- */
@@ -131,19 +131,23 @@ err:
 	return NULL;
 }
 
-static void lite_lock_end_all(struct list_head *list, int status)
+/* End at most @n claims of a list. Return: how many of @n are left. */
+static u32 lite_lock_end_some(struct list_head *list, int status, u32 n)
 {
-	struct lite_lock_claim *c, *next;
+	struct lite_lock_claim *c;
 
-	list_for_each_entry_safe(c, next, list, list)
+	while (n && (c = list_first_entry_or_null(list, struct lite_lock_claim, list))) {
 		lite_lock_claim_over(c, status);
+		n--;
+	}
+	return n;
 }
 
 /* End all claims in the queue; @err is what the takers are told. */
 void lite_lock_refuse(struct lite_lock *l, int err)
 {
 	lockdep_assert_held(&l->locks->home_lock);
-	lite_lock_end_all(&l->queue, err);
+	lite_lock_end_some(&l->queue, err, U32_MAX);
 }
 
 /* Forget a lock that has neither owner nor queue. */
@@ -153,7 +157,7 @@ void lite_lock_remove(struct lite_lock *l)
 	if (l->removed)
 		return;
 	l->removed = true;
-	lite_lock_end_all(&l->early, 0);
+	lite_lock_end_some(&l->early, 0, U32_MAX);
 	rb_erase(&l->node, &l->locks->home);
 	if (cancel_delayed_work(&l->timer))
 		lite_lock_put(l);
@@ -445,12 +449,14 @@ static int lite_serve_lock_release(void *priv, struct lite_conn *conn, const voi
 
 /* ---- changes ------------------------------------------------------------- */
 
-static bool lite_lock_sweep_list(struct list_head *list)
+/* End at most @n claims of dead nodes. Return: how many of @n are left. */
+static u32 lite_lock_sweep_list(struct list_head *list, u32 n)
 {
 	struct lite_lock_claim *c, *next;
-	bool found = false;
 
 	list_for_each_entry_safe(c, next, list, list) {
+		if (!n)
+			break;
 		if (!lite_lock_claim_is_dead(c)) {
 			/* Its node may be back. */
 			if (c->lock->n && c->state == LITE_CLAIM_OWNER &&
@@ -460,9 +466,9 @@ static bool lite_lock_sweep_list(struct list_head *list)
 		}
 		c->swept = true;
 		lite_lock_claim_end(c, LITE_LOCK_DEAD);
-		found = true;
+		n--;
 	}
-	return found;
+	return n;
 }
 
 /* The first lock from @key on, in the order of the tree; NULL: none. */
@@ -483,38 +489,47 @@ static struct lite_lock *lite_lock_from(struct lite_locks *locks, const struct l
 }
 
 /*
- * Call @step for all locks, or (@id) those of an LMR. It may remove the lock. Drops home_lock every
- * now and then: locks that enter meanwhile may be missed.
+ * Call @step for all locks, or (@id) those of an LMR. It may remove the lock; or it returns true:
+ * the lock is still there, and to be looked at again. Drops home_lock every now and then: locks
+ * that enter meanwhile may be missed.
  */
 static void lite_locks_walk(struct lite_locks *locks, u64 id,
-			    void (*step)(struct lite_lock *l, u64 arg), u64 arg)
+			    bool (*step)(struct lite_lock *l, u64 arg), u64 arg)
 {
 	struct lite_lock_key key = { .id = id };
 	struct lite_lock *l, *next;
+	bool again;
 	int n;
 
 	do {
 		mutex_lock(&locks->home_lock);
 		next = lite_lock_from(locks, &key);
-		for (n = 0; next && (!id || next->key.id == id) && n < LITE_LOCK_WALK; n++) {
+		again = false;
+		for (n = 0; next && (!id || next->key.id == id) && n < LITE_LOCK_WALK && !again;
+		     n++) {
 			l = next;
 			next = rb_entry_safe(rb_next(&l->node), struct lite_lock, node);
-			step(l, arg);
+			again = step(l, arg);
+			if (again)
+				next = l;
 		}
 		if (next)
 			key = next->key;
 		mutex_unlock(&locks->home_lock);
 		cond_resched();
-	} while (n == LITE_LOCK_WALK && next);
+	} while ((again || n == LITE_LOCK_WALK) && next);
 }
 
-static void lite_lock_sweep(struct lite_lock *l, u64 arg)
+static bool lite_lock_sweep(struct lite_lock *l, u64 arg)
 {
-	bool found = lite_lock_sweep_list(&l->owners);
+	u32 left = lite_lock_sweep_list(&l->owners, LITE_LOCK_WALK);
 
-	found |= lite_lock_sweep_list(&l->queue);
-	if (found)
+	left = lite_lock_sweep_list(&l->queue, left);
+	if (!left)
+		return true;
+	if (left < LITE_LOCK_WALK)
 		lite_lock_go_on(l);
+	return false;
 }
 
 /*
@@ -528,18 +543,25 @@ static void lite_locks_sweep(struct work_struct *work)
 	lite_locks_walk(locks, 0, lite_lock_sweep, 0);
 }
 
-/* Forget a lock and all its claims. */
-static void lite_lock_drop(struct lite_lock *l, int err)
+/*
+ * Forget a lock and all its claims; none is entered any more. True: there are more claims than are
+ * ended in one go. The takers of those that are granted meanwhile find that the word is gone.
+ */
+static bool lite_lock_drop(struct lite_lock *l, int err)
 {
-	lite_lock_refuse(l, err);
-	lite_lock_end_all(&l->owners, 0);
-	lite_lock_remove(l);
+	u32 left = lite_lock_end_some(&l->queue, err, LITE_LOCK_WALK);
+
+	left = lite_lock_end_some(&l->owners, 0, left);
+	left = lite_lock_end_some(&l->early, 0, left);
+	if (left)
+		lite_lock_remove(l);
+	return !left;
 }
 
-static void lite_lock_cut(struct lite_lock *l, u64 length)
+static bool lite_lock_cut(struct lite_lock *l, u64 length)
 {
-	if (lite_atomic_check(l->word.offset, sizeof(u64), length))
-		lite_lock_drop(l, length ? -ERANGE : -EIDRM);
+	return lite_atomic_check(l->word.offset, sizeof(u64), length) &&
+	       lite_lock_drop(l, length ? -ERANGE : -EIDRM);
 }
 
 struct lite_locks_cut {

@@ -5,8 +5,8 @@ import contextlib
 import re
 import time
 
-from litelab import (dead_seconds, in_one_machine, on_machines, prepare, prepare_all, program_path, times, wait_complete,
-                     wait_until)
+from litelab import (dead_seconds, in_one_machine, on_machines, prepare, prepare_all, program_path, stop_all, times,
+                     wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -556,6 +556,37 @@ def test_changed_meanwhile(lab):
     holder.write(b"\n")
     assert _last(holder) == "EIDRM"
     _idle(lites)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
+def test_more_claims_of_one_lock_than_are_ended_in_one_go(lab):
+    """The LMR of such a lock is freed. The node of such claims leaves."""
+    lites = in_one_machine(lab.n1, dead=10000 * lab.kernel.time_scale)
+    home, other, _ = lites
+    _alloc(home, "many", home)
+    # Each takes one more than it says.
+    sharers = [_crowd(lite, "many", 199)[0] for lite in (home, other)]
+    waits = _spawn(other, "hold", "many", "--threads", 100)
+    _claims(home, 500)
+    home.lite("free", "many")
+    assert waits.wait(60, check=True).out.split() == ["EIDRM"] * 100
+    _claims(home, 0)
+    _alloc(home, "many", home)
+    sharers.append(_crowd(other, "many", 199)[0])
+    waits = _spawn(other, "hold", "many", "--threads", 100)
+    _claims(home, 300)
+    heir = _waiter(home, "many", home, 300)
+    other.leave()
+    heir.wait_output("held", timeout=30)
+    assert waits.wait(60, check=True).out.split() == ["ENOTCONN"] * 100
+    _claims(home, 1)
+    _let_go(heir)
+    for sharer in sharers:
+        sharer.write(b"\n")
+        sharer.wait(60, check=True)
+    home.lite("free", "many")
+    _idle(lites)
+    stop_all(lites)
 
 
 @vmtest(nodes=3, timeout=300)
