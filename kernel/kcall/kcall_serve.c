@@ -35,8 +35,8 @@ static bool lite_kcall_allowed(const struct lite_conn *conn, u16 call)
  * @reply: lite_call_payload_max() zeroed bytes
  * @reply_len: set to the bytes of the reply
  *
- * Not inlined, for tests that probe it. Context: may sleep. Return: 0 or a negative errno; -EBADMSG:
- * the caller violates the protocol.
+ * Not inlined, for tests that probe it. Context: may sleep. Return: 0 or a negative errno;
+ * -EBADMSG: the caller violates the protocol.
  */
 noinline int
 lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call, const void *req,
