@@ -6,8 +6,8 @@
  * connection.
  *
  * Locking, outermost first: lite_conn.lock, conns.xa_lock, lite_cq.lock, lite_cq.wait,
- * lite_poller.lock, lite_poller.asleep; lite_qp.lock, lite_fabric.bounce_wait. No spinlock is held
- * while completion handlers run.
+ * lite_poller.lock, lite_poller.asleep; lite_turns.lock, lite_qp.lock; lite_fabric.bounce_wait;
+ * lite_auth.lock. No spinlock is held while completion handlers run.
  */
 #ifndef _LITE_FABRIC_H
 #define _LITE_FABRIC_H

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * How devices differ from what LITE expects. All off: hardware. This is the only place that asks
- * which driver a device has; what Soft-RoCE alone needs is here and in soft.c.
+ * which driver a device has.
+ *
+ * soft.c has what only software devices need. Elsewhere the table decides how vectors go
+ * (memory/batch/pack.h), which reads have to be confirmed (lite_conn.read_trusted: memory/io/,
+ * memory/batch/, serve_bulk.c), how repeated messages are ignored (lite_conn.repeats: conn.c,
+ * kcall/, function/), and whether awake waiters receive packets (lite_poller.napi: io.c, poller.c).
  */
 #ifndef _LITE_FABRIC_QUIRKS_H
 #define _LITE_FABRIC_QUIRKS_H
@@ -17,7 +22,8 @@ struct rdma_cm_id;
 /**
  * struct lite_quirks - deviations of a device; Documentation/decisions.rst has more on most of them
  * @soft: it is software, and uses processors of both nodes: many small operations go in messages
- *	(memory/batch/pack.c), and awake waiters receive packets (soft.c)
+ *	(memory/batch/pack.c), awake waiters receive packets (soft.c), and memory operations need no
+ *	fence before them (memory/memop/memop.c)
  * @early_reads: a read of several packets may complete with success before its data is there; the
  *	QP ends then: lite_qp_confirm()
  * @fetch_apart: an acknowledgement of a repeated write may be taken for the response of a read or

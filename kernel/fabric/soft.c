@@ -2,13 +2,13 @@
 /*
  * What only software devices need: quirks.h.
  *
- * Receiving: Soft-RoCE and siw get their packets from the network stack, which gets them from the
- * network device's interrupt and its softirq. An awake waiter takes the packets from that device's
- * queue itself, as sockets with SO_BUSY_POLL do, instead of waiting for them:
+ * Receiving: Soft-RoCE gets its packets from the network stack, which gets them from the network
+ * device's interrupt and its softirq. An awake waiter takes the packets from that device's queue
+ * itself, as sockets with SO_BUSY_POLL do, instead of waiting for them:
  * Documentation/decisions.rst.
  *
- * Only of a device with one queue is it known where packets arrive. Others, those that are stacked
- * on others (bonds, VLANs) and those without NAPI are left to the interrupt.
+ * It is known where packets arrive only if the device has one queue. Devices with more, devices
+ * stacked on others (bonds, VLANs) and those without NAPI are left to the interrupt.
  */
 #include <linux/cpu.h>
 #include <linux/interrupt.h>

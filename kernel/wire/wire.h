@@ -49,7 +49,7 @@ enum lite_cm_quirk {
 	LITE_CM_QUIRKS = 3,
 };
 
-/* The sender. Id 0 is a guest, which may only ask to join. */
+/* The sender. Id 0 is a guest, which may only ATTACH, JOIN and ask for MEMBERS. */
 struct lite_cm_ident {
 	__le16 node;
 	__le16 port;

@@ -10,7 +10,7 @@
  *   many, one wait   lite_devop_link(): batch/vector.c
  *   end by callback  lite_devop_post(): batch/issue.c
  *
- * Only batches of large pieces are posted elsewhere (transfer_large.c).
+ * Posted elsewhere: large pieces (transfer_large.c), and copies between stores (store/copy.c).
  */
 #include "fabric/chain.h"
 #include "memory/memory.h"

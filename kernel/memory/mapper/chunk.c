@@ -6,8 +6,8 @@
  * where they are. The mapping of the unpinned LMR has no extents, but a table of its chunks'
  * mappings by first page, which grows with use: an operation that finds no usable one asks the home
  * (LMR_CHUNK), which has the pages brought in, and counts this node as a mapper of the chunk before
- * it answers. When the home needs a page back it sends REVOKE for the chunk, as for any LMR. The
- * revoked mapping stays in the table until another one takes its place there.
+ * it answers. When the home needs a page back it sends LMR_ENDS, which ends the mapping as REVOKE
+ * does. The mapping stays in the table until another one takes its place there.
  *
  * Operations enter the chunk while they are in the LMR, and then leave the LMR. So when nothing is
  * in flight on the LMR's mapping after its gate was closed, and its chunks have been retired, none
