@@ -62,8 +62,8 @@ void lite_cq_arm(struct lite_cq *cq)
  * Have the poller handle completions that have no waiter: call this before posting, and
  * lite_cq_disarm_sleeper() when they have come. Process context.
  *
- * Other sleepers may have armed the queue, but to be certain of that would be to rely on threads
- * that may be without a processor.
+ * Other sleepers may have armed the queue, but relying on that would depend on threads that may not
+ * be scheduled.
  */
 void lite_cq_arm_sleeper(struct lite_cq *cq)
 {

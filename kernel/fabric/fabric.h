@@ -447,7 +447,7 @@ struct lite_node;
 
 /* Callbacks to the layers above; Documentation/locking.rst has their contexts. */
 struct lite_fabric_ops {
-	/* Is a device that was found not about to be removed, and will removal wait for us? */
+	/* Can @dev be used: it is not being removed, and its removal will wait for us? */
 	bool (*stays)(struct lite_node *node, struct ib_device *dev);
 	/* Allocate message slots, and free them when the device cannot reach them any more. */
 	int (*conn_init)(struct lite_node *node, struct lite_conn *conn);

@@ -232,7 +232,7 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 		lite_cq_poll(qp->scq);
 		return lite_qp_post_list(&post, false);
 	}
-	/* As in the loop, but cheaper: most of what is scheduled passes by. */
+	/* As in the loop, but cheaper: most operations need not queue. */
 	lite_quirks_post_begin(quirks);
 	slot = lite_slot_try(&post);
 	if (slot >= 0)

@@ -71,8 +71,8 @@ static bool lite_slot_is_over(const struct lite_post *post)
  *
  * If the connection is dead, one waiter leaves, and this returns true: there may be too many to
  * wake with preemption off. lite_qp_flush() calls this until none is left. A poster that queues
- * later calls it itself, so one waiter leaves for each that comes. This also ends the recursion
- * from a post that fails.
+ * later calls it itself, so each new waiter removes one. This also ends the recursion from a post
+ * that fails.
  */
 bool lite_slots_grant(struct lite_qp *qp)
 {

@@ -61,7 +61,7 @@ u32 lite_napi_of(const struct rdma_cm_id *id)
 void lite_napi_poll(u32 napi)
 {
 	/*
-	 * One jiffy in so many, packets are left to the interrupt: Linux takes an interrupt that
+	 * In one of LITE_NAPI_JIFFIES jiffies the interrupt gets the packets: Linux takes one that
 	 * almost never finds work for a spurious one, and switches it off (note_interrupt()).
 	 */
 	if (jiffies % LITE_NAPI_JIFFIES)

@@ -113,7 +113,7 @@ void lite_file_close(struct lite_file *lf)
 	u32 uid = from_kuid(&init_user_ns, lf->cred->euid);
 
 	lite_urings_free(&lf->urings);
-	/* At once: callers of its functions need not wait for what is closed before. */
+	/* At once, so that callers of its functions do not wait behind other closing files. */
 	if (lf->rpc && lite_node_enter(lf->node)) {
 		lite_rpc_file_shut(lf->rpc);
 		lite_node_exit(lf->node);

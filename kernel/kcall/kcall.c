@@ -34,10 +34,10 @@ struct lite_slot_waiter {
 
 /*
  * Slots of a lane that one user may have, and all users together; the others are for root and the
- * kernel. In AWAIT, CALLER and ALLOC handlers wait for others than our node. In CALLER the kernel
- * unmaps, and undoes what was given up; in SHORT it gives signs of life and grants locks. Of the
- * two of ALLOC each user gets one: if root had one of its own, users would have to share the other.
- * In REVOKE and ENDS only kernels call; handlers in WORK do not wait.
+ * kernel. In AWAIT, CALLER and ALLOC handlers wait for other nodes, or for threads of users. In
+ * CALLER the kernel unmaps, and undoes what was given up; in SHORT it gives signs of life and
+ * grants locks. Of the two of ALLOC each user gets one: if root had one of its own, users would
+ * have to share the other. In REVOKE and ENDS only kernels call; handlers in WORK do not wait.
  */
 static const struct {
 	u8 each;
@@ -112,7 +112,7 @@ static struct lite_line_place *lite_line_next(struct lite_kcall_conn *rc, enum l
 
 	if (lite_lane_has(rc, lane, 0) >= lite_lane_share[lane].users)
 		return lite_line_first(line, 0);
-	/* Passed are users that have as many as they may. */
+	/* Users at their limit are skipped. */
 	list_for_each_entry(place, &line->firsts, firsts) {
 		if (lite_lane_is_open(rc, lane, place->kind))
 			return place;
@@ -255,8 +255,8 @@ static struct lite_call_slot *lite_lane_grant(struct lite_kcall_conn *rc, enum l
 }
 
 /*
- * Free a slot that this thread owns, and send the requests of waiters. Mostly of one; but where a
- * user or a chunk has kept others from the lane's other slots, they may have these now.
+ * Free a slot that this thread owns, and send the requests of waiters. Mostly of one; but its user
+ * or call may have blocked others from the lane's free slots, which they may now take.
  */
 static void lite_call_slot_free(struct lite_call_slot *freed)
 {

@@ -42,8 +42,8 @@ static int lite_local_has(const struct lite_locals *locals, u32 uid)
 }
 
 /*
- * The call that has its turn, or NULL. Passed are users that have as many workers as they may:
- * these go on with their calls.
+ * The call that has its turn, or NULL. Users at their limit are skipped: their workers take their
+ * next calls.
  */
 static struct lite_local_call *lite_local_first(struct lite_locals *locals)
 {

@@ -14,8 +14,8 @@
 #include "trace.h"
 
 /*
- * Delay before a GRANT is repeated that was answered by neither yes nor no, or found no session. A
- * taker that still waits asks again in its next session.
+ * Delay before an unanswered GRANT is repeated, or one that found no session. A taker that still
+ * waits asks again in its next session.
  */
 #define LITE_TELL_PERIOD (HZ / 4)
 

@@ -230,7 +230,7 @@ void lite_lock_go_on(struct lite_lock *l)
 	}
 	if (l->ended)
 		lite_lock_refuse(l, -ENOTRECOVERABLE);
-	/* Nothing was done to the word, or is being done, and its claims have gone. */
+	/* The word is untouched, and no claim is left. */
 	if (!l->managed && !l->busy && !l->maybe && !l->back && list_empty(&l->queue)) {
 		lite_lock_remove(l);
 		return;

@@ -303,7 +303,7 @@ static int lite_rcall_try(struct lite_rcall *call)
 	err = call->ring ? lite_ring_wait_look(call, 0) : lite_rcall_place(call);
 	if (err == -EINPROGRESS)
 		return err;
-	/* The one that bound the ring for us has no right to call. */
+	/* The user that had the ring bound may not call, but ours may. */
 	if (err == -EACCES && call->ring && lite_client_ring_lets(call->ring, call))
 		err = -ESTALE;
 	if (!err) {

@@ -151,8 +151,8 @@ static bool lite_ring_wait_serve(struct lite_client_ring *ring)
 }
 
 /*
- * Look at some lines of those that have not been looked at since something has become free: they
- * are the first ones. Return: whether there are more.
+ * Look at some lines not yet examined since room appeared: they are the first ones. Return: are
+ * there more?
  */
 static bool lite_lines_serve(struct lite_rpc_peer *rp)
 {

@@ -4,14 +4,14 @@
  *
  * Normal operation: a work request costs Soft-RoCE thousands of instructions at either end,
  * whatever its size; a message is two of them. So many small reads and writes to one node go
- * together, in calls of its kernel (OP_PACK), as memory operations do (memop.c): it works through
- * mappings of its own (pack_serve.c), and we have entered none meanwhile. They are not ordered, as
- * they are not when posted.
+ * together, in calls to its kernel (OP_PACK), as memory operations do (memop.c): it works through
+ * mappings of its own (pack_serve.c), and we have entered none meanwhile. They are unordered, as
+ * posted operations are.
  *
  * If the node has not mapped an LMR, it is asked to, in the background, and the operations are done
- * one by one. So they are if no call can be sent soon, or a message is refused for any other
- * reason; for a while, more of them are posted. All may be repeated, as reads and writes are
- * idempotent.
+ * one by one. The same happens if no call can be sent soon, or a message is refused for any other
+ * reason; then the context sends no messages for a while (LITE_PACK_PAUSE). All operations may be
+ * repeated, as reads and writes are idempotent.
  *
  * Recovery: that holds only if the first attempt is over before the second begins. If a message is
  * not answered in time, it ends the session, as an operation does. What the peer has not begun by

@@ -11,8 +11,8 @@
  *
  * Each chain enters its LMRs for itself, and the thread that handles its last completion leaves
  * them; those of messages are left before these are sent, as for other memory operations (memop.c).
- * So no revocation waits for the caller, which may be without a processor for long. Therefore, too,
- * all chains but the last one to be posted have to do with the slots that are free.
+ * So no revocation waits for the caller, which may be without a processor for long. For the same
+ * reason all chains but the last post only into slots that are free now.
  *
  * Other operations follow one by one, each as in a call of its own: they may wait for the renewal
  * of a handle, for user space or for a bounce page. A fence is ordered after all operations before
@@ -419,7 +419,7 @@ static void lite_wave_post(struct lite_vector *v)
 		to->packs = to->plain && to->chain.n >= LITE_PACK_MIN;
 		if (to->packs)
 			lite_wave_leave(to);
-		/* The operation that it was begun for may have turned out not to be easy. */
+		/* Empty: its first operation turned out not to be easy. */
 		if (to->packs || !to->chain.n)
 			continue;
 		if (last)

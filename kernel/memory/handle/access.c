@@ -3,7 +3,7 @@
 #include "memory/memory.h"
 #include "ctx.h"
 
-/* Attempts of an operation at nodes that have come back already. */
+/* Retries of an operation after a peer has come back. */
 #define LITE_ACCESS_BACKS 4
 
 /* Why a home has no LMR of its @incarnation: -EIDRM: freed; -ESTALE: a new life. Any context. */

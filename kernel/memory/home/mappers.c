@@ -46,8 +46,8 @@ struct lite_tell {
 };
 
 /*
- * A mapper of a chunk to be told of its end. The first one of a session has those of other chunks
- * with it. The thread that waits owns all of them.
+ * A mapper of a chunk to be told of its end. The first entry of a session heads a list of the
+ * session's other chunks. The thread that waits owns all of them.
  */
 struct lite_end {
 	struct list_head list;  /* of first ones; or in @more of one */
@@ -347,7 +347,7 @@ static struct lite_tell *lite_tell_new(struct lite_lmr *lmr, u16 call)
 	kref_init(&t->ref);
 	t->call = call;
 	init_completion(&t->done);
-	/* Copied, as mappers may unmap and be freed. There are no more of them than there were. */
+	/* Copied, as mappers may unmap and be freed. Their number can only have shrunk. */
 	spin_lock(&lmr->lock);
 	list_for_each_entry(m, &lmr->mappers, list) {
 		if (!m->lost && !WARN_ON_ONCE(t->left == n))
@@ -459,7 +459,7 @@ static void lite_ends_work(struct work_struct *work)
 {
 	struct lite_end *first = container_of(work, struct lite_end, work), *e;
 	struct lite_memory *mem = first->lmr->mem;
-	/* Memory that is to be reclaimed may be waited for: do not wait for memory. */
+	/* Reclaim may be waiting for this, so allocations here must not reclaim. */
 	unsigned int noreclaim = memalloc_noreclaim_save();
 	unsigned long begun = jiffies;
 	int err = lite_ends_call(mem, first);
@@ -497,8 +497,8 @@ static void lite_end_add(struct lite_end *e, struct list_head *ends)
 
 /*
  * A chunk ends, to which the caller has a reference until lite_ends_tell() has returned: no mapper
- * is added from now on. Adds those that there are to @ends. Allocates nothing, and waits for
- * nothing that does. May sleep.
+ * is added from now on. Adds its mappers to @ends. Allocates nothing, and waits for nothing that
+ * does. May sleep.
  */
 void lite_chunk_close(struct lite_lmr *lmr, struct list_head *ends)
 {

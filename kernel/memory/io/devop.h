@@ -23,13 +23,13 @@ static inline u32 lite_op_right(u32 opcode)
 	}
 }
 
-/* Else it is an atomic, of those that have a right. */
+/* Otherwise, if lite_op_right() is not 0, it is an atomic. */
 static inline bool lite_op_is_transfer(u32 opcode)
 {
 	return opcode == LITE_OP_READ || opcode == LITE_OP_WRITE;
 }
 
-/* What the device is to do for one that has a right. */
+/* The work request for it; lite_op_right() is not 0. */
 static inline enum ib_wr_opcode lite_op_wr(u32 opcode)
 {
 	switch (opcode) {
@@ -44,10 +44,7 @@ static inline enum ib_wr_opcode lite_op_wr(u32 opcode)
 	}
 }
 
-/*
- * May this kernel carry it out? Checks the fields that are no operands; in a vector one of them is
- * for output.
- */
+/* Checks size, flags and reserved fields, but not @reserved1: in a vector that is for output. */
 static inline int lite_op_check(const struct lite_op *op)
 {
 	if (op->size != sizeof(*op))

@@ -82,7 +82,7 @@ static ssize_t lite_piece_entered(struct lite_piece_io *p)
 	p->begun = true;
 	p->n = min(p->left, e->start + e->length - p->offset);
 	if (m->share[e->share].local) {
-		/* It was not when the page was waited for, which has none of its bytes. */
+		/* It became local while we waited for the page, which is still empty. */
 		if (unlikely(p->bounce)) {
 			lite_bounce_put(m->mem->fab, p->bounce);
 			p->bounce = NULL;
@@ -105,7 +105,7 @@ static ssize_t lite_piece_entered(struct lite_piece_io *p)
 	return p->bounce ? lite_piece_small(p, m, e) : -ENOBUFS;
 }
 
-/* Put the bounce page of a piece, which went as @ret says. */
+/* Put the bounce page of a piece. @ret: its result. Returns that, or -EFAULT. */
 static ssize_t lite_piece_put(struct lite_piece_io *p, ssize_t ret)
 {
 	struct lite_fabric *fab = p->a->ctx->mem->fab;

@@ -65,7 +65,7 @@ struct lite_mapping {
 	bool lent;                 /* mem->lent has a reference, for peers; under map_lock */
 	struct list_head lent_list;
 	unsigned long lent_used;   /* jiffies: a memory operation of a peer last used it */
-	struct lite_conn *conn;    /* session of its MAP, with a reference; NULL: at home here */
+	struct lite_conn *conn;    /* session of the MAP; holds a reference; NULL: at home here */
 	u32 n_shares;
 	struct lite_map_share *share; /* the nodes that hold its memory; the first is the home */
 	u32 n_extents;

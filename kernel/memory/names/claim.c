@@ -14,11 +14,11 @@
  * Then the name is reserved. lite_name_confirm() makes it TAKEN once its LMR can be found. Of
  * several claims on one home for one name, one proceeds and the others wait for its outcome.
  *
- * Waiting: all claims on a home are in a line (line.h) by name, of each name the one that proceeds
- * first. Each change of a name, here or at a node that has said BUSY (it sends DROP), wakes the
- * first only, as a user may have any number of them. A claim that leaves the line wakes the next.
- * So if the name is taken one after the other sees it. Each looks again by itself after a while: a
- * message may be lost, and the thread before it may be long without a processor.
+ * Waiting: all claims on a home are queued by name (line.h); the first of each name proceeds. Each
+ * change of a name, here or at a node that has said BUSY (it sends DROP), wakes the first only, as
+ * a user may have any number of them. A claim that leaves the line wakes the next. When the name is
+ * taken, the waiters learn it one by one. Each looks again by itself after a while: a message may
+ * be lost, and the thread before it may be long without a processor.
  */
 #include <linux/completion.h>
 

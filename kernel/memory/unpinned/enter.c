@@ -2,8 +2,8 @@
 /*
  * Which memory may be unpinned LMRs at the same time.
  *
- * The kernel tells one LMR after the other that it takes a page away, so that the times add up for
- * which it waits: no page is in two LMRs of a node and a process, and few have parts of a huge
+ * The kernel tells one LMR after the other that it takes a page away, so its waits add up.
+ * Therefore no page is in two LMRs of a node and a process, and few LMRs have parts of one huge
  * page.
  */
 #include "memory/memory.h"

@@ -5,24 +5,24 @@
  * Normal operation: registering notes where the memory is, and nothing else. Chunks are made when
  * mappers ask for them (serve.c). LITE needs no reference to their pages, though for a while it
  * may have one (store/lease.c). Before the kernel takes a page away from the process, for whatever
- * reason, it tells us (lite_unpinned_invalidate()) and waits: the chunk that has it is ended as an
- * LMR is freed, by REVOKE to its mappers. When that returns, no node can reach the page.
+ * reason, it tells us (lite_unpinned_invalidate()) and waits: the chunk that has it is ended, and
+ * its mappers are told by LMR_ENDS. When that returns, no node can reach the page.
  *
- * Recovery: a mapper that does not answer REVOKE is fenced. So the kernel, and the thread that
- * called munmap(2), say, waits for at most the time-out of an operation, LITE_REVOKE_GRACE and the
- * fence; but for threads of this node, which nothing fences, until they get a processor. If the
- * fence fails, the pages get a reference for good (lite_pinned_unmap()).
+ * Recovery: a mapper that does not answer is fenced. So the kernel, and the thread that called
+ * munmap(2), say, waits for at most the time-out of an operation, LITE_REVOKE_GRACE and the fence.
+ * Threads of this node cannot be fenced: the kernel waits until they have run. If the fence fails,
+ * the pages get a reference for good (lite_pinned_unmap()).
  *
  * What keeps making a chunk and taking its pages apart, and why nothing is allocated from a chunk's
  * mark to its end: Documentation/memory-safety.rst.
  *
  * A chunk is ended by one thread, which first marks it. It stays in the table until its pages
- * cannot be reached: others that must end it wait for that. So that is a kernel thread, which gets
- * a processor: those that reclaim memory do it themselves, and a worker does it for all others.
+ * cannot be reached. Other threads wait for that, so it must be a kernel thread, which gets a
+ * processor: those that reclaim memory do it themselves, and a worker does it for all others.
  *
- * The kernel waits for the end of an invalidation until none of the process is under way, and
- * removes a notifier only then. A process can put that off for ever. So only a crew waits: users
- * share its workers. The notifier outlives the LMR, and perhaps the node: the jobs touch neither.
+ * The kernel removes a notifier only at a moment when no invalidation of the process is under way.
+ * A process can put that off for ever, so the wait is left to workers that users share (a crew).
+ * The notifier outlives the LMR, and perhaps the node: the jobs touch neither.
  */
 #include <linux/sched/mm.h>
 #include <linux/sched/user.h>
