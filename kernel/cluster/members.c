@@ -7,8 +7,8 @@
  * incarnation.
  *
  * The list also has the ids that are reserved for joiners. Only a node that joins takes these over:
- * it may have the lowest id, and then gives out ids from the moment it is UP. Members reserve none
- * once it is up for them, and it pulls their lists after that.
+ * it may have the lowest id, and then gives out ids from the moment it is UP. A member reserves no
+ * ids once the joiner is up for it, and the joiner pulls its list after that.
  */
 #include <linux/slab.h>
 

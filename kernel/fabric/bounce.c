@@ -8,7 +8,7 @@
  * cgroup, and freed after use: a thread keeps its page until it gets a processor, and its turn
  * (turn.c), and one thread may have many in flight (issue.c), so other threads must not depend on
  * it. If there is no memory the caller waits, if it may. While there are waiters, pages are for
- * waiters only, and the first one is woken for each page; one that comes meanwhile may take it.
+ * waiters only. The first one is woken for each page, but a newer one may take it.
  */
 #include <linux/slab.h>
 

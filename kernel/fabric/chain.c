@@ -5,8 +5,8 @@
  * Normal operation: the poster takes up to LITE_POST_STEP free send slots at once and posts as many
  * work requests with one call. Only the last is signalled: a queue pair completes in order. Its
  * slot records the slots before it (lite_wr.before) and frees them with its own. The rest is posted
- * in the same way; while it waits for a slot, all work requests that hold slots are posted. A few
- * slots are spared for other posters: when only those are free, a chain takes one at a time.
+ * in the same way; a poster that waits for a slot has posted all work requests that hold slots. A
+ * few slots are spared for other posters: when only those are free, a chain takes one at a time.
  *
  * Recovery: after a work request fails, all later ones complete with an error, signalled or not.
  * The completion of an unsignalled one ends the connection and completes no slot (its lite_wr.io is

@@ -9,8 +9,8 @@
  * above makes a new one.
  *
  * What cannot run concurrently: making and destroying the device's objects, both under conn->lock.
- * Two work items destroy them: the first one, queued by the caller that changed the state to DEAD,
- * as far as the fence needs it; it queues the second one, which waits for the threads to leave.
+ * Two work items destroy them. The first one, queued by the caller that changed the state to DEAD,
+ * destroys what the fence needs. It queues the second one, which waits for the threads to leave.
  */
 #include <linux/module.h>
 #include <linux/sched/mm.h>

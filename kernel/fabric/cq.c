@@ -3,10 +3,10 @@
  * Completion queues: making them, events, and their end. io.c takes completions.
  *
  * Normal operation: a waiter that sleeps (lite_cq_sleep()) has armed the send CQ of its QP; the
- * completion interrupt wakes it, and it polls. If a send CQ is armed but has no single sleeper of
- * that kind, and for receive CQs, the interrupt puts the CQ on the poller's list, and the poller
- * runs the handlers. Receive CQs are always armed, and one thread at a time handles what is in one,
- * so messages are handled in order.
+ * completion interrupt wakes it, and it polls. If a send CQ does not have exactly one such sleeper,
+ * and for receive CQs, the interrupt puts the CQ on the poller's list, and the poller runs the
+ * handlers. Receive CQs are always armed, and one thread at a time handles what is in one, so
+ * messages are handled in order.
  *
  * We use plain CQs with our own arming, as those of ib_alloc_cq() support only one of the two ways.
  */

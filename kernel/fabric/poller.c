@@ -7,8 +7,8 @@
  * (lite_poller_await()). It polls the list awake, when that is worth it, or is woken by the event;
  * then no other thread has to be woken. Without waiters the event wakes the poller's thread.
  *
- * Recovery: a waiter may not get a processor soon, though woken or awake. Whenever an event relies
- * on one it also sets a timer, which wakes the poller's thread if the ready list is not empty a
+ * Recovery: a waiter, woken or awake, may not get a processor soon. Whenever an event relies on a
+ * waiter it also sets a timer, which wakes the poller's thread if the ready list is not empty a
  * moment later.
  *
  * A waiter that leaves while the list is not empty wakes another waiter or the poller's thread.

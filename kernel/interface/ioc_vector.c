@@ -2,9 +2,9 @@
 /*
  * Many operations in one call: LITE_IOC_VECTOR and lite_lmr_vector().
  *
- * The user's array is processed in waves: copied in, checked to be writable by
- * writing to it, executed, and its results copied out. So the kernel memory for
- * a call is bounded, and nothing is executed that cannot be reported.
+ * The user's array is processed in waves. Each is copied in, checked to be writable by writing to
+ * it, and executed, and its results are copied out. So the kernel memory for a call is bounded, and
+ * nothing is executed that cannot be reported.
  */
 #include <linux/export.h>
 #include <linux/uaccess.h>

@@ -8,8 +8,8 @@
  * a user's thread, which may be without a processor for long.
  *
  * Recovery: when the connection dies, lite_kcall_conn_down() ends all calls with -EHOSTDOWN. A
- * caller that stops waiting leaves its slot ABANDONED. The reply frees it, or has late work undo
- * the call first; or the end of the connection does.
+ * caller that stops waiting leaves its slot ABANDONED. The reply frees it, perhaps after late work
+ * has undone the call; else the end of the connection does.
  *
  * What runs concurrently: on_reply, lite_call_sent(), callers, conn_down, late work. slot->state
  * and slot->sent, under rc->lock, say which thread owns a slot: none until device and peer are done

@@ -5,7 +5,7 @@
  * The handler runs in the caller's thread or, with d->by_worker, in a work item: where handlers
  * take what others wait for, which a user's thread could keep while it has no processor. Users take
  * turns. Few such calls of a lane are served at a time; in the lane SHORT, one. As a handler may
- * wait for a thread of a user (bring.c), no user has all workers, nor do users together.
+ * wait for a thread of a user (bring.c), no user has all workers, nor have all users together.
  *
  * What runs concurrently: callers, and the work items. A call belongs to the one that takes it out
  * of the line, until it completes the call.

@@ -2,10 +2,10 @@
 /*
  * Calls that are collected later.
  *
- * Normal operation: the caller's thread sends the request; with QUEUE a job does if that would have
- * to wait (Documentation/rpc.rst). When the reply comes it is copied out of the mirror, so that its
- * slot is free for others: by the receive handler or, if it is longer, by the call's work item. A
- * reply that did not go through the ring stays in its bulk.
+ * Normal operation: the caller's thread sends the request; with QUEUE, a job sends one that has to
+ * wait (Documentation/rpc.rst). When the reply comes, the receive handler copies it out of the
+ * mirror, so that its slot is free for others; the call's work item does so if the reply is longer.
+ * A reply that did not go through the ring stays in its bulk.
  *
  * What runs concurrently: the end of the call (rp->lock), its work item and job, threads that
  * collect or cancel it, and the shutting of the file. @state, under file->lock, says which of them

@@ -4,8 +4,8 @@
  * request into the mirror, post that, and wait until the reply is in the mirror, doing the poller's
  * work meanwhile. The send completion is not waited for: the reply says more.
  *
- * Recovery: what was posted is never posted again. A call that was not posted as the session had
- * ended, or was refused as no server has seen it, is tried again in the next session or ring.
+ * Recovery: what was posted is never posted again. A call is tried again in the next session or
+ * ring if it was not posted, because the session had ended, or was refused before a server saw it.
  *
  * While the caller waits for user memory it holds neither a record nor a ring, and has left the
  * node, which may be stopped meanwhile.

@@ -5,13 +5,13 @@
  *
  * A block is memory of the store that no home has (struct lite_alloc, not in the table): store.c
  * allocates, charges, maps and frees it as it does for LMRs, in one piece where that is easily had.
- * References to it have the arena in which it is, then lite_kept, and each LMR that has a part of
- * it. The last put frees it; LMRs put theirs when no node can reach the memory (home/free.c).
+ * The arena that it is in, later lite_kept, and each LMR with a part of it hold references to it.
+ * The last put frees it; LMRs put theirs when no node can reach the memory (home/free.c).
  *
  * The VMAs of an arena are those of a file without a descriptor, as of mapped LMRs
  * (interface/mmap.c). Their pages have reference counts of their own, so get_user_pages() works,
  * and so do page tables that outlive the block: the node can stop under a process that uses its
- * memory. It is then memory like any other; only what is in no page table is gone.
+ * memory. What is in a page table is then memory like any other, and the rest is gone.
  *
  * Page faults fill in a block at a time. They do not enter the node: they hold the arena's lock,
  * which lite_arenas_exit() takes, and the file keeps the node's object.

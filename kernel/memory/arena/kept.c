@@ -8,7 +8,7 @@
  * are freed when unmapped.
  *
  * A block is given out again only if nothing but the list has it or one of its pages
- * (memory-safety.rst, Blocks of arenas); another one leaves.
+ * (memory-safety.rst, Blocks of arenas); otherwise it leaves the list.
  *
  * Blocks leave also when the list is full, when memory is short (the shrinker), when a limit is
  * met, and when the process or the open file ends. If a fence has failed since they were mapped,

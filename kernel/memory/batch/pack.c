@@ -15,10 +15,10 @@
  *
  * Recovery: that holds only if the first attempt is over before the second begins. If a message is
  * not answered in time, it ends the session, as an operation does. What the peer has not begun by
- * then it does not begin any more; what it has begun is over before it takes up the next session
+ * then it never begins; what it has begun is over before it takes up the next session
  * (lite_memop_execs_conn_down()). We may use the next session before the peer does, so a caller
- * that repeats them asks it to PREPARE first, which waits for that (lite_pack_settle()); otherwise
- * the outcome is reported unknown.
+ * asks it to PREPARE before it repeats operations, which waits for that (lite_pack_settle()). If
+ * that fails, their outcome is reported unknown.
  */
 #include <linux/slab.h>
 

@@ -10,7 +10,7 @@
  * When all have completed, read data is copied to the caller.
  *
  * Each chain enters its LMRs for itself, and the thread that handles its last completion leaves
- * them; those of messages are left before these are sent, as for other memory operations (memop.c).
+ * them; the LMRs of a message are left before it is sent, as for memory operations (memop.c).
  * So no revocation waits for the caller, which may be without a processor for long. For the same
  * reason all chains but the last post only into slots that are free now.
  *

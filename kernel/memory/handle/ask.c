@@ -3,8 +3,8 @@
  * Asking homes to describe, change or free LMRs.
  *
  * A request by handle names the handle's user and rights, and the home permits what both allow. A
- * request by name is permitted by the user's rights alone. One for a change holds the name: the LMR
- * may be renamed, and another one get its name, before the home serves it.
+ * request by name is permitted by the user's rights alone. One for a change carries the name: the
+ * LMR may be renamed, and another one get its name, before the home serves the request.
  *
  * Every lite_ctx_*() here may sleep, is killable and returns what its ioctl does (LITE_IOC_FREE,
  * ...). @arg is the structure of that ioctl; its flags, reserved members, handle and name are

@@ -2,10 +2,9 @@
 /*
  * Contexts and their handles.
  *
- * A handle is made in two steps, so that nothing is made that no handle can be had for: reserve
- * (not in the table), then publish. It is looked up under RCU and freed after a grace period. The
- * table is a flat array, for constant-time look-ups. It grows, replaced under RCU, and does not
- * shrink.
+ * A handle is made in two steps, so that no LMR is made for which there is no handle: reserve (not
+ * in the table), then publish. It is looked up under RCU and freed after a grace period. The table
+ * is a flat array, for constant-time look-ups. It grows, replaced under RCU, and does not shrink.
  */
 #include <linux/mm.h>
 #include <linux/random.h>

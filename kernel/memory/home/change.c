@@ -5,9 +5,9 @@
  * closed, no MAP is granted, and every mapper has answered RECALL: no operation is in flight, and
  * each mapper maps anew before its next.
  *
- * All users wait between close and end. So nothing in between waits for user space. To be told,
- * mappers may be in line behind those of other LMRs of the same owner; each wait after that is no
- * longer than the time-outs of calls and copies.
+ * All users wait between close and end. So nothing in between waits for user space. Mappers are
+ * told in line with those of other LMRs of the same owner; each wait after that is no longer than
+ * the time-outs of calls and copies.
  */
 #include "memory/memory.h"
 #include "home.h"

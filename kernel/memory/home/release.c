@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Giving parts of LMRs back to their stores, when no node can reach them through this node any
- * more. With the first part that a store is asked to free it is told which nodes to fence from
- * itself. The other parts follow without: a fence ends sessions that all users share, and what is
- * in flight in them fails or is redone, including calls that free memory, which would make more
- * zombies.
+ * more. The first request to a store also tells it which nodes to fence from itself. The other
+ * parts follow without: a fence ends sessions that all users share, and what is in flight in them
+ * fails or is redone, including calls that free memory, which would make more zombies.
  *
  * A store that cannot be asked keeps its parts ("zombies") until it can. It is asked again when
  * members change, and every few seconds, as it may be up but have missed a time-out. All zombies of

@@ -3,8 +3,8 @@
  * Operations of a device on bytes of one extent: whatever is small enough to be one or few work
  * requests.
  *
- * The caller enters the LMR, provides memory that is mapped for the device, and leaves the LMR
- * after the end: itself, or the thread that handles the completion does. Three kinds of callers:
+ * The caller enters the LMR and provides memory that is mapped for the device. After the end, the
+ * caller or the thread that handles the completion leaves the LMR. Three kinds of callers:
  *
  *   wait at once     lite_devop_run(): transfer.c, atomic.c, memop/
  *   many, one wait   lite_devop_link(): batch/vector.c

@@ -4,9 +4,9 @@
  * them.
  *
  * A mapping stays in mem->mappings until nothing is in flight on it, whatever its state, so that a
- * REVOKE or RECALL finds it and waits for it. One that overtakes the reply to a MAP finds none: its
- * number is kept by LMR (struct lite_revoked), and a MAP begun before it starts over. Releasing the
- * last reference gives back the MAPs that the home counts.
+ * REVOKE or RECALL finds it and waits for it. A REVOKE that overtakes the reply to a MAP finds no
+ * mapping: its number is kept by LMR (struct lite_revoked), and a MAP begun before it starts over.
+ * Releasing the last reference gives back the MAPs that the home counts.
  */
 #include <linux/hash.h>
 #include <linux/slab.h>

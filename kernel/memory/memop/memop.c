@@ -11,8 +11,8 @@
  * While the other node works nothing is entered here, so no revocation waits for our thread, which
  * may be without a processor for long. The other node's mapping protects the memory. The right is
  * protected by the generation that we name (lite_peer_mapping_enter()): a change of the LMR waits
- * until the step in progress has ended, at whatever node, and nothing that was asked for before it
- * is done after it. A signal does not end a call that was sent.
+ * until the step in progress has ended, at whatever node, and no step asked for before the change
+ * is taken after it. A signal does not end a call that was sent.
  *
  * LMRs that are being changed: if the other node finds its mapping recalled, it returns UNMAPPED;
  * PREPARE on a closed LMR returns EBUSY. Then we await the end of the change at the home of each
@@ -23,8 +23,8 @@
  *
  * Recovery: after a session broke, wait for the next one and repeat the piece, which is idempotent,
  * except for atomics and for pieces that overlap themselves. The first attempt must be over before
- * the second begins and before we go on: PREPARE waits for that, and until one has done so nothing
- * else is asked (@unsettled).
+ * the second begins and before we go on: PREPARE waits for that, and until a PREPARE has succeeded
+ * we ask for nothing else (@unsettled).
  */
 #include "core/memop_rules.h"
 #include "memory/io/devop.h"

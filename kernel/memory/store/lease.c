@@ -2,12 +2,12 @@
 /*
  * Leases: pages of unpinned LMRs that stay where they are for a while.
  *
- * Of an LMR with LITE_REGISTER_LEASED the writable pages of a chunk are pinned when they are
- * brought in, so that the kernel does not swap or compact them during a burst of operations: of
- * anonymous memory, it looks for pins before it tells that it takes a page. For what else may take
- * one it tells first, and the chunk ends with its lease, as if the process had unmapped it. So
- * nothing relies on a lease, and it ends without a word to other nodes; the chunk goes on without
- * it: after LITE_LEASE_MS, and when memory is short (the shrinker).
+ * In an LMR with LITE_REGISTER_LEASED the writable pages of a chunk are pinned when they are
+ * brought in, so that the kernel does not swap or compact them during a burst of operations: before
+ * it announces that it takes a page of anonymous memory for that, it looks for pins. In all other
+ * cases it announces first, and the chunk ends with its lease, as if the process had unmapped it.
+ * So nothing relies on a lease. It ends after LITE_LEASE_MS, or when memory is short (the
+ * shrinker): other nodes are not told, and the chunk goes on without it.
  *
  * A lease counts against the RLIMIT_MEMLOCK of the process that registered, up to half of it: the
  * rest is for memory that must be pinned. A chunk for which there is no room has no lease.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Limits on a node's memory for LMRs: pages, at their stores, and metadata, at stores, homes and
- * directories. Charged is the uid that owns the LMR when the memory is taken, whichever node made
- * it; memory stays charged to that uid when the LMR changes owner. What processes of this node take
- * is also charged to their memory cgroups.
+ * directories. Memory is charged to the uid that owns the LMR when it is taken, whichever node made
+ * the LMR, and stays charged to that uid when the LMR changes owner. What processes of this node
+ * take is also charged to their memory cgroups.
  */
 #include <linux/slab.h>
 
