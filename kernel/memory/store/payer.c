@@ -5,8 +5,8 @@
  * Such a home may place memory at this node, in a MEM_ALLOC that a kernel thread serves. It is
  * charged to the process here that is asking that home for it, as if the home were here: one that
  * is changing that LMR, or else one of the LMR's owner that is making an LMR there. The owner
- * LITE_UID_NOBODY may be root, which the home may have squashed. If the request comes from another
- * node there is no such process, and it is charged to the owner's limit only.
+ * LITE_UID_NOBODY may be root, which the home may have squashed. If the process is at another node,
+ * the memory is charged to the owner's limit only.
  *
  * A process that is killed pays, too: its call has a reference until the home has served it.
  */
