@@ -115,7 +115,7 @@ struct lite_cluster_params {
 
 struct lite_cluster {
 	struct lite_fabric *fab;
-	struct lite_kcalls *rpc;
+	struct lite_kcalls *kcalls;
 	const struct lite_cluster_ops *ops;
 	struct lite_node *priv;
 	struct mutex lock;
@@ -137,7 +137,7 @@ struct lite_cluster {
 	unsigned long next; /* jiffies: @monitor is queued for then; under @lock */
 };
 
-int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct lite_kcalls *rpc,
+int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct lite_kcalls *kcalls,
 		      const struct lite_cluster_params *params, const struct lite_cluster_ops *ops,
 		      struct lite_node *priv);
 void lite_cluster_start(struct lite_cluster *cl);

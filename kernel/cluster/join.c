@@ -398,12 +398,12 @@ void lite_cluster_end_leave(struct lite_cluster *cl, u32 id)
  * Be a cluster of one; @cl is zeroed, @ops and @priv are of the layer above. May sleep. Return: 0
  * or -ENOMEM.
  */
-int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct lite_kcalls *rpc,
+int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct lite_kcalls *kcalls,
 		      const struct lite_cluster_params *params, const struct lite_cluster_ops *ops,
 		      struct lite_node *priv)
 {
 	cl->fab = fab;
-	cl->rpc = rpc;
+	cl->kcalls = kcalls;
 	cl->ops = ops;
 	cl->priv = priv;
 	cl->wanted = params->node;
@@ -425,11 +425,11 @@ int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct l
 		destroy_workqueue(cl->wq);
 		return PTR_ERR(cl->self);
 	}
-	lite_kcall_handle(rpc, LITE_CALL_PING, lite_serve_ping, cl);
-	lite_kcall_handle(rpc, LITE_CALL_ATTACH, lite_serve_attach, cl);
-	lite_kcall_handle(rpc, LITE_CALL_JOIN, lite_serve_join, cl);
-	lite_kcall_handle(rpc, LITE_CALL_MEMBERS, lite_serve_members, cl);
-	lite_kcall_handle(rpc, LITE_CALL_LEAVE, lite_serve_leave, cl);
+	lite_kcall_handle(kcalls, LITE_CALL_PING, lite_serve_ping, cl);
+	lite_kcall_handle(kcalls, LITE_CALL_ATTACH, lite_serve_attach, cl);
+	lite_kcall_handle(kcalls, LITE_CALL_JOIN, lite_serve_join, cl);
+	lite_kcall_handle(kcalls, LITE_CALL_MEMBERS, lite_serve_members, cl);
+	lite_kcall_handle(kcalls, LITE_CALL_LEAVE, lite_serve_leave, cl);
 	return 0;
 }
 

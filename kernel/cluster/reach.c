@@ -271,7 +271,7 @@ int lite_cluster_call(struct lite_cluster *cl, u32 node, struct lite_call_desc *
 	int err;
 
 	if (node == lite_cluster_id(cl))
-		return lite_kcall_local(cl->rpc, d);
+		return lite_kcall_local(cl->kcalls, d);
 	conn = lite_cluster_conn_get(cl, node);
 	if (!conn)
 		return lite_cluster_incarnation(cl, node) ? -EHOSTDOWN : -EHOSTUNREACH;
@@ -339,7 +339,7 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after, bool self,
 		all[i] = kmalloc(size, GFP_KERNEL | __GFP_NOFAIL);
 	do {
 		n = 0;
-		deadline = jiffies + (d->timeout ?: cl->rpc->timeout);
+		deadline = jiffies + (d->timeout ?: cl->kcalls->timeout);
 		while (n < LITE_CALLED_AT_ONCE && (node = lite_cluster_next(cl, node))) {
 			local = node == lite_cluster_id(cl);
 			if (local && !self)

@@ -33,7 +33,7 @@ static void lite_conn_free(struct kref *ref)
 	bool stuck = conn->stuck;
 	int i;
 
-	if (conn->rpc || conn->service)
+	if (conn->kcall || conn->service)
 		fab->ops->conn_release(fab->priv, conn);
 	percpu_ref_exit(&conn->live);
 	lite_turns_exit(conn);

@@ -423,7 +423,7 @@ struct lite_conn {
 		u64 requests;
 		u64 replies;
 	} slots_in;                   /* addresses of our slots, set by the layer above */
-	void *rpc;                    /* of the layer above */
+	void *kcall;                  /* of the layer above */
 	void *service;                /* of the services layer */
 	void *peer;                   /* of the cluster layer, under its rules */
 	unsigned long heard;          /* jiffies when the peer's last message came */

@@ -191,7 +191,7 @@ int lite_rpc_peer_call(struct lite_rpc_peer *rp, struct lite_call_desc *d)
 {
 	if (rp->conn)
 		return lite_kcall(rp->conn, d);
-	return lite_kcall_dispatch(rp->svc->cl->rpc, NULL, d->call, d->req, d->len, d->reply,
+	return lite_kcall_dispatch(rp->svc->cl->kcalls, NULL, d->call, d->req, d->len, d->reply,
 				   &d->reply_len);
 }
 

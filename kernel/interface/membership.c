@@ -111,7 +111,7 @@ void lite_node_leave_work(struct work_struct *work)
 	lite_memory_give_up(&node->memory);
 	id = lite_cluster_leave(&node->cluster);
 	/* Handlers of sessions that have ended may still run. */
-	lite_kcall_flush(&node->rpc);
+	lite_kcall_flush(&node->kcalls);
 	lite_locks_changed(&node->locks);
 	/* Safe: only members of the cluster that we left could use it. */
 	lite_memory_forget(&node->memory);

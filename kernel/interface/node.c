@@ -44,12 +44,12 @@ static bool lite_node_device_stays(struct lite_node *node, struct ib_device *dev
 static int lite_node_conn_init(struct lite_node *node, struct lite_conn *conn)
 {
 	return lite_service_conn_init(&node->service, conn) ?:
-	       lite_kcall_conn_init(&node->rpc, conn);
+	       lite_kcall_conn_init(&node->kcalls, conn);
 }
 
 static void lite_node_conn_release(struct lite_node *node, struct lite_conn *conn)
 {
-	if (conn->rpc)
+	if (conn->kcall)
 		lite_kcall_conn_release(conn);
 	lite_service_conn_release(conn);
 }
@@ -265,10 +265,10 @@ static int lite_node_build(struct lite_node *node,
 	err = lite_fabric_init(&node->fabric, &p->fabric, &lite_node_fabric_ops, node, why);
 	if (err)
 		goto err_fabric;
-	err = lite_kcall_init(&node->rpc, node->stats, LITE_CALL_TIMEOUT);
+	err = lite_kcall_init(&node->kcalls, node->stats, LITE_CALL_TIMEOUT);
 	if (err)
 		goto err_fabric;
-	err = lite_cluster_init(&node->cluster, &node->fabric, &node->rpc,
+	err = lite_cluster_init(&node->cluster, &node->fabric, &node->kcalls,
 				&p->cluster, &lite_node_cluster_ops, node);
 	if (err)
 		goto err_rpc;
@@ -302,7 +302,7 @@ err_misc:
 	misc_deregister(&node->misc);
 	lite_cluster_stop(&node->cluster);
 	lite_fabric_shutdown(&node->fabric);
-	lite_kcall_flush(&node->rpc);
+	lite_kcall_flush(&node->kcalls);
 err_service:
 	lite_service_exit(&node->service);
 err_locks:
@@ -314,7 +314,7 @@ err_cluster:
 	lite_cluster_stop(&node->cluster);
 	lite_cluster_exit(&node->cluster);
 err_rpc:
-	lite_kcall_exit(&node->rpc);
+	lite_kcall_exit(&node->kcalls);
 err_fabric:
 	lite_fabric_shutdown(&node->fabric);
 	lite_fabric_exit(&node->fabric);
@@ -384,14 +384,14 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	lite_service_shut(&node->service);
 	lite_locks_shut(&node->locks);
 	lite_memory_shut(&node->memory);
-	lite_kcall_flush(&node->rpc);
+	lite_kcall_flush(&node->kcalls);
 	/* Their work items may still be freeing memory of lives that are over. */
 	lite_peers_clear(&node->cluster);
 	lite_service_exit(&node->service);
 	lite_memory_exit(&node->memory);
 	lite_locks_exit(&node->locks);
 	lite_cluster_exit(&node->cluster);
-	lite_kcall_exit(&node->rpc);
+	lite_kcall_exit(&node->kcalls);
 	lite_fabric_exit(&node->fabric);
 	xa_erase(&lite_registry.nodes, node->index);
 	lite_node_event(node, 0, LITE_NODE_STOPPED);

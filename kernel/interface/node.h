@@ -47,7 +47,7 @@ struct lite_node {
 	struct lite_pool pools[LITE_POOLS];
 	struct lite_qos qos;
 	struct lite_fabric fabric;
-	struct lite_kcalls rpc;
+	struct lite_kcalls kcalls;
 	struct lite_cluster cluster;
 	struct lite_memory memory;
 	struct lite_locks locks;

@@ -25,7 +25,7 @@ static u64 *lite_beat_word(struct lite_slots *slots)
 /* Increment our counter after a period; and again, as the work queues itself. */
 void lite_beat_start(struct lite_kcall_conn *rc)
 {
-	queue_delayed_work(rc->rpc->wq[LITE_LANE_SHORT], &rc->beat.work, LITE_BEAT_PERIOD);
+	queue_delayed_work(rc->kcalls->wq[LITE_LANE_SHORT], &rc->beat.work, LITE_BEAT_PERIOD);
 }
 
 static void lite_beat_work(struct work_struct *work)
@@ -69,7 +69,7 @@ static void lite_beat_end(struct lite_io *io)
  */
 void lite_beat_ask(struct lite_conn *conn)
 {
-	struct lite_kcall_conn *rc = conn->rpc;
+	struct lite_kcall_conn *rc = conn->kcall;
 	struct lite_beat *b = &rc->beat;
 	struct ib_rdma_wr wr;
 	struct ib_sge sge = {
@@ -101,7 +101,7 @@ void lite_beat_ask(struct lite_conn *conn)
  */
 unsigned long lite_beat_heard(const struct lite_conn *conn)
 {
-	const struct lite_kcall_conn *rc = conn->rpc;
+	const struct lite_kcall_conn *rc = conn->kcall;
 	unsigned long changed = READ_ONCE(rc->beat.changed);
 	unsigned long acked = lite_conn_acked(conn);
 
@@ -116,7 +116,7 @@ unsigned long lite_beat_heard(const struct lite_conn *conn)
  */
 bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
 {
-	const struct lite_kcall_conn *rc = conn->rpc;
+	const struct lite_kcall_conn *rc = conn->kcall;
 
 	*since = lite_latest(rc->beat.asked, lite_conn_acked(conn));
 	return READ_ONCE(rc->beat.asking);
@@ -125,7 +125,7 @@ bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
 /* Do not count @by jiffies in which we could not look. */
 void lite_beat_excuse(struct lite_conn *conn, unsigned long by)
 {
-	struct lite_kcall_conn *rc = conn->rpc;
+	struct lite_kcall_conn *rc = conn->kcall;
 
 	rc->beat.asked = lite_later(rc->beat.asked, by);
 	WRITE_ONCE(rc->beat.changed, lite_later(rc->beat.changed, by));

@@ -182,7 +182,7 @@ static void lite_call_slot_claim(struct lite_call_slot *s, struct lite_call_desc
 	lockdep_assert_held(&s->rc->lock);
 	s->state = LITE_SLOT_WAITING;
 	s->uid = uid;
-	s->seq = atomic64_inc_return(&s->rc->rpc->seq);
+	s->seq = atomic64_inc_return(&s->rc->kcalls->seq);
 	s->desc = d;
 	s->call = d->call;
 	s->late = d->late;
@@ -207,8 +207,8 @@ static void lite_call_slot_claim(struct lite_call_slot *s, struct lite_call_desc
 	memcpy(msg + 1, d->req, d->len);
 	d->slot = s;
 	d->sent = true;
-	lite_stat_inc(s->rc->rpc->stats, LITE_STAT_CALLS);
-	lite_stat_inc(s->rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
+	lite_stat_inc(s->rc->kcalls->stats, LITE_STAT_CALLS);
+	lite_stat_inc(s->rc->kcalls->stats, LITE_STAT_CALLS_INFLIGHT);
 }
 
 /*
@@ -265,7 +265,7 @@ static void lite_call_slot_free(struct lite_call_slot *freed)
 	struct lite_call_slot *s;
 	struct lite_call_desc *d;
 
-	lite_stat_dec(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
+	lite_stat_dec(rc->kcalls->stats, LITE_STAT_CALLS_INFLIGHT);
 	if (freed->held)
 		kref_put(freed->held, freed->release);
 	freed->held = NULL;
@@ -319,7 +319,7 @@ static void lite_call_slot_over(struct lite_call_slot *s)
 
 	if (s->state == LITE_SLOT_LATE) {
 		lite_conn_get(rc->conn);
-		queue_work(rc->rpc->wq[LITE_LANE_CALLER], &s->late_work);
+		queue_work(rc->kcalls->wq[LITE_LANE_CALLER], &s->late_work);
 	} else {
 		lite_call_slot_free(s);
 	}
@@ -465,7 +465,7 @@ static bool lite_slot_waiters_end(struct lite_kcall_conn *rc, struct lite_line *
 void lite_kcall_conn_down(struct lite_conn *conn)
 {
 	/* Pairs with lite_kcall_conn_init(). */
-	struct lite_kcall_conn *rc = smp_load_acquire(&conn->rpc);
+	struct lite_kcall_conn *rc = smp_load_acquire(&conn->kcall);
 	bool over;
 	int i;
 
@@ -607,7 +607,7 @@ static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
 {
 	if (d->deadline)
 		return lite_jiffies_left(d->deadline);
-	return d->timeout ?: rc->rpc->timeout;
+	return d->timeout ?: rc->kcalls->timeout;
 }
 
 /**
@@ -622,7 +622,7 @@ static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
  */
 int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *d)
 {
-	struct lite_kcall_conn *rc = conn->rpc;
+	struct lite_kcall_conn *rc = conn->kcall;
 
 	d->sent = false;
 	if (WARN_ON_ONCE(d->len > lite_call_payload_max(d->call)))
@@ -649,7 +649,7 @@ void lite_kcall_settle(struct lite_call_desc *d)
 /* Wait for the reply of lite_kcall_begin(). Returns as lite_kcall(). */
 int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *d)
 {
-	unsigned long timeout = lite_call_timeout(conn->rpc, d);
+	unsigned long timeout = lite_call_timeout(conn->kcall, d);
 	long ret;
 	int err;
 

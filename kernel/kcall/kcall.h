@@ -46,7 +46,7 @@ typedef int lite_handler(void *priv, struct lite_conn *conn, const void *req, u3
 struct lite_locals {
 	spinlock_t lock;       /* protects @line, @worker[].uid */
 	struct lite_line line; /* struct lite_local_call, by uid */
-	struct lite_kcalls *rpc;
+	struct lite_kcalls *kcalls;
 	enum lite_lane lane;
 	struct lite_local_worker {
 		struct lite_locals *locals;
@@ -113,13 +113,14 @@ struct lite_call_desc {
 #define LITE_REQUEST(which, from) .call = which, .req = &(from), .len = sizeof(from)
 #define LITE_REPLY(to) .reply = &(to), .reply_max = sizeof(to)
 
-int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
+int lite_kcall_init(struct lite_kcalls *kcalls, struct lite_stats __percpu *stats,
 		    unsigned long timeout);
-void lite_kcall_exit(struct lite_kcalls *rpc);
-void lite_kcall_flush(struct lite_kcalls *rpc);
-void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call, lite_handler *fn, void *priv);
+void lite_kcall_exit(struct lite_kcalls *kcalls);
+void lite_kcall_flush(struct lite_kcalls *kcalls);
+void lite_kcall_handle(struct lite_kcalls *kcalls, enum lite_call call, lite_handler *fn,
+		       void *priv);
 
-int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn);
+int lite_kcall_conn_init(struct lite_kcalls *kcalls, struct lite_conn *conn);
 void lite_kcall_conn_release(struct lite_conn *conn);
 void lite_kcall_conn_down(struct lite_conn *conn);
 void lite_kcall_conn_gone(struct lite_conn *conn);
@@ -131,8 +132,8 @@ void lite_kcall_settle(struct lite_call_desc *desc);
 int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *desc);
 
 /* kcall_local.c */
-int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *desc);
-void lite_locals_init(struct lite_kcalls *rpc, enum lite_lane lane);
+int lite_kcall_local(struct lite_kcalls *kcalls, struct lite_call_desc *desc);
+void lite_locals_init(struct lite_kcalls *kcalls, enum lite_lane lane);
 
 /* beat.c */
 void lite_beat_ask(struct lite_conn *conn);
@@ -201,7 +202,7 @@ struct lite_beat {
 
 /* The slots of one connection. */
 struct lite_kcall_conn {
-	struct lite_kcalls *rpc;
+	struct lite_kcalls *kcalls;
 	struct lite_conn *conn;
 	struct lite_beat beat;
 	spinlock_t lock;          /* protects @dead, @waiters and the states of @call */
@@ -233,7 +234,7 @@ void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot);
 void lite_kcall_slots_init(struct lite_kcall_conn *rc);
 void lite_beat_init(struct lite_kcall_conn *rc);
 void lite_beat_start(struct lite_kcall_conn *rc);
-int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call, const void *req,
-			u32 len, void *reply, u32 *reply_len);
+int lite_kcall_dispatch(struct lite_kcalls *kcalls, struct lite_conn *conn, u16 call,
+			const void *req, u32 len, void *reply, u32 *reply_len);
 
 #endif /* _LITE_KCALL_H */

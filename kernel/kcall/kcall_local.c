@@ -65,7 +65,7 @@ static void lite_local_work(struct work_struct *work)
 {
 	struct lite_local_worker *worker = container_of(work, struct lite_local_worker, work);
 	struct lite_locals *locals = worker->locals;
-	struct lite_kcalls *rpc = locals->rpc;
+	struct lite_kcalls *kcalls = locals->kcalls;
 	struct lite_local_call *call;
 	struct mem_cgroup *own;
 
@@ -80,11 +80,11 @@ static void lite_local_work(struct work_struct *work)
 	if (!call)
 		return;
 	own = set_active_memcg(call->memcg);
-	call->err = lite_kcall_dispatch(rpc, NULL, call->desc->call, call->desc->req,
+	call->err = lite_kcall_dispatch(kcalls, NULL, call->desc->call, call->desc->req,
 					call->desc->len, call->reply, &call->len);
 	set_active_memcg(own);
 	/* Handlers for peers, which share these workers, get their turn before the next. */
-	queue_work(rpc->wq[locals->lane], work);
+	queue_work(kcalls->wq[locals->lane], work);
 	complete(&call->done);
 }
 
@@ -114,9 +114,10 @@ static int lite_local_await(struct lite_locals *locals, struct lite_local_call *
 }
 
 /* Have a worker run the handler. */
-static int lite_local_ask(struct lite_kcalls *rpc, struct lite_call_desc *d, void *reply, u32 *len)
+static int lite_local_ask(struct lite_kcalls *kcalls, struct lite_call_desc *d, void *reply,
+			  u32 *len)
 {
-	struct lite_locals *locals = &rpc->locals[lite_call_lane(d->call)];
+	struct lite_locals *locals = &kcalls->locals[lite_call_lane(d->call)];
 	struct lite_local_call call = {
 		.place.kind = d->uid ?: lite_current_uid(),
 		.desc = d,
@@ -130,7 +131,7 @@ static int lite_local_ask(struct lite_kcalls *rpc, struct lite_call_desc *d, voi
 	lite_line_enter(&locals->line, &call.place, false);
 	spin_unlock(&locals->lock);
 	for (i = 0; i < workers; i++)
-		queue_work(rpc->wq[locals->lane], &locals->worker[i].work);
+		queue_work(kcalls->wq[locals->lane], &locals->worker[i].work);
 	err = lite_local_await(locals, &call);
 	mem_cgroup_put(call.memcg);
 	if (err)
@@ -144,7 +145,7 @@ static int lite_local_ask(struct lite_kcalls *rpc, struct lite_call_desc *d, voi
  * the reply is too long; with d->by_worker and d->killable maybe -EINTR, and with d->slot_timeout
  * -ETIMEDOUT: it was not served.
  */
-int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *d)
+int lite_kcall_local(struct lite_kcalls *kcalls, struct lite_call_desc *d)
 {
 	void *reply;
 	u32 len = 0;
@@ -155,9 +156,9 @@ int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *d)
 	if (!reply)
 		return -ENOMEM;
 	if (d->by_worker)
-		err = lite_local_ask(rpc, d, reply, &len);
+		err = lite_local_ask(kcalls, d, reply, &len);
 	else
-		err = lite_kcall_dispatch(rpc, NULL, d->call, d->req, d->len, reply, &len);
+		err = lite_kcall_dispatch(kcalls, NULL, d->call, d->req, d->len, reply, &len);
 	if (!err && len > d->reply_max)
 		err = -EPROTO;
 	if (!err) {
@@ -168,14 +169,14 @@ int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *d)
 	return err;
 }
 
-void lite_locals_init(struct lite_kcalls *rpc, enum lite_lane lane)
+void lite_locals_init(struct lite_kcalls *kcalls, enum lite_lane lane)
 {
-	struct lite_locals *locals = &rpc->locals[lane];
+	struct lite_locals *locals = &kcalls->locals[lane];
 	int i;
 
 	spin_lock_init(&locals->lock);
 	lite_line_init(&locals->line);
-	locals->rpc = rpc;
+	locals->kcalls = kcalls;
 	locals->lane = lane;
 	for (i = 0; i < LITE_LOCAL_WORKERS; i++) {
 		locals->worker[i].locals = locals;

@@ -27,7 +27,7 @@ static bool lite_kcall_allowed(const struct lite_conn *conn, u16 call)
 
 /**
  * lite_kcall_dispatch - run the handler of a call
- * @rpc: of the node
+ * @kcalls: of the node
  * @conn: caller's, or NULL: this node
  * @call: enum lite_call, from a peer
  * @req: payload, out of the peer's reach
@@ -39,8 +39,8 @@ static bool lite_kcall_allowed(const struct lite_conn *conn, u16 call)
  * -EBADMSG: the caller violates the protocol.
  */
 noinline int
-lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call, const void *req,
-			u32 len, void *reply, u32 *reply_len)
+lite_kcall_dispatch(struct lite_kcalls *kcalls, struct lite_conn *conn, u16 call, const void *req,
+		    u32 len, void *reply, u32 *reply_len)
 {
 	int err = lite_wire_request_check(call, req, len);
 
@@ -48,10 +48,11 @@ lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call, c
 		return err == -EPROTO ? -EBADMSG : err;
 	if (conn && !lite_kcall_allowed(conn, call))
 		return -EBADMSG;
-	if (call >= LITE_CALL_MAX || !rpc->handler[call].fn)
+	if (call >= LITE_CALL_MAX || !kcalls->handler[call].fn)
 		return -EOPNOTSUPP;
-	lite_stat_inc(rpc->stats, LITE_STAT_CALLS_SERVED);
-	err = rpc->handler[call].fn(rpc->handler[call].priv, conn, req, len, reply, reply_len);
+	lite_stat_inc(kcalls->stats, LITE_STAT_CALLS_SERVED);
+	err = kcalls->handler[call].fn(kcalls->handler[call].priv, conn, req, len, reply,
+				       reply_len);
 	/* The error must fit the wire format. */
 	if (err > 0 || err < -MAX_ERRNO)
 		err = -EIO;
@@ -97,7 +98,7 @@ static void lite_serve(struct lite_serve_slot *s)
 	memcpy(req, in + sizeof(msg), len);
 
 	memset(out, 0, lite_slot_bytes(slot));
-	err = lite_kcall_dispatch(rc->rpc, conn, call, req, len, out + 1, &reply_len);
+	err = lite_kcall_dispatch(rc->kcalls, conn, call, req, len, out + 1, &reply_len);
 	trace_lite_serve(conn->session, conn->from.node, call, err);
 	if (err == -EBADMSG) {
 		lite_serve_protocol_error(conn, call);
@@ -142,7 +143,7 @@ void lite_kcall_on_request(struct lite_kcall_conn *rc, u32 slot)
 		lite_conn_ready(rc->conn);
 	/* Dropped by the work item. */
 	lite_conn_get(rc->conn);
-	if (!queue_work(rc->rpc->wq[lite_slot_lane(slot)], &s->work))
+	if (!queue_work(rc->kcalls->wq[lite_slot_lane(slot)], &s->work))
 		lite_conn_put(rc->conn);
 }
 

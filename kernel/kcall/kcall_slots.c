@@ -10,10 +10,10 @@
 #include "kcall.h"
 
 /*
- * Prepare to make and to serve calls. @rpc: zeroed; @timeout: jiffies, for calls that set none.
+ * Prepare to make and to serve calls. @kcalls: zeroed; @timeout: jiffies, for calls that set none.
  * Context: may sleep. Return: 0 or -ENOMEM.
  */
-int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
+int lite_kcall_init(struct lite_kcalls *kcalls, struct lite_stats __percpu *stats,
 		    unsigned long timeout)
 {
 	/*
@@ -36,15 +36,15 @@ int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 	};
 	int lane;
 
-	rpc->stats = stats;
-	rpc->timeout = timeout;
-	atomic64_set(&rpc->seq, 0);
+	kcalls->stats = stats;
+	kcalls->timeout = timeout;
+	atomic64_set(&kcalls->seq, 0);
 	for (lane = 0; lane < LITE_LANES; lane++) {
-		lite_locals_init(rpc, lane);
-		rpc->wq[lane] = alloc_workqueue(queues[lane].name, queues[lane].flags,
-						WQ_MAX_ACTIVE);
-		if (!rpc->wq[lane]) {
-			lite_kcall_exit(rpc);
+		lite_locals_init(kcalls, lane);
+		kcalls->wq[lane] = alloc_workqueue(queues[lane].name, queues[lane].flags,
+						   WQ_MAX_ACTIVE);
+		if (!kcalls->wq[lane]) {
+			lite_kcall_exit(kcalls);
 			return -ENOMEM;
 		}
 	}
@@ -52,30 +52,31 @@ int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 }
 
 /* Wait for running handlers; all connections are dying. May sleep. */
-void lite_kcall_flush(struct lite_kcalls *rpc)
+void lite_kcall_flush(struct lite_kcalls *kcalls)
 {
 	int lane;
 
 	for (lane = 0; lane < LITE_LANES; lane++)
-		flush_workqueue(rpc->wq[lane]);
+		flush_workqueue(kcalls->wq[lane]);
 }
 
 /* Undo lite_kcall_init(), also if it failed; all connections are gone. May sleep. */
-void lite_kcall_exit(struct lite_kcalls *rpc)
+void lite_kcall_exit(struct lite_kcalls *kcalls)
 {
 	int lane;
 
 	for (lane = 0; lane < LITE_LANES; lane++) {
-		if (rpc->wq[lane])
-			destroy_workqueue(rpc->wq[lane]);
+		if (kcalls->wq[lane])
+			destroy_workqueue(kcalls->wq[lane]);
 	}
 }
 
-/* Set the handler of a call; @rpc is not serving yet. */
-void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call, lite_handler *fn, void *priv)
+/* Set the handler of a call; @kcalls is not serving yet. */
+void lite_kcall_handle(struct lite_kcalls *kcalls, enum lite_call call, lite_handler *fn,
+		       void *priv)
 {
-	rpc->handler[call].fn = fn;
-	rpc->handler[call].priv = priv;
+	kcalls->handler[call].fn = fn;
+	kcalls->handler[call].priv = priv;
 }
 
 static int lite_slots_init(struct lite_conn *conn, struct lite_slots *slots)
@@ -105,21 +106,21 @@ static void lite_slots_exit(struct lite_conn *conn, struct lite_slots *slots)
  * Make the slots of a connection, before it connects. May sleep. Return: 0 or -ENOMEM;
  * lite_kcall_conn_release() frees what was made.
  */
-int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn)
+int lite_kcall_conn_init(struct lite_kcalls *kcalls, struct lite_conn *conn)
 {
 	struct lite_kcall_conn *rc = kzalloc(sizeof(*rc), GFP_KERNEL);
 	int err;
 
 	if (!rc)
 		return -ENOMEM;
-	rc->rpc = rpc;
+	rc->kcalls = kcalls;
 	rc->conn = conn;
 	spin_lock_init(&rc->lock);
 	lite_kcall_slots_init(rc);
 	err = lite_kcall_serve_init(rc);
 	lite_beat_init(rc);
 	/* conn_down may come meanwhile. */
-	smp_store_release(&conn->rpc, rc);
+	smp_store_release(&conn->kcall, rc);
 	err = err ?:
 	      lite_slots_init(conn, &rc->req_in) ?:
 	      lite_slots_init(conn, &rc->rep_in) ?:
@@ -139,7 +140,7 @@ int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn)
  */
 void lite_kcall_conn_gone(struct lite_conn *conn)
 {
-	struct lite_kcall_conn *rc = conn->rpc;
+	struct lite_kcall_conn *rc = conn->kcall;
 
 	if (rc)
 		cancel_delayed_work_sync(&rc->beat.work);
@@ -148,21 +149,21 @@ void lite_kcall_conn_gone(struct lite_conn *conn)
 /* Free the slots of a connection: fenced, without references. */
 void lite_kcall_conn_release(struct lite_conn *conn)
 {
-	struct lite_kcall_conn *rc = conn->rpc;
+	struct lite_kcall_conn *rc = conn->kcall;
 
 	lite_slots_exit(conn, &rc->req_in);
 	lite_slots_exit(conn, &rc->rep_in);
 	lite_slots_exit(conn, &rc->req_out);
 	lite_slots_exit(conn, &rc->rep_out);
 	kfree(rc->requests);
-	conn->rpc = NULL;
+	conn->kcall = NULL;
 	kfree(rc);
 }
 
 /* The peer has written a message, announced by @imm. In the poller; does not sleep. */
 void lite_kcall_recv(struct lite_conn *conn, u32 imm)
 {
-	struct lite_kcall_conn *rc = conn->rpc;
+	struct lite_kcall_conn *rc = conn->kcall;
 	enum lite_imm_kind kind;
 	u16 ring, slot;
 

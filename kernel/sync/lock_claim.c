@@ -247,7 +247,7 @@ static int lite_lock_claim_call(struct lite_lock_claim *c, struct lite_conn *con
 		return lite_kcall(conn, &d);
 	if (c->name.node != lite_cluster_id(cl))
 		return -EHOSTDOWN;
-	return lite_kcall_local(cl->rpc, &d);
+	return lite_kcall_local(cl->kcalls, &d);
 }
 
 static void lite_lock_claim_job(struct work_struct *work)

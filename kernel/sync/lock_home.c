@@ -598,11 +598,13 @@ void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length)
 
 void lite_lock_home_init(struct lite_locks *locks)
 {
+	struct lite_kcalls *kcalls = locks->cl->kcalls;
+
 	mutex_init(&locks->home_lock);
 	locks->home = RB_ROOT;
 	INIT_WORK(&locks->sweep, lite_locks_sweep);
-	lite_kcall_handle(locks->cl->rpc, LITE_CALL_LOCK_WAIT, lite_serve_lock_wait, locks);
-	lite_kcall_handle(locks->cl->rpc, LITE_CALL_LOCK_RELEASE, lite_serve_lock_release, locks);
+	lite_kcall_handle(kcalls, LITE_CALL_LOCK_WAIT, lite_serve_lock_wait, locks);
+	lite_kcall_handle(kcalls, LITE_CALL_LOCK_RELEASE, lite_serve_lock_release, locks);
 }
 
 /* Forget all locks; @locks is closing. May sleep. */

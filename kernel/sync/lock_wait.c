@@ -60,12 +60,12 @@ static bool lite_hold_arriving(struct lite_hold *h, bool arriving)
 
 static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn, bool try, unsigned long left)
 {
-	struct lite_kcalls *rpc = h->locks->cl->rpc;
+	struct lite_kcalls *kcalls = h->locks->cl->kcalls;
 	struct lite_wire_lock req;
 	struct lite_call_desc d = {
 		LITE_REQUEST(LITE_CALL_LOCK_WAIT, req),
 		.life = h->word.incarnation,
-		.timeout = clamp(left, 1UL, rpc->timeout),
+		.timeout = clamp(left, 1UL, kcalls->timeout),
 		.killable = true,
 		.by_worker = true,
 	};
@@ -74,8 +74,8 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn, bool try, 
 
 	if (h->n) {
 		/* Not abandoned: a WAIT after our RELEASE would count a departed participant. */
-		d.timeout = rpc->timeout;
-		d.slot_timeout = rpc->timeout; /* killable, as nothing is sent yet */
+		d.timeout = kcalls->timeout;
+		d.slot_timeout = kcalls->timeout; /* killable, as nothing is sent yet */
 		d.killable = false;
 		arg = h->entered ? LITE_WIRE_LOCK_AGAIN : 0;
 	}
@@ -87,7 +87,7 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn, bool try, 
 	if (!lite_hold_arriving(h, h->n && h->asked))
 		return 0;
 	h->asked = true;
-	err = conn ? lite_kcall(conn, &d) : lite_kcall_local(rpc, &d);
+	err = conn ? lite_kcall(conn, &d) : lite_kcall_local(kcalls, &d);
 	if (h->n && conn && err == -ETIMEDOUT && d.sent)
 		lite_conn_kill(conn, err);
 	lite_hold_arriving(h, false);
@@ -541,6 +541,6 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn, const void 
 
 void lite_lock_take_handlers(struct lite_locks *locks)
 {
-	lite_kcall_handle(locks->cl->rpc, LITE_CALL_LOCK_GRANT, lite_serve_lock_grant, locks);
-	lite_kcall_handle(locks->cl->rpc, LITE_CALL_LOCK_PROBE, lite_serve_lock_probe, locks);
+	lite_kcall_handle(locks->cl->kcalls, LITE_CALL_LOCK_GRANT, lite_serve_lock_grant, locks);
+	lite_kcall_handle(locks->cl->kcalls, LITE_CALL_LOCK_PROBE, lite_serve_lock_probe, locks);
 }

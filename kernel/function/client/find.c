@@ -33,7 +33,7 @@ int lite_client_ring_ask(struct lite_rcall *call)
 	/* Does not wait for a suspect node; the caller's retry does. */
 	do {
 		left = lite_jiffies_left(call->deadline) ?: 1;
-		err = lite_find(cl, call->node, &req, &out, min(left, cl->rpc->timeout));
+		err = lite_find(cl, call->node, &req, &out, min(left, cl->kcalls->timeout));
 	} while (err == -ETIMEDOUT && lite_jiffies_left(call->deadline));
 	if (!err)
 		return le64_to_cpu(out.cookie) == call->ring->cookie ? 0 : -ESTALE;

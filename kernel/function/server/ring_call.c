@@ -169,11 +169,11 @@ void lite_ring_gone_work(struct work_struct *work)
 
 void lite_ring_handlers(struct lite_service *svc)
 {
-	struct lite_kcalls *rpc = svc->cl->rpc;
+	struct lite_kcalls *kcalls = svc->cl->kcalls;
 
-	lite_kcall_handle(rpc, LITE_CALL_RPC_BIND, lite_serve_bind, svc);
-	lite_kcall_handle(rpc, LITE_CALL_RPC_UNBIND, lite_serve_unbind, svc);
-	lite_kcall_handle(rpc, LITE_CALL_RPC_CANCEL, lite_serve_cancel, svc);
-	lite_kcall_handle(rpc, LITE_CALL_RPC_FIND, lite_serve_find, svc);
-	lite_kcall_handle(rpc, LITE_CALL_RPC_GONE, lite_serve_gone, svc);
+	lite_kcall_handle(kcalls, LITE_CALL_RPC_BIND, lite_serve_bind, svc);
+	lite_kcall_handle(kcalls, LITE_CALL_RPC_UNBIND, lite_serve_unbind, svc);
+	lite_kcall_handle(kcalls, LITE_CALL_RPC_CANCEL, lite_serve_cancel, svc);
+	lite_kcall_handle(kcalls, LITE_CALL_RPC_FIND, lite_serve_find, svc);
+	lite_kcall_handle(kcalls, LITE_CALL_RPC_GONE, lite_serve_gone, svc);
 }

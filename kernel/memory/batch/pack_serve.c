@@ -129,5 +129,5 @@ static int lite_serve_pack(void *priv, struct lite_conn *conn, const void *req, 
 
 void lite_pack_handlers(struct lite_memory *mem)
 {
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_OP_PACK, lite_serve_pack, mem);
+	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_OP_PACK, lite_serve_pack, mem);
 }

@@ -246,5 +246,5 @@ static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req,
 void lite_free_handlers(struct lite_memory *mem)
 {
 	lite_lmr_handle(mem, LITE_CALL_LMR_FREE, lite_serve_free);
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_UNMAP, lite_serve_unmap, mem);
+	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_LMR_UNMAP, lite_serve_unmap, mem);
 }

@@ -576,16 +576,16 @@ void lite_lmr_handle(struct lite_memory *mem, enum lite_call call, lite_lmr_hand
 	s->mem = mem;
 	s->chunks = call == LITE_CALL_LMR_MAP || call == LITE_CALL_LMR_EXTENTS;
 	s->fn = fn;
-	lite_kcall_handle(mem->cl->rpc, call, lite_serve_lmr, s);
+	lite_kcall_handle(mem->cl->kcalls, call, lite_serve_lmr, s);
 }
 
 void lite_home_handlers(struct lite_memory *mem)
 {
-	struct lite_kcalls *rpc = mem->cl->rpc;
+	struct lite_kcalls *kcalls = mem->cl->kcalls;
 
-	lite_kcall_handle(rpc, LITE_CALL_LMR_CREATE, lite_serve_create, mem);
-	lite_kcall_handle(rpc, LITE_CALL_LMR_LIST, lite_serve_list, mem);
-	lite_kcall_handle(rpc, LITE_CALL_NAME_OPEN, lite_serve_open, mem);
+	lite_kcall_handle(kcalls, LITE_CALL_LMR_CREATE, lite_serve_create, mem);
+	lite_kcall_handle(kcalls, LITE_CALL_LMR_LIST, lite_serve_list, mem);
+	lite_kcall_handle(kcalls, LITE_CALL_NAME_OPEN, lite_serve_open, mem);
 	lite_lmr_handle(mem, LITE_CALL_LMR_MAP, lite_serve_map);
 	lite_lmr_handle(mem, LITE_CALL_LMR_EXTENTS, lite_serve_extents);
 	lite_lmr_handle(mem, LITE_CALL_LMR_STAT, lite_serve_stat);

@@ -97,7 +97,7 @@ static int lite_mapping_shares(struct lite_mapping *m, const struct lite_wire_ma
 /* Call a home in the session @conn; NULL: this node. As lite_kcall(). */
 int lite_home_call(struct lite_memory *mem, struct lite_conn *conn, struct lite_call_desc *d)
 {
-	return conn ? lite_kcall(conn, d) : lite_kcall_local(mem->cl->rpc, d);
+	return conn ? lite_kcall(conn, d) : lite_kcall_local(mem->cl->kcalls, d);
 }
 
 /* Append what a home has told. Return: 0; -EPROTO: more than there are. */

@@ -268,9 +268,9 @@ static int lite_serve_recall(void *priv, struct lite_conn *conn, const void *req
 
 void lite_mapping_handlers(struct lite_memory *mem)
 {
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_REVOKE, lite_serve_revoke, mem);
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_RECALL, lite_serve_recall, mem);
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_ENDS, lite_serve_ends, mem);
+	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_LMR_REVOKE, lite_serve_revoke, mem);
+	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_LMR_RECALL, lite_serve_recall, mem);
+	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_LMR_ENDS, lite_serve_ends, mem);
 }
 
 /* Give back in the session in which it was mapped. As lite_mapping_give_back(). */

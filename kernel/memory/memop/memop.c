@@ -243,7 +243,7 @@ static int lite_memop_client_call(struct lite_memop_client *job, struct lite_con
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
 	if (!conn)
-		return lite_kcall_local(job->mem->cl->rpc, &d);
+		return lite_kcall_local(job->mem->cl->kcalls, &d);
 	err = lite_kcall(conn, &d);
 	lite_conn_put(conn);
 	*sent = d.sent;

@@ -604,7 +604,8 @@ void lite_memop_handlers(struct lite_memory *mem)
 	for (i = 0; i < ARRAY_SIZE(memops); i++) {
 		mem->memops[i].mem = mem;
 		mem->memops[i].step = memops[i].step;
-		lite_kcall_handle(mem->cl->rpc, memops[i].call, lite_serve_memop, &mem->memops[i]);
+		lite_kcall_handle(mem->cl->kcalls, memops[i].call, lite_serve_memop,
+				  &mem->memops[i]);
 	}
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_OP_PREPARE, lite_serve_prepare, mem);
+	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_OP_PREPARE, lite_serve_prepare, mem);
 }

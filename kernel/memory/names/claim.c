@@ -465,5 +465,5 @@ bool lite_local_find(struct lite_memory *mem, const char *name, struct lite_name
 
 void lite_name_claim_handlers(struct lite_memory *mem)
 {
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_NAME_PROBE, lite_serve_name_probe, mem);
+	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_NAME_PROBE, lite_serve_name_probe, mem);
 }

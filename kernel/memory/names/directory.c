@@ -468,10 +468,10 @@ static int lite_serve_name_find(void *priv, struct lite_conn *conn, const void *
 
 void lite_directory_handlers(struct lite_memory *mem)
 {
-	struct lite_kcalls *rpc = mem->cl->rpc;
+	struct lite_kcalls *kcalls = mem->cl->kcalls;
 
-	lite_kcall_handle(rpc, LITE_CALL_NAME_ENTER, lite_serve_name_enter, mem);
-	lite_kcall_handle(rpc, LITE_CALL_NAME_DROP, lite_serve_name_drop, mem);
-	lite_kcall_handle(rpc, LITE_CALL_NAME_SYNC, lite_serve_name_sync, mem);
-	lite_kcall_handle(rpc, LITE_CALL_NAME_FIND, lite_serve_name_find, mem);
+	lite_kcall_handle(kcalls, LITE_CALL_NAME_ENTER, lite_serve_name_enter, mem);
+	lite_kcall_handle(kcalls, LITE_CALL_NAME_DROP, lite_serve_name_drop, mem);
+	lite_kcall_handle(kcalls, LITE_CALL_NAME_SYNC, lite_serve_name_sync, mem);
+	lite_kcall_handle(kcalls, LITE_CALL_NAME_FIND, lite_serve_name_find, mem);
 }

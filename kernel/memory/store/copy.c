@@ -200,6 +200,6 @@ static int lite_serve_mem_session(void *priv, struct lite_conn *conn, const void
 
 void lite_copy_handlers(struct lite_memory *mem)
 {
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_MEM_COPY, lite_serve_mem_copy, mem);
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_MEM_SESSION, lite_serve_mem_session, mem);
+	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_MEM_COPY, lite_serve_mem_copy, mem);
+	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_MEM_SESSION, lite_serve_mem_session, mem);
 }

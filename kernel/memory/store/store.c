@@ -626,9 +626,9 @@ static int lite_serve_mem_free(void *priv, struct lite_conn *conn, const void *r
 
 void lite_store_handlers(struct lite_memory *mem)
 {
-	struct lite_kcalls *rpc = mem->cl->rpc;
+	struct lite_kcalls *kcalls = mem->cl->kcalls;
 
-	lite_kcall_handle(rpc, LITE_CALL_MEM_ALLOC, lite_serve_mem_alloc, mem);
-	lite_kcall_handle(rpc, LITE_CALL_MEM_EXTENTS, lite_serve_mem_extents, mem);
-	lite_kcall_handle(rpc, LITE_CALL_MEM_FREE, lite_serve_mem_free, mem);
+	lite_kcall_handle(kcalls, LITE_CALL_MEM_ALLOC, lite_serve_mem_alloc, mem);
+	lite_kcall_handle(kcalls, LITE_CALL_MEM_EXTENTS, lite_serve_mem_extents, mem);
+	lite_kcall_handle(kcalls, LITE_CALL_MEM_FREE, lite_serve_mem_free, mem);
 }

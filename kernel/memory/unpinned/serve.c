@@ -211,5 +211,5 @@ static int lite_serve_chunk(void *priv, struct lite_conn *conn, const void *req,
 
 void lite_unpinned_handlers(struct lite_memory *mem)
 {
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_CHUNK, lite_serve_chunk, mem);
+	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_LMR_CHUNK, lite_serve_chunk, mem);
 }

@@ -121,17 +121,17 @@ static int random_end(struct kretprobe_instance *instance, struct pt_regs *regs)
 static struct kprobe dispatch_probe;
 
 /* In place of lite_kcall_dispatch(). */
-static int dispatch_late(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call, const void *req,
-			 u32 len, void *reply, u32 *reply_len)
+static int dispatch_late(struct lite_kcalls *kcalls, struct lite_conn *conn, u16 call,
+			 const void *req, u32 len, void *reply, u32 *reply_len)
 {
 	typeof(dispatch_late) *dispatch = (void *)dispatch_probe.addr;
 
 	msleep(late_ms);
 	were_late++;
-	return dispatch(rpc, conn, call, req, len, reply, reply_len);
+	return dispatch(kcalls, conn, call, req, len, reply, reply_len);
 }
 
-/* int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call, ...) */
+/* int lite_kcall_dispatch(struct lite_kcalls *kcalls, struct lite_conn *conn, u16 call, ...) */
 static int dispatch(struct kprobe *probe, struct pt_regs *regs)
 {
 	uint n = READ_ONCE(late_calls);

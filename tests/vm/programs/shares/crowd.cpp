@@ -52,9 +52,9 @@
 //                                      and again; says "ready", and goes on until it is killed
 //   crowd reopen INDEX NAME COUNT      opens an LMR COUNT times, one after the other; prints the id
 //                                      of its process
-//   crowd handles INDEX NAME           opens an LMR, through one file after the other, until the user
-//                                      gets no more handles; prints how many, and keeps them until
-//                                      its input ends
+//   crowd handles INDEX NAME           opens an LMR, through one file after the other, until the
+//                                      user gets no more handles; prints how many, and keeps them
+//                                      until its input ends
 //   crowd change INDEX WHAT            opens the LMR with the name WHAT, says "ready", waits for a
 //                                      line, and does what the name says: chmod, grant or resize
 //
