@@ -178,11 +178,11 @@ static void lite_qos_mine(struct lite_qos *qos, struct lite_qos_rule *rule)
 u8 lite_qos_prio(struct lite_qos *qos)
 {
 	struct lite_qos_rule rule;
+	u8 class;
 
 	lite_qos_mine(qos, &rule);
-	if (!rule.prio && rule.ceiling > LITE_SCHED_CLASS_DEFAULT)
-		return rule.ceiling + 1;
-	return rule.prio;
+	class = rule.prio ? rule.prio - 1 : LITE_SCHED_CLASS_DEFAULT;
+	return class < rule.ceiling ? rule.ceiling + 1 : rule.prio;
 }
 
 /* The highest class that the caller may use without a capability. Process context. */

@@ -66,12 +66,6 @@ std::uint64_t percentile(const std::vector<std::uint64_t>& waited, double share)
     return 0;
 }
 
-// The class of a priority: 4 if there is none.
-unsigned class_of(std::optional<std::uint8_t> priority) {
-    constexpr unsigned standard = 4;
-    return priority.value_or(0) ? *priority - 1U : standard;
-}
-
 // {"uid": N} or {"cgroup": NAME}; empty if the answer has none of the attributes.
 json tenant_of(const surroundings& world, const message& answer, std::uint16_t uid_attribute,
                std::uint16_t cgroup_attribute) {
@@ -105,7 +99,7 @@ json counters(const message& answer, json said) {
 }
 
 // {"mode": ..., "tenants_are": "uid" or "cgroup",
-//  "rules": [{"uid" or "cgroup", "weight", "ceiling", "default"}, ...],
+//  "rules": [{"uid" or "cgroup", "weight", "ceiling", "default" if it has one}, ...],
 //  "classes": [{"class", "queued", ...}, ...],
 //  "tenants": [{"uid" or "cgroup", "queued", ...}, ...]}
 json ask_rules(const surroundings& world, channel& channel,
@@ -122,7 +116,8 @@ json ask_rules(const surroundings& world, channel& channel,
         } else if (auto rule = tenant_of(world, answer, LITE_A_UID, LITE_A_CGROUP); !rule.empty()) {
             rule["weight"] = answer.u32(LITE_A_WEIGHT).value_or(0);
             rule["ceiling"] = answer.u8(LITE_A_CEILING).value_or(0);
-            rule["default"] = class_of(answer.u8(LITE_A_PRIORITY));
+            if (const auto priority = answer.u8(LITE_A_PRIORITY).value_or(0))
+                rule["default"] = priority - 1U;
             said["rules"].push_back(std::move(rule));
         } else if (const auto prio = answer.u8(LITE_A_CLASS)) {
             said["classes"].push_back(counters(answer, {{"class", *prio}}));
@@ -252,7 +247,8 @@ qos_arguments rule_of(const json& rule, std::uint32_t index) {
         args.uid = number<std::uint32_t>(rule.at("uid"));
     args.weight = number<std::uint32_t>(rule.at("weight"));
     args.ceiling = number<std::uint8_t>(rule.at("ceiling"));
-    args.standard = number<std::uint8_t>(rule.at("default"));
+    if (rule.contains("default"))
+        args.standard = number<std::uint8_t>(rule["default"]);
     return args;
 }
 
@@ -304,7 +300,7 @@ int qos_show_command(const surroundings& world, const show_arguments& args) {
                 {"DEFAULT", table::align::right}});
     for (const auto& rule : rules["rules"])
         rows.add({tenant_text(rule), rule["weight"].dump(), rule["ceiling"].dump(),
-                  rule["default"].dump()});
+                  rule.contains("default") ? rule["default"].dump() : "-"});
     print(world.io.out, fmt::format("mode: {}, by {}\n{}\n{}\n{}", rules["mode"].get<std::string>(),
                                     rules["tenants_are"].get<std::string>(), rows.text(),
                                     counters_table(rules["classes"], "CLASS"),

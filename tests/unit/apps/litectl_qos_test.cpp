@@ -195,6 +195,28 @@ TEST_CASE("litectl qos: rules outlive a node", "[litectl]") {
     CHECK(r.err.find("it is lost when the node stops") != std::string::npos);
 }
 
+// Else a node that starts again would be told of one that holds beside any ceiling.
+TEST_CASE("litectl qos: no default stays none", "[litectl]") {
+    machine litectl;
+    message rule(LITE_CMD_QOS_GET);
+    rule.put_u32(LITE_A_UID, 1000);
+    rule.put_u32(LITE_A_WEIGHT, 100);
+    rule.put_u8(LITE_A_CEILING, 6);
+    rule.put_u8(LITE_A_PRIORITY, LITE_PRIORITY_DEFAULT);
+    litectl.kernel.answers = {fair(), rule};
+    CHECK(litectl({"qos", "show"}).out.find("1000     100        6        -\n") !=
+          std::string::npos);
+    CHECK(litectl({"qos", "set", "-u", "1000", "-c", "6"}).status == 0);
+    CHECK(!json::parse(read_file(litectl.world.qos_file))["rules"][0].contains("default"));
+
+    litectl.kernel.answers.clear();
+    litectl.kernel.asked.clear();
+    CHECK(litectl({"start", "--insecure"}).status == 0);
+    REQUIRE(litectl.kernel.asked.size() == 3);
+    CHECK(litectl.kernel.asked[1].u8(LITE_A_CEILING) == 6);
+    CHECK(!litectl.kernel.asked[1].u8(LITE_A_PRIORITY));
+}
+
 TEST_CASE("litectl qos: control groups", "[litectl]") {
     machine litectl;
     const temporary_directory place;
@@ -224,8 +246,8 @@ TEST_CASE("litectl qos: control groups", "[litectl]") {
     CHECK(litectl({"qos", "show"}).out ==
           "mode: fair, by cgroup\n"
           "       TENANT  WEIGHT  CEILING  DEFAULT\n"
-          "work.slice/db     300        4        4\n"
-          "#999999999999      10        4        4\n"
+          "work.slice/db     300        4        -\n"
+          "#999999999999      10        4        -\n"
           "\n"
           "\n"
           "       TENANT  QUEUED  IN-FLIGHT  SLICES  BYTES  P50-US  P99-US\n"

@@ -13,6 +13,9 @@
 //                      writes by a vector, with this priority of each operation
 //   queues ring NAME OFFSET PRIORITY
 //                      the same by io_uring
+//   queues refused NAME OFFSET PRIORITY
+//                      the same by single operations, a vector and io_uring, each of which must end
+//                      with EPERM
 //   queues register NAME BYTES
 //                      registers memory of many extents, until standard input ends; "ready"
 //
@@ -25,6 +28,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -137,11 +141,12 @@ void urgent(const std::string& name, std::uint64_t offset, std::size_t count,
                 static_cast<long long>(times[count * 99 / 100]));
 }
 
+using Writes = std::array<lite_op, 16>;
+
 // Writes to consecutive places.
-std::array<lite_op, 16> writes(const lite::region& region, std::uint64_t offset,
-                               std::uint8_t priority) {
+Writes writes(const lite::region& region, std::uint64_t offset, std::uint8_t priority) {
     static const std::array<std::byte, 256> bytes{};
-    std::array<lite_op, 16> ops{};
+    Writes ops{};
     for (std::size_t i = 0; i < ops.size(); i++) {
         ops[i].size = sizeof(lite_op);
         ops[i].opcode = LITE_OP_WRITE;
@@ -162,23 +167,42 @@ void vector(const std::string& name, std::uint64_t offset, std::uint8_t priority
         throw std::runtime_error("an operation of the vector has failed");
 }
 
-void ring(const std::string& name, std::uint64_t offset, std::uint8_t priority) {
-    lite::context node(-1);
-    const auto region = node.map(name, lite::rights::write);
-    auto ops = writes(region, offset, priority);
+// Throws unless each operation ends with this result.
+void by_ring(const lite::context& node, Writes& ops, int result) {
     io_uring ring{};
-    if (::io_uring_queue_init(ops.size(), &ring, 0))
+    if (::io_uring_queue_init(std::tuple_size_v<Writes>, &ring, 0))
         throw std::runtime_error("there is no ring");
     for (auto& op : ops)
         lite_uring_op(::io_uring_get_sqe(&ring), node.get(), &op);
     ::io_uring_submit(&ring);
     for (std::size_t i = 0; i < ops.size(); i++) {
         io_uring_cqe* cqe = nullptr;
-        if (::io_uring_wait_cqe(&ring, &cqe) || cqe->res)
-            throw std::runtime_error("an operation of the ring has failed");
+        if (::io_uring_wait_cqe(&ring, &cqe) || cqe->res != result)
+            throw std::runtime_error("an operation of the ring has another result");
         ::io_uring_cqe_seen(&ring, cqe);
     }
     ::io_uring_queue_exit(&ring);
+}
+
+void ring(const std::string& name, std::uint64_t offset, std::uint8_t priority) {
+    lite::context node(-1);
+    const auto region = node.map(name, lite::rights::write);
+    auto ops = writes(region, offset, priority);
+    by_ring(node, ops, 0);
+}
+
+void refused(const std::string& name, std::uint64_t offset, std::uint8_t priority) {
+    lite::context node(-1);
+    const auto region = node.map(name, lite::rights::write);
+    auto ops = writes(region, offset, priority);
+    for (auto& op : ops)
+        if (lite_op_submit(node.get(), &op) != -EPERM)
+            throw std::runtime_error("an operation is not refused");
+    if (lite_vector(node.get(), ops.data(), ops.size()) != static_cast<int>(ops.size()) ||
+        std::ranges::any_of(ops, [](const lite_op& op) { return op.error != -EPERM; }))
+        throw std::runtime_error("an operation of a vector is not refused");
+    ops = writes(region, offset, priority);
+    by_ring(node, ops, -EPERM);
 }
 
 // Pages that are touched in no order are seldom contiguous. Here pairs of them are: extents of
@@ -215,6 +239,8 @@ int main(int argc, char** argv) try {
         vector(words.at(1), number(2), static_cast<std::uint8_t>(number(3)));
     else if (words.at(0) == "ring")
         ring(words.at(1), number(2), static_cast<std::uint8_t>(number(3)));
+    else if (words.at(0) == "refused")
+        refused(words.at(1), number(2), static_cast<std::uint8_t>(number(3)));
     else if (words.at(0) == "register")
         registered(words.at(1), number(2));
     else

@@ -68,7 +68,7 @@ def test_rules(lab):
     ctl("set", "--uid", "1000", "--weight", "7")
     ctl("set", "--mode", "fair")
     assert rules(user="alice") == {
-        "mode": "fair", "rules": [{"uid": 1000, "weight": 7, "ceiling": 2, "default": 4}, {"uid": 1001, "weight": 300, "ceiling": 4, "default": 4}]}
+        "mode": "fair", "rules": [{"uid": 1000, "weight": 7, "ceiling": 2}, {"uid": 1001, "weight": 300, "ceiling": 4}]}
     for wrong in (("set",), ("set", "--weight", "3"), ("set", "--uid", "1"), ("set", "--uid", "1", "--weight", "0"),
                   ("set", "--uid", "1", "--weight", "1001"), ("set", "--uid", "1", "--ceiling", "8"),
                   ("set", "--mode", "fast"), ("reset", "--uid", "5")):
@@ -84,7 +84,8 @@ def test_rules(lab):
 
 @vmtest(nodes=2, netem=True)
 def test_ceilings(lab):
-    """A user may lower the class of an operation, and raise it up to its ceiling; root goes beyond."""
+    """A user may lower the class of an operation, and raise it up to its ceiling, of which the node is told again when it
+    starts; root goes beyond."""
     here, there = _link(lab, "32M", None)
     write = lambda user, priority: lab.n1.run(f"echo x | lite --priority {priority} write target 0", user=user, check=False)
     assert [write("alice", p).ok for p in range(8)] == [False] * 4 + [True] * 4
@@ -93,19 +94,34 @@ def test_ceilings(lab):
     _qos(here, "set", "--uid", "1000", "--ceiling", "1")
     assert [write("alice", p).ok for p in range(8)] == [False] + [True] * 7
     assert not write("bob", 1).ok
+    # So it is for operations with a class of their own.
+    own = lambda how, user, number: lab.n1.run([program_path("queues"), how, "target", "0", str(number + 1)], user=user)
+    own("refused", "alice", 0)
+    own("refused", "bob", 3)
+    for how in ("vector", "ring"):
+        own(how, "alice", 1)
     _qos(here, "reset", "--uid", "1000")
     assert not write("alice", 1).ok
     # A ceiling below the default class is one for what does not say its class, too.
     _qos(here, "set", "--mode", "fair")
     _qos(here, "set", "--uid", "1000", "--ceiling", "6")
-    assert [write("alice", p).ok for p in range(8)] == [False] * 6 + [True] * 2
-    lab.n1.netem("rate 40mbit")
-    stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 8, 0)
-    stream.wait_output("ready", timeout=100)
-    low = _spawn(here, "alice", "writes", "target", 16 << 20, 1 << 20, 2, 0)
-    wait_until("class 6 waits", lambda: _classes(here)[6]["slices"], 60, lab.n1.time_scale)
-    _end(stream, low)
+    _qos(here, "set", "--uid", "1001", "--ceiling", "5", "--default", "3")
+    for starts in range(2):
+        if starts:
+            here.lite("free", "target")
+            stop_all((here, there))
+            here, there = _link(lab, "32M", None)
+        assert [write("alice", p).ok for p in range(8)] == [False] * 6 + [True] * 2
+        lab.n1.netem("rate 40mbit")
+        streams = [_spawn(here, None, "writes", "target", 0, 1 << 20, 8, 1)]
+        streams[0].wait_output("ready", timeout=100)
+        streams += [_spawn(here, user, "writes", "target", at << 20, 1 << 20, 2, 0) for user, at in (("alice", 16), ("bob", 24))]
+        wait_until("both wait", lambda: {1000, 1001} <= {uid for uid, moved in _bytes_of(here).items() if moved}, 60, lab.n1.time_scale)
+        assert {count["class"] for count in _classes(here) if count["slices"]} == {0, 5, 6}, _classes(here)
+        _end(*streams)
+        lab.n1.netem(None)
     _qos(here, "reset", "--uid", "1000")
+    _qos(here, "reset", "--uid", "1001")
     _done(lab, here, there)
     stop_all((here, there))
 
