@@ -253,6 +253,9 @@ static inline void lite_io_expect(struct lite_io *io, int n)
 /* More than there are priorities; a power of two. */
 #define LITE_PRIOS 16
 
+/* With a priority: it is an open file's, so that the ceiling of the poster's tenant still holds. */
+#define LITE_POST_BOUND LITE_PRIOS
+
 int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send, u32 how);
 int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io, struct ib_sge *sge,
 		   u64 raddr, u32 imm);

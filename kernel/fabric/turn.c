@@ -92,10 +92,21 @@ static struct lite_sched_tenant *lite_tenant_get(struct lite_conn *conn, u64 id)
 	return &new->tenant;
 }
 
-/* @prio: 0: the default; else a class and 1. */
-static u32 lite_turn_class(u32 prio)
+/*
+ * The class of what tenant @id posts. @prio: 0: the default; else a class and 1; with
+ * LITE_POST_BOUND the tenant's ceiling may have become lower since the file was opened. Not root's,
+ * as a thread of the kernel may post for another tenant.
+ */
+static u32 lite_turn_class(struct lite_qos *qos, u64 id, u32 prio)
 {
-	return prio && prio <= LITE_SCHED_CLASSES ? prio - 1 : LITE_SCHED_CLASS_DEFAULT;
+	u32 own = prio % LITE_PRIOS;
+	u32 class = own && own <= LITE_SCHED_CLASSES ? own - 1 : LITE_SCHED_CLASS_DEFAULT;
+	struct lite_qos_rule rule;
+
+	if (!(prio & LITE_POST_BOUND) || id == LITE_QOS_ROOT)
+		return class;
+	lite_qos_get(qos, id, &rule);
+	return max_t(u32, class, rule.ceiling);
 }
 
 /* ---- turns ---------------------------------------------------------------- */
@@ -234,6 +245,7 @@ static bool lite_turn_queue(struct lite_post *post, u32 bytes)
 {
 	struct lite_conn *conn = post->qp->conn;
 	u64 id = lite_qos_tenant(conn->fab->qos);
+	u32 class = lite_turn_class(conn->fab->qos, id, post->prio);
 	struct lite_turns *turns = conn->turns;
 	bool on;
 
@@ -241,7 +253,7 @@ static bool lite_turn_queue(struct lite_post *post, u32 bytes)
 	on = turns->on;
 	if (on) {
 		lite_sched_push(&turns->sched, &post->item, lite_tenant_get(conn, id),
-				lite_turn_class(post->prio), bytes, post->turn_wrs, local_clock());
+				class, bytes, post->turn_wrs, local_clock());
 		list_add_tail(&post->line, &turns->line);
 	}
 	spin_unlock(&turns->lock);

@@ -179,7 +179,7 @@ static void lite_rcall_header(struct lite_rcall *call, u32 list, struct lite_wir
 	*h = (struct lite_wire_rpc){
 		.magic = cpu_to_le32(LITE_WIRE_MAGIC),
 		.version = LITE_WIRE_VERSION,
-		.status = call->prio,
+		.status = call->prio % LITE_PRIOS,
 		.slot = cpu_to_le16(call->slot),
 		.seq = cpu_to_le64(s->seq),
 		.length = cpu_to_le32(call->length),

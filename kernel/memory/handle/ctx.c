@@ -41,7 +41,7 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem)
 		return NULL;
 	}
 	ctx->mem = mem;
-	ctx->prio = lite_qos_prio(mem->fab->qos);
+	ctx->prio = lite_qos_prio(mem->fab->qos) | LITE_POST_BOUND;
 	/* Random, so that handles of other files are not valid here. */
 	atomic_set(&ctx->tags, get_random_u32());
 	kref_init(&ctx->ref);
@@ -125,6 +125,11 @@ static void lite_handle_free(struct lite_memory *mem, struct lite_handle *h)
 	lite_stat_dec(mem->stats, LITE_STAT_HANDLES);
 }
 
+static bool lite_ctx_within_ceiling(const struct lite_ctx *ctx, u32 prio)
+{
+	return !prio || prio - 1 >= lite_qos_ceiling(ctx->mem->fab->qos);
+}
+
 /*
  * May the caller's operations have a priority? As for nice(2), any user may lower it, and raise it
  * up to a ceiling; CAP_SYS_NICE goes beyond. Process context. Returns 0, -EINVAL or -EPERM.
@@ -133,18 +138,22 @@ int lite_ctx_may_prio(const struct lite_ctx *ctx, u32 prio)
 {
 	if (prio > LITE_SCHED_CLASSES)
 		return -EINVAL;
-	return !prio || prio - 1 >= lite_qos_ceiling(ctx->mem->fab->qos) || capable(CAP_SYS_NICE) ?
-		       0 : -EPERM;
+	return lite_ctx_within_ceiling(ctx, prio) || capable(CAP_SYS_NICE) ? 0 : -EPERM;
 }
 
 /* Set the priority of operations that have none: see lite_ctx_may_prio(). @kernel: any one. */
 int lite_ctx_set_prio(struct lite_ctx *ctx, u32 prio, bool kernel)
 {
-	int err = kernel && prio <= LITE_SCHED_CLASSES ? 0 : lite_ctx_may_prio(ctx, prio);
+	bool bound;
 
-	if (!err)
-		WRITE_ONCE(ctx->prio, prio ?: lite_qos_prio(ctx->mem->fab->qos));
-	return err;
+	if (prio > LITE_SCHED_CLASSES)
+		return -EINVAL;
+	bound = !kernel && lite_ctx_within_ceiling(ctx, prio);
+	if (!kernel && !bound && !capable(CAP_SYS_NICE))
+		return -EPERM;
+	WRITE_ONCE(ctx->prio, (prio ?: lite_qos_prio(ctx->mem->fab->qos)) |
+				      (bound ? LITE_POST_BOUND : 0));
+	return 0;
 }
 
 /*

@@ -47,7 +47,7 @@ struct lite_ctx {
 	struct mutex renewing;   /* one handle is renewed at a time; outside of @lock */
 	struct mutex lock;       /* serialises changes of handles */
 	bool closed;             /* takes no new handles */
-	u8 prio;                 /* of operations without one: 0, or a class and 1 */
+	u8 prio;                 /* of operations without one: of LITE_POST_PRIO */
 	struct lite_user *user;  /* of the last handle opened */
 	struct ida numbers;      /* indices of handles, reserved ones included */
 	struct lite_handle_table __rcu *handles; /* replaced and changed under @lock */

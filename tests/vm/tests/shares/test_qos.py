@@ -127,6 +127,27 @@ def test_ceilings(lab):
 
 
 @vmtest(nodes=2, timeout=300, netem=True)
+def test_a_lower_ceiling_binds_open_files(lab):
+    """A file was opened, and its class set, while its user had a higher ceiling."""
+    here, there = _link(lab, rate="40mbit")
+    _qos(here, "set", "--mode", "fair")
+    _qos(here, "set", "--uid", 1000, "--ceiling", 2)
+    streams = [_spawn(here, None, "writes", "target", 0, 1 << 20, 8, 1), _spawn(here, "alice", "writes", "target", 16 << 20, 1 << 20, 2, 3)]
+    for stream in streams:
+        stream.wait_output("ready", timeout=120)
+    slices = lambda number: _classes(here)[number]["slices"]
+    for ceiling, other in ((5, 2), (2, 5)):
+        _qos(here, "set", "--uid", 1000, "--ceiling", ceiling)
+        wait_until(f"nothing waits in class {other}", lambda: not _classes(here)[other]["queued"], 60, lab.n1.time_scale)
+        before = slices(ceiling), slices(other)
+        wait_until(f"class {ceiling} waits", lambda: slices(ceiling) >= before[0] + 8, 60, lab.n1.time_scale)
+        assert slices(other) == before[1], _classes(here)
+    _end(*streams)
+    _qos(here, "reset", "--uid", 1000)
+    _done(lab, here, there)
+
+
+@vmtest(nodes=2, timeout=300, netem=True)
 def test_rules_change_under_traffic(lab):
     """Modes and weights change while large and small operations of two users and of root wait. All bytes are right, no
     operation fails, and in the end nothing is left."""
