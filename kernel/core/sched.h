@@ -189,6 +189,12 @@ static inline bool lite_sched_try(struct lite_sched *s, u32 cost)
 	return true;
 }
 
+/* Would lite_sched_try() let it pass? */
+static inline bool lite_sched_would(const struct lite_sched *s, u32 cost)
+{
+	return atomic64_read(&s->room) >= (s64)cost;
+}
+
 /*
  * What lite_sched_try() let pass, or lite_sched_pop() returned, has completed, or was not posted
  * after all. Without the lock. If it returns true, the caller takes the lock, calls

@@ -555,6 +555,7 @@ void lite_conn_excuse(struct lite_conn *conn, unsigned long by);
 void lite_turns_exit(struct lite_conn *conn);
 int lite_turns_make(struct lite_conn *conn);
 int lite_turns_update(struct lite_conn *conn);
+bool lite_turns_pass(const struct lite_conn *conn, u32 bytes);
 int lite_fabric_schedule(struct lite_fabric *fab);
 bool lite_turns_count_class(struct lite_fabric *fab, u32 class, struct lite_turn_count *count);
 bool lite_turns_count_tenant(struct lite_fabric *fab, u64 from, struct lite_turn_count *count);

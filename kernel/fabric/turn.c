@@ -286,6 +286,18 @@ int lite_turn_take(struct lite_post *post)
 	return slot;
 }
 
+/*
+ * Would an operation of @bytes be posted without waiting for its turn? For what goes past the
+ * scheduler instead. Any context; another thread may be quicker.
+ */
+bool lite_turns_pass(const struct lite_conn *conn, u32 bytes)
+{
+	const struct lite_turns *turns = lite_turns_of(conn);
+
+	return !turns || !READ_ONCE(turns->on) ||
+	       lite_sched_would(&turns->sched, lite_sched_cost(&turns->sched, bytes, 1));
+}
+
 /* All completions of a connection are taken while a thread waits for its turn. */
 static void lite_turn_arm(struct lite_conn *conn, bool arm)
 {

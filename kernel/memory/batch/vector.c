@@ -6,8 +6,9 @@
  * Easy means: remote, small, within one extent of an LMR with an up-to-date handle and, for a
  * write, present in the caller's memory. Each one enters its LMR, unless the one before it has, and
  * shares bounce pages with the others. Each connection gets a chain of work requests
- * (fabric/chain.c); many small operations to a software device go in messages instead (pack.c).
- * When all have completed, read data is copied to the caller.
+ * (fabric/chain.c); many small operations to a software device go in messages instead (pack.c),
+ * unless they would have to wait for their turn. When all have completed, read data is copied to
+ * the caller.
  *
  * Each chain enters its LMRs for itself, and the thread that handles its last completion leaves
  * them; the LMRs of a message are left before it is sent, as for memory operations (memop.c).
@@ -416,7 +417,9 @@ static void lite_wave_post(struct lite_vector *v)
 	for (i = 0; i < v->n_to; i++) {
 		struct lite_wave_chain *to = &v->to[i];
 
-		to->packs = to->plain && to->chain.n >= LITE_PACK_MIN;
+		/* A message is not scheduled, so it must not pass what waits. */
+		to->packs = to->plain && to->chain.n >= LITE_PACK_MIN &&
+			    lite_turns_pass(to->conn, LITE_WORK_PAYLOAD_MAX);
 		if (to->packs)
 			lite_wave_leave(to);
 		/* Empty: its first operation turned out not to be easy. */

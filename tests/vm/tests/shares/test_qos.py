@@ -147,6 +147,26 @@ def test_a_lower_ceiling_binds_open_files(lab):
     _done(lab, here, there)
 
 
+@vmtest(nodes=2, timeout=300, kernels=_FAST, netem=True)
+def test_a_packed_vector_passes_nothing(lab):
+    """Many small operations go in few messages, which are not scheduled, while nothing waits. Else they wait for their turn."""
+    here, there = _link(lab, rate=None)
+    _qos(here, "set", "--mode", "fair")
+    vector = lambda: lab.n1.run([program_path("queues"), "vector", "target", str(61 << 20), "8"], user="alice", timeout=60)
+    packed = lambda: here.stats()["packed"]
+    before = packed()
+    wait_until("it goes in messages", lambda: vector() and packed() > before, 60)
+    lab.n1.netem("rate 40mbit")
+    stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 8, 0)
+    stream.wait_output("ready", timeout=120)
+    before = packed(), _classes(here)[7]["slices"]
+    for _ in range(8):
+        vector()
+    assert packed() == before[0] and _classes(here)[7]["slices"] > before[1] + 8, (before, packed(), _classes(here)[7])
+    _end(stream)
+    _done(lab, here, there)
+
+
 @vmtest(nodes=2, timeout=300, netem=True)
 def test_rules_change_under_traffic(lab):
     """Modes and weights change while large and small operations of two users and of root wait. All bytes are right, no
