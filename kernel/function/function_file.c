@@ -206,38 +206,31 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 
 /* ---- the end ------------------------------------------------------------- */
 
-/* Requests that are reset while others wait for svc->lock. */
-#define LITE_RESET_BATCH 64
-
-/* Reset taken requests of a process, or any if @owner is NULL. True: there may be more. */
-static bool lite_rpc_file_reset_some(struct lite_rpc_file *file, const void *owner)
+/*
+ * Reset the taken requests of a process, or all if @owner is NULL: there may be many. Preemption is
+ * off: no caller waits for a thread that may get no processor.
+ */
+static void lite_rpc_file_reset(struct lite_rpc_file *file, const void *owner)
 {
 	struct lite_request *req, *tmp;
-	int n = LITE_RESET_BATCH;
+	LIST_HEAD(todo);
 
-	lockdep_assert_held(&file->svc->lock);
+	preempt_disable();
+	spin_lock(&file->svc->lock);
 	list_for_each_entry_safe(req, tmp, &file->taken, list) {
-		if (owner && req->owner != owner)
-			continue;
+		if (!owner || req->owner == owner)
+			list_move_tail(&req->list, &todo);
+	}
+	while (!list_empty(&todo)) {
+		req = list_first_entry(&todo, struct lite_request, list);
 		list_del(&req->list);
 		req->file = NULL;
 		lite_request_answer(req, LITE_RPC_RESET, 0, 0);
-		if (!--n)
-			return true;
-	}
-	return false;
-}
-
-static void lite_rpc_file_reset(struct lite_rpc_file *file, const void *owner)
-{
-	bool more;
-
-	do {
-		spin_lock(&file->svc->lock);
-		more = lite_rpc_file_reset_some(file, owner);
 		spin_unlock(&file->svc->lock);
-		cond_resched();
-	} while (more);
+		spin_lock(&file->svc->lock);
+	}
+	spin_unlock(&file->svc->lock);
+	preempt_enable();
 }
 
 /* A process (@owner: its files_struct) exits or execs: reset its requests. Process context. */

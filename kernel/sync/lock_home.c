@@ -23,7 +23,7 @@
 /* How often an owner is probed while claims wait, in jiffies. */
 #define LITE_PROBE_PERIOD (2 * HZ)
 
-/* Locks that are looked at, and claims that are ended, in one go, with home_lock held. */
+/* Locks that are looked at, and claims of a lost word that are ended, with home_lock held. */
 #define LITE_LOCK_WALK 64
 
 /* ---- objects ------------------------------------------------------------- */
@@ -449,14 +449,12 @@ static int lite_serve_lock_release(void *priv, struct lite_conn *conn, const voi
 
 /* ---- changes ------------------------------------------------------------- */
 
-/* End at most @n claims of dead nodes. Return: how many of @n are left. */
-static u32 lite_lock_sweep_list(struct list_head *list, u32 n)
+static bool lite_lock_sweep_list(struct list_head *list)
 {
 	struct lite_lock_claim *c, *next;
+	bool found = false;
 
 	list_for_each_entry_safe(c, next, list, list) {
-		if (!n)
-			break;
 		if (!lite_lock_claim_is_dead(c)) {
 			/* Its node may be back. */
 			if (c->lock->n && c->state == LITE_CLAIM_OWNER &&
@@ -466,9 +464,9 @@ static u32 lite_lock_sweep_list(struct list_head *list, u32 n)
 		}
 		c->swept = true;
 		lite_lock_claim_end(c, LITE_LOCK_DEAD);
-		n--;
+		found = true;
 	}
-	return n;
+	return found;
 }
 
 /* The first lock from @key on, in the order of the tree; NULL: none. */
@@ -520,14 +518,13 @@ static void lite_locks_walk(struct lite_locks *locks, u64 id,
 	} while ((again || n == LITE_LOCK_WALK) && next);
 }
 
+/* All claims of a lock at once: until then, one of a dead node could be granted. */
 static bool lite_lock_sweep(struct lite_lock *l, u64 arg)
 {
-	u32 left = lite_lock_sweep_list(&l->owners, LITE_LOCK_WALK);
+	bool found = lite_lock_sweep_list(&l->owners);
 
-	left = lite_lock_sweep_list(&l->queue, left);
-	if (!left)
-		return true;
-	if (left < LITE_LOCK_WALK)
+	found |= lite_lock_sweep_list(&l->queue);
+	if (found)
 		lite_lock_go_on(l);
 	return false;
 }

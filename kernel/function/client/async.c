@@ -233,6 +233,8 @@ static void lite_async_sent(struct lite_async *a, enum lite_async_state from)
 	call->cred = NULL;
 	lite_area_put(call->bulk);
 	call->bulk = NULL;
+	kvfree(call->copy);
+	call->copy = NULL;
 	spin_lock(&file->lock);
 	/* Otherwise the call has ended. */
 	if (a->state == from) {
@@ -353,7 +355,9 @@ static struct lite_async *lite_async_alloc(struct lite_rpc_file *file,
 {
 	struct lite_pool *pool = &call->svc->pools[LITE_POOL_BULK];
 	u32 room = min_t(u32, call->room, LITE_RPC_BYTES_MAX);
-	u32 cost = sizeof(struct lite_async) + room;
+	/* The request may be copied until it is sent. If it is long, that counts by itself. */
+	u32 copy = call->length <= LITE_RPC_BYTES_MAX ? call->length : 0;
+	u32 cost = sizeof(struct lite_async) + room + copy;
 	struct lite_async *a;
 
 	if (lite_pool_take(pool, call->cred->uid, cost, GFP_KERNEL_ACCOUNT))

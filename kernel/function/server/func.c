@@ -153,12 +153,16 @@ static void lite_func_end(struct lite_func *func)
 	lite_pool_give(&svc->pools[LITE_POOL_FUNCTIONS], func->uid, 1);
 }
 
-/* Refuse the requests that are queued, which may be many, and put the table's reference. */
+/*
+ * Refuse the requests that are queued, which may be many, and put the table's reference. Preemption
+ * is off: no caller waits for a thread that may get no processor.
+ */
 static void lite_func_ended(struct lite_func *func)
 {
 	struct lite_service *svc = func->svc;
 	struct lite_request *req;
 
+	preempt_disable();
 	do {
 		spin_lock(&svc->lock);
 		req = list_first_entry_or_null(&func->queue, struct lite_request, list);
@@ -167,8 +171,8 @@ static void lite_func_ended(struct lite_func *func)
 			lite_request_answer(req, LITE_RPC_REFUSED, 0, 0);
 		}
 		spin_unlock(&svc->lock);
-		cond_resched();
 	} while (req);
+	preempt_enable();
 	lite_func_put(func);
 }
 

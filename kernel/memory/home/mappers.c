@@ -22,8 +22,8 @@
  */
 #define LITE_REVOKE_GRACE (5 * HZ)
 
-/* As long as a fence may take. */
-#define LITE_RECALL_SLOT_TIMEOUT (60 * HZ)
+/* A fence may take nearly as long. */
+#define LITE_RECALL_FENCE_TIMEOUT (60 * HZ)
 
 /* A REVOKE or RECALL in flight. */
 struct lite_revoke {
@@ -589,7 +589,7 @@ static int lite_recall_fence(struct lite_lmr *lmr)
 		.req = req,
 		.len = struct_size(req, fence, le32_to_cpu(req->n_fences)),
 		/* One that frees memory may wait for a fence in the only slot. */
-		.slot_timeout = LITE_RECALL_SLOT_TIMEOUT,
+		.deadline = jiffies + LITE_RECALL_FENCE_TIMEOUT,
 		.killable = true,
 	};
 	int err = 0;
