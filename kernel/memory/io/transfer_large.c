@@ -38,6 +38,7 @@ static_assert(LITE_BATCHES * LITE_BATCH_BYTES <= LITE_SQ_BULK * LITE_WR_BYTES_MA
 
 /* Bytes that are posted and waited for together. */
 struct lite_batch {
+	const struct lite_piece_io *p;           /* its transfer */
 	u64 offset;                              /* in the LMR */
 	size_t n;                                /* bytes */
 	int n_pages;                             /* pinned; 0: the batch is free */
@@ -212,9 +213,12 @@ static int lite_batch_map(struct lite_batch *b, struct ib_device *dev, enum dma_
 	return ib_dma_map_sgtable_attrs(dev, &b->sgt, dir, 0);
 }
 
+/* A worker is not killed, but the thread that it works for may be. */
 static bool lite_batch_stale(const struct lite_io *io)
 {
-	return lite_ops_closed(container_of(io, struct lite_batch, io)->m);
+	const struct lite_batch *b = container_of(io, struct lite_batch, io);
+
+	return lite_ops_closed(b->m) || lite_piece_given_up(b->p);
 }
 
 /* Leave the LMR: see lite_entered_io_ended(). */
@@ -328,6 +332,7 @@ static bool lite_large_pin(struct lite_large *l)
 		return false;
 	}
 	lite_stat_add(p->a->ctx->mem->stats, LITE_STAT_PINNED_PAGES, n_pages);
+	b->p = p;
 	b->n_pages = n_pages;
 	b->offset = l->offset;
 	l->offset += b->n;

@@ -16,12 +16,15 @@
 //   queues refused NAME OFFSET PRIORITY
 //                      the same by single operations, a vector and io_uring, each of which must end
 //                      with EPERM
+//   queues file PATH NAME SETS PRIORITY
+//                      sends the file again and again, in SETS sets of 64 pages at a time
 //   queues register NAME BYTES
 //                      registers memory of many extents, until standard input ends; "ready"
 //
 // PRIORITY is 0, the default, or a class and 1.
 #include <lite/uring.h>
 #include <lite/vector.h>
+#include <lite/file.hpp>
 #include <lite/lite.hpp>
 #include <lite/order.hpp>
 
@@ -41,6 +44,7 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <liburing.h>
 #include <sys/mman.h>
 
@@ -205,6 +209,18 @@ void refused(const std::string& name, std::uint64_t offset, std::uint8_t priorit
     by_ring(node, ops, -EPERM);
 }
 
+[[noreturn]] void file(const std::string& path, const std::string& name, std::uint32_t sets,
+                       std::uint32_t priority) {
+    lite::context node(-1);
+    lite::set_priority(node, priority);
+    auto region = node.map(name, lite::rights::write);
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        throw std::runtime_error("there is no such file");
+    for (;;)
+        lite::send_file(node, region, 0, fd, 0, lite::to_end, {}, {.pages = 64, .count = sets});
+}
+
 // Pages that are touched in no order are seldom contiguous. Here pairs of them are: extents of
 // more than a page are written to without copying.
 void registered(const std::string& name, std::size_t bytes) {
@@ -241,6 +257,9 @@ int main(int argc, char** argv) try {
         ring(words.at(1), number(2), static_cast<std::uint8_t>(number(3)));
     else if (words.at(0) == "refused")
         refused(words.at(1), number(2), static_cast<std::uint8_t>(number(3)));
+    else if (words.at(0) == "file")
+        file(words.at(1), words.at(2), static_cast<std::uint32_t>(number(3)),
+             static_cast<std::uint32_t>(number(4)));
     else if (words.at(0) == "register")
         registered(words.at(1), number(2));
     else

@@ -467,19 +467,42 @@ def test_a_revocation_waits_for_no_turns(lab):
     _done(lab, here, there)
 
 
-@vmtest(nodes=2, timeout=300, kernels=_FAST, netem=True)
-def test_killed_while_a_file_waits_for_turns(lab):
-    """A file is sent in the lowest class beside a stream, and its sender is killed: it does not wait until all that it has
-    begun has had its turns."""
-    here, there = _link(lab, rate="20mbit")
+def _ends_without_turns(here, there, process):
+    """Kills the process while there are no turns, as nothing completes: the peer is paused. It ends although operations of its
+    class, 7, wait. False: one had its turn before, and is in flight."""
+    class_7 = lambda: _classes(here)[7]
+    wait_until("class 7 waits", lambda: class_7()["queued"], 100, here.vm.time_scale)
+    there.vm.pause()
+    try:
+        process.kill()
+        wait_until("it ends", lambda: not process.running or class_7()["in_flight"], 10, here.vm.time_scale)
+        return not process.running
+    finally:
+        there.vm.resume()
+        process.wait(100)
+
+
+def _patient_link(lab):
+    """As _link(), but a paused peer does not look dead."""
+    long = 60000 * lab.n1.time_scale
+    here, there = _link(lab, dead=long, op_timeout=long)
     _qos(here, "set", "--mode", "fair")
-    lab.n1.run("head -c 67108864 /dev/zero >/tmp/file")
-    stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 8, 0)
+    return here, there
+
+
+@vmtest(nodes=2, timeout=400, kernels=_FAST, netem=True)
+def test_killed_while_a_file_waits_for_turns(lab):
+    """A file is sent in the lowest class beside a stream of the highest, and its sender is killed: no set that it has begun waits
+    for a turn, neither in its own thread nor in a worker."""
+    here, there = _patient_link(lab)
+    lab.n1.run("head -c 33554432 /dev/zero >/tmp/file")
+    stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 8, 1)
     stream.wait_output("ready", timeout=120)
-    sender = lab.n1.spawn(["lite", "-i", str(here.index), "--priority", "7", "put", "/tmp/file", "target"], user="alice")
-    wait_until("class 7 waits", lambda: _classes(here)[7]["queued"], 100, lab.n1.time_scale)
-    sender.kill()
-    sender.wait(60)
+    trace_sessions(lab.n1)
+    wait_until("a sender is killed without a set in flight",
+               lambda: _ends_without_turns(here, there, _spawn(here, "alice", "file", "/tmp/file", "target", 16, 8)),
+               200, lab.n1.time_scale)
+    assert not traced_sessions(lab.n1)[1]
     lab.n1.run("rm /tmp/file")
     _end(stream)
     _done(lab, here, there)
