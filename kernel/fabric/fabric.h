@@ -151,7 +151,7 @@ struct lite_io {
 		void (*end)(struct lite_io *io);
 		/*
 		 * With @waiter, if not NULL. All that is posted with it has been counted before the
-		 * first work request is (lite_io_expect()).
+		 * first work request is (lite_io_expect()), or @ended may be called several times.
 		 */
 		const struct lite_io_hooks *hooks;
 	};

@@ -8,7 +8,8 @@
  *
  * The thread that has the request BUSY does all this. CANCEL tells the client to expect an answer,
  * so the client keeps its memory until then. The thread checks for that between two batches, and
- * gives up. Within a node the client's bulks are found by their slot, and copied.
+ * while it waits for a turn or a slot, and gives up. Within a node the client's bulks are found by
+ * their slot, and copied.
  */
 #include "function/service.h"
 
@@ -61,12 +62,35 @@ struct lite_bulk_io {
 	u32 n;					/* chunks of the peer that are left */
 	u32 there;				/* bytes done of @peer */
 	u32 left;				/* bytes left in total */
-	u8 prio;				/* LITE_POST_PRIO */
+	const struct lite_request *req;		/* its request or reply */
+	bool killable;
+	struct lite_io io;			/* of a batch */
+};
+
+/* Why it goes no further, or 0. */
+static int lite_bulk_over(const struct lite_bulk_io *b)
+{
+	if (b->killable && lite_given_up())
+		return -EINTR;
+	return READ_ONCE(b->req->cancelled) ? -ECANCELED : 0;
+}
+
+static bool lite_bulk_stale(const struct lite_io *io)
+{
+	return lite_bulk_over(container_of(io, struct lite_bulk_io, io));
+}
+
+static void lite_bulk_ended(struct lite_io *io)
+{
+}
+
+static const struct lite_io_hooks lite_bulk_hooks = {
+	.stale = lite_bulk_stale,
+	.ended = lite_bulk_ended,
 };
 
 /* Post one work request, within one chunk on either side. */
-static int lite_bulk_post(struct lite_bulk_io *b, struct lite_qp *qp, struct lite_io *io,
-			  enum ib_wr_opcode op)
+static int lite_bulk_post(struct lite_bulk_io *b, struct lite_qp *qp, enum ib_wr_opcode op)
 {
 	u32 have = b->n ? le32_to_cpu(READ_ONCE(b->peer->bytes)) : 0;
 	struct ib_sge sge = {
@@ -82,7 +106,7 @@ static int lite_bulk_post(struct lite_bulk_io *b, struct lite_qp *qp, struct lit
 	raddr = le64_to_cpu(READ_ONCE(b->peer->addr)) + b->there;
 	sge.length = min3(b->left, b->bulk->chunk[b->i].bytes - b->in,
 			  min_t(u32, have - b->there, LITE_WR_BYTES_MAX));
-	err = lite_qp_rdma(qp, io, op, &sge, 1, raddr, b->prio);
+	err = lite_qp_rdma(qp, &b->io, op, &sge, 1, raddr, b->req->prio);
 	if (err)
 		return err;
 	b->left -= sge.length;
@@ -103,36 +127,34 @@ static int lite_bulk_post(struct lite_bulk_io *b, struct lite_qp *qp, struct lit
 static int lite_bulk_batch(struct lite_bulk_io *b, struct lite_qp *qp, enum ib_wr_opcode op)
 {
 	u32 before = b->left;
-	struct lite_io io;
 	int err = 0, i;
 
-	lite_io_init(&io);
+	lite_io_init(&b->io);
+	b->io.hooks = &lite_bulk_hooks;
 	for (i = 0; i < LITE_BULK_BATCH && b->left && !err; i++)
-		err = lite_bulk_post(b, qp, &io, op);
+		err = lite_bulk_post(b, qp, op);
 	if (op == IB_WR_RDMA_READ && !err && before - b->left > qp->conn->read_trusted)
-		err = lite_qp_confirm(qp, &io, b->prio);
+		err = lite_qp_confirm(qp, &b->io, b->req->prio);
 	/* What was posted before an error is still in flight. */
-	lite_io_wait(&io, qp);
-	return err ?: io.status;
+	lite_io_wait(&b->io, qp);
+	return b->io.status ?: err;
 }
 
-static int lite_bulk_submit(struct lite_bulk_io *b, struct lite_request *req, enum ib_wr_opcode op,
-			    bool killable)
+static int lite_bulk_submit(struct lite_bulk_io *b, enum ib_wr_opcode op)
 {
-	struct lite_conn *conn = req->ring->rp->conn;
+	struct lite_conn *conn = b->req->ring->rp->conn;
 	struct lite_qp *qp;
 	int err;
 
 	if (!lite_conn_tryget(conn))
 		return -EHOSTDOWN;
 	/* The header of the reply follows the reply on this queue pair. */
-	qp = op == IB_WR_RDMA_READ ? lite_conn_qp(conn, true, b->prio) : &conn->qp[0];
+	qp = op == IB_WR_RDMA_READ ? lite_conn_qp(conn, true, b->req->prio) : &conn->qp[0];
 	do {
 		err = lite_bulk_batch(b, qp, op);
-		if (!err && b->left && killable && lite_given_up())
-			err = -EINTR;
-		else if (!err && b->left && READ_ONCE(req->cancelled))
-			err = -ECANCELED;
+		/* -EAGAIN: it was over before all could be posted. */
+		if (err == -EAGAIN || (!err && b->left))
+			err = lite_bulk_over(b) ?: err;
 		cond_resched();
 	} while (!err && b->left);
 	lite_conn_put_live(conn);
@@ -150,13 +172,14 @@ static int lite_bulk_exchange(struct lite_request *req, struct lite_area *bulk, 
 		.peer = list->chunk + (read ? 0 : req->n_request),
 		.n = read ? req->n_request : req->n_reply,
 		.left = length,
-		.prio = req->prio,
+		.req = req,
+		.killable = killable,
 	};
 	int err = lite_bulk_map(bulk);
 
 	if (err)
 		return err;
-	err = lite_bulk_submit(&b, req, op, killable);
+	err = lite_bulk_submit(&b, op);
 	lite_bulk_unmap(bulk);
 	/* Any other error ends the session. */
 	if (err && err != -EINTR && err != -ECANCELED) {
