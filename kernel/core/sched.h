@@ -27,6 +27,13 @@
 #define LITE_SCHED_CLASS_DEFAULT 4
 /* The classes from here on are low: hw-sep and sw-pri know only high and low. */
 #define LITE_SCHED_LOW 4
+
+/* The class of a priority: 0 is the default, else it is a class and 1. */
+static inline u32 lite_sched_class_of(u32 prio)
+{
+	return prio && prio <= LITE_SCHED_CLASSES ? prio - 1 : LITE_SCHED_CLASS_DEFAULT;
+}
+
 #define LITE_SCHED_WEIGHT_DEFAULT 100
 #define LITE_SCHED_WEIGHT_MAX 1000
 /* Tenants with weights of 4^k to 4^(k+1) are in one stratum, in slots by their virtual time. */

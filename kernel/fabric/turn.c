@@ -99,8 +99,7 @@ static struct lite_sched_tenant *lite_tenant_get(struct lite_conn *conn, u64 id)
  */
 static u32 lite_turn_class(struct lite_qos *qos, u64 id, u32 prio)
 {
-	u32 own = prio % LITE_PRIOS;
-	u32 class = own && own <= LITE_SCHED_CLASSES ? own - 1 : LITE_SCHED_CLASS_DEFAULT;
+	u32 class = lite_sched_class_of(prio % LITE_PRIOS);
 	struct lite_qos_rule rule;
 
 	if (!(prio & LITE_POST_BOUND) || id == LITE_QOS_ROOT)

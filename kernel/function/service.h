@@ -105,7 +105,8 @@ __poll_t lite_rpc_file_poll(struct lite_rpc_file *file, struct file *filp, poll_
 int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n, bool write);
 int lite_user_copy(const struct lite_buf *buf, void *mem, size_t done, size_t n, bool in);
 void lite_file_untake(struct lite_rpc_file *file, u64 token);
-int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r, struct lite_gate *gate);
+int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r, struct lite_gate *gate,
+		   u8 prio);
 int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 		   const struct lite_cred *cred, struct lite_gate *gate, u8 prio);
 int lite_file_collect(struct lite_rpc_file *file, struct lite_ioc_rpc_collect *c,

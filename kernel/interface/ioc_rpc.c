@@ -37,7 +37,7 @@ static int lite_ioc_rpc_collect(struct lite_command *cmd, void *arg)
 
 static int lite_ioc_rpc_recv(struct lite_command *cmd, void *arg)
 {
-	return lite_file_recv(cmd->lf->rpc, arg, &cmd->gate);
+	return lite_file_recv(cmd->lf->rpc, arg, &cmd->gate, READ_ONCE(cmd->ctx->prio));
 }
 
 static void lite_ioc_undo_rpc_recv(struct lite_command *cmd, void *arg)

@@ -153,7 +153,7 @@ static size_t lite_recv_copy(const struct lite_request *req, const struct lite_b
 
 /* 1: the request is over, or its buffer was not present; try again. */
 static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
-			 struct lite_gate *gate, u32 function, unsigned long deadline)
+			 struct lite_gate *gate, u32 function, unsigned long deadline, u8 prio)
 {
 	struct lite_buf buf = { .gate = gate, .user = true, .u = r->buf };
 	struct lite_request *req;
@@ -170,6 +170,10 @@ static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r
 		lite_request_return(req, NULL);
 		return -EMSGSIZE;
 	}
+	/* Long ones keep our threads: a caller that lowers itself does not lower us. */
+	if (req->list_bytes &&
+	    lite_sched_class_of(prio % LITE_PRIOS) < lite_sched_class_of(req->prio))
+		req->prio = prio;
 	/* Another thread has just registered its function. */
 	if (unlikely(gate->nowait && req->n_request && !req->data))
 		err = -LITE_EPUTOFF;
@@ -343,11 +347,12 @@ void lite_file_untake(struct lite_rpc_file *file, u64 token)
 }
 
 /*
- * Answer a request, receive one, or both. Active on the node. May sleep; a signal ends the wait for
- * a request. Return: 0 or a negative errno, see LITE_IOC_RPC_RECV, and results in @r; with
- * @gate->nowait also -LITE_EPUTOFF.
+ * Answer a request, receive one, or both, for a file of this priority. Active on the node. May
+ * sleep; a signal ends the wait for a request. Return: 0 or a negative errno, see
+ * LITE_IOC_RPC_RECV, and results in @r; with @gate->nowait also -LITE_EPUTOFF.
  */
-int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r, struct lite_gate *gate)
+int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r, struct lite_gate *gate,
+		   u8 prio)
 {
 	bool reply = r->flags & (LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY);
 	u32 function = r->function;
@@ -376,7 +381,7 @@ int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r, stru
 	deadline = lite_serve_deadline(r->timeout_ms);
 	do {
 		r->token = 0;
-		err = lite_recv_one(file, r, gate, function, deadline);
+		err = lite_recv_one(file, r, gate, function, deadline, prio);
 	} while (err > 0);
 	/* The reply must not be posted again. LITE_RPC_NOWAIT is set. */
 	return err == -LITE_EPUTOFF && r->answered ? -EAGAIN : err;

@@ -69,7 +69,7 @@ struct lite_request {
 	u32 uid;			/* of the caller */
 	u32 gid;
 	u32 flags;			/* enum lite_rpc_flags */
-	u8 prio;			/* of the reply, if that is long: LITE_POST_PRIO */
+	u8 prio;			/* of what is moved in bulk: LITE_POST_PRIO */
 	struct lite_rpc_file *file;	/* TAKEN: the open file's */
 	const void *owner;		/* TAKEN: the process, as files_struct */
 	struct lite_kfunc *kfunc;	/* BUSY: the kernel client's function that handles it */

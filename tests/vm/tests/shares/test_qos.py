@@ -467,9 +467,22 @@ def test_a_revocation_waits_for_no_turns(lab):
     _done(lab, here, there)
 
 
+def _serve(lite, *words):
+    options = [str(word) for word in words]
+    server = lite.vm.spawn(["lite", "-i", str(lite.index), *options, "serve", "--echo", "--length", "16M", "5001"])
+    server.wait_output("5001")
+    return server
+
+
+def _call(caller, server, number):
+    """Calls it with the contents of /tmp/body, in a class."""
+    return caller.vm.spawn(f"lite -i {caller.index} --priority {number} call -t 60000 -l 16M {server.id} 5001 - "
+                           "</tmp/body >/dev/null")
+
+
 def _ends_without_turns(here, there, process):
-    """Kills the process while there are no turns, as nothing completes: the peer is paused. It ends although operations of its
-    class, 7, wait. False: one had its turn before, and is in flight."""
+    """Kills the process while there are no turns, as nothing completes: the peer is paused. It ends although operations of
+    its class, 7, wait. False: one had its turn before, and is in flight."""
     class_7 = lambda: _classes(here)[7]
     wait_until("class 7 waits", lambda: class_7()["queued"], 100, here.vm.time_scale)
     there.vm.pause()
@@ -492,8 +505,8 @@ def _patient_link(lab):
 
 @vmtest(nodes=2, timeout=400, kernels=_FAST, netem=True)
 def test_killed_while_a_file_waits_for_turns(lab):
-    """A file is sent in the lowest class beside a stream of the highest, and its sender is killed: no set that it has begun waits
-    for a turn, neither in its own thread nor in a worker."""
+    """A file is sent in the lowest class beside a stream of the highest, and its sender is killed: no set that it has begun
+    waits for a turn, neither in its own thread nor in a worker."""
     here, there = _patient_link(lab)
     lab.n1.run("head -c 33554432 /dev/zero >/tmp/file")
     stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 8, 1)
@@ -505,6 +518,53 @@ def test_killed_while_a_file_waits_for_turns(lab):
     assert not traced_sessions(lab.n1)[1]
     lab.n1.run("rm /tmp/file")
     _end(stream)
+    _done(lab, here, there)
+
+
+@vmtest(nodes=2, timeout=400, kernels=_FAST, netem=True)
+def test_killed_while_a_body_waits_for_turns(lab):
+    """A server is killed while it reads a long request in the lowest class beside a stream of the highest: it does not wait
+    for the turns of what it reads."""
+    here, there = _patient_link(lab)
+    there.vm.run("head -c 16777216 /dev/zero >/tmp/body")
+    stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 8, 1)
+    stream.wait_output("ready", timeout=120)
+    trace_sessions(lab.n1)
+
+    def served():
+        server = _serve(here, "--priority", 7)
+        caller = _call(there, here, 7)
+        ended = _ends_without_turns(here, there, server)
+        caller.wait(100)
+        return ended
+
+    wait_until("a server is killed without a slice in flight", served, 200, lab.n1.time_scale)
+    assert not traced_sessions(lab.n1)[1]
+    _end(stream)
+    there.vm.run("rm /tmp/body")
+    _done(lab, here, there)
+
+
+@vmtest(nodes=2, timeout=300, netem=True)
+def test_the_class_of_long_bodies(lab):
+    """A server moves long requests and replies in its own class if that is higher than the caller's, else in that."""
+    here, there = _link(lab)
+    _qos(here, "set", "--mode", "fair")
+    there.vm.run("head -c 1048576 /dev/zero >/tmp/body")
+    stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 8, 1)
+    stream.wait_output("ready", timeout=120)
+    waited = lambda: {number: _classes(here)[number]["slices"] for number in (2, 5, 7)}
+    for of_server, of_caller, wanted in ((5, 7, 5), (7, 5, 5), (2, 5, 2), (7, 7, 7)):
+        server = _serve(here, "--priority", of_server)
+        before = waited()
+        wait_until(f"class {wanted} waits",
+                   lambda: _call(there, here, of_caller).wait(100, check=True).ok and waited()[wanted] > before[wanted],
+                   100, lab.n1.time_scale)
+        assert waited() == {**before, wanted: waited()[wanted]}
+        server.kill()
+        server.wait(60)
+    _end(stream)
+    there.vm.run("rm /tmp/body")
     _done(lab, here, there)
 
 
