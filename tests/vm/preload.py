@@ -9,6 +9,8 @@ from vmlab import ROOT, CommandTimeout
 
 _LIBRARY = "/usr/lib/liblite-verbs.so"
 PRELOAD = {"LD_PRELOAD": _LIBRARY}
+# As that, and it says on stderr what it does: assert_used().
+TALKING = {**PRELOAD, "LITE_VERBS_DEBUG": "1"}
 CHECKER = program_path("verbs_check")
 
 
@@ -30,6 +32,15 @@ def unpinned(lab):
     return on_machines(lab, unpinned=True)
 
 
+def assert_used(*ends):
+    """Processes that ran with TALKING had registrations, and all of them unpinned: they did not fall back to plain verbs."""
+    for end in ends:
+        said = re.findall(r"liblite-verbs\[\d+\]: (.+)", end.err)
+        assert any(line.startswith("unpinned: ") for line in said), end.err
+        plain = [line for line in said if re.match(r"plain verbs|a registration is pinned|all registrations are pinned", line)]
+        assert not plain, plain
+
+
 def wait_listening(node, server, port):
     """Waits until a server, a process that was spawned on this machine, listens at this TCP port."""
     while not node.run(f"grep -q ':{port:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6 2>/dev/null", check=False).ok:
@@ -38,7 +49,8 @@ def wait_listening(node, server, port):
 
 def pair(lab, server, client, ready, env=None, timeout=60, user=None, stays=False):
     """A server on the first machine and its client on the second. Returns what both printed. `ready` is what says that the
-    server listens: a port, or a text that it prints. A server that stays is killed after its client has ended."""
+    server listens: a port, or a text that it prints. A server that stays is killed after its client has ended. Without `env`
+    both run with the library, and must have used it."""
     def await_listening(p):
         if isinstance(ready, str):
             p.wait_output(ready)
@@ -93,11 +105,10 @@ def _pair(lab, server, client, await_listening, env, timeout, user=None, forgive
     def is_good(end):
         return end.rc == 0 or (forgiven and forgiven in end.err)
 
-    env = PRELOAD if env is None else env
     for _ in range(_ATTEMPTS):
-        p = lab.n1.spawn(server, env=env, user=user)
+        p = lab.n1.spawn(server, env=TALKING if env is None else env, user=user)
         await_listening(p)
-        done = _run_client(lab, client, env, timeout, user)
+        done = _run_client(lab, client, TALKING if env is None else env, timeout, user)
         # If the client failed, the server may wait for it for ever.
         if stays or not done or not is_good(done):
             p.kill()
@@ -107,6 +118,8 @@ def _pair(lab, server, client, await_listening, env, timeout, user=None, forgive
     assert done, f"{client}: Soft-RoCE has stopped {_ATTEMPTS} times"
     for end in (done,) if stays else (done, p):
         assert is_good(end), f"{client}: {done.out}{done.err}\nserver: {p.out}{p.err}"
+    if env is None:
+        assert_used(done, p)
     return p.out + done.out
 
 

@@ -84,7 +84,7 @@ def test_checker_successor(lab):
     here, _ = unpinned(lab)
     client = None
     for _ in range(2):
-        server = lab.n1.spawn(f"{CHECKER} serve -z 7000 8", env={**PRELOAD, "LITE_VERBS_DEBUG": "1"})
+        server = lab.n1.spawn(f"{CHECKER} serve -z 7000 8", env=preload.TALKING)
         server.wait_output("ready")
         if client:
             client.close_stdin()
@@ -142,7 +142,7 @@ def test_little_may_be_locked(lab):
     unpinned(lab)
     server = _limited("-l 64", f"{CHECKER} serve 7000 8 2>/dev/null")
     client = _limited("-l 64", f"{CHECKER} use {lab.n1.ip} 7000 {lab.rng.getrandbits(31)} 48 messages 2>/tmp/said")
-    out = preload.pair(lab, server, client, "ready", user="alice", env={**PRELOAD, "LITE_VERBS_DEBUG": "1"})
+    out = preload.pair(lab, server, client, "ready", user="alice", env=preload.TALKING)
     assert out.endswith("good\n"), out
     said = lab.n2.run("cat /tmp/said; rm /tmp/said").out
     assert 1 <= said.count("bounce buffer of ") < 8, said

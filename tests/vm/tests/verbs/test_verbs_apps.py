@@ -138,12 +138,13 @@ def test_ucx(lab):
     unpinned(lab)
     for test in ("am_lat -s 64", "am_bw -s 4096 -D bcopy", "put_lat -s 64", "put_bw -s 4096 -D zcopy", "get -s 4096 -D zcopy", "fadd -s 8",
                  "cswap -s 8"):
-        server = lab.n1.spawn("ucx_perftest -d rxe0:1 -x rc_verbs", env=PRELOAD)
+        server = lab.n1.spawn("ucx_perftest -d rxe0:1 -x rc_verbs", env=preload.TALKING)
         preload.wait_listening(lab.n1, server, 13337)
-        out = lab.n2.run(f"ucx_perftest -d rxe0:1 -x rc_verbs -n 100 -w 10 -f -t {test} {lab.n1.ip}", env=PRELOAD).out
+        client = lab.n2.run(f"ucx_perftest -d rxe0:1 -x rc_verbs -n 100 -w 10 -f -t {test} {lab.n1.ip}", env=preload.TALKING)
         server.wait(check=True)
-        print(out)
-        assert re.search(r"^ +100 +[\d.]+", out, re.M), out
+        print(client.out)
+        assert re.search(r"^ +100 +[\d.]+", client.out, re.M), client.out
+        preload.assert_used(client, server)
 
 
 # --- costs --------------------------------------------------------------------------------------------------------------
