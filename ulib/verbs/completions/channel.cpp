@@ -54,9 +54,10 @@ int event_channel::wait(ibv_cq** cq, void** cq_context) {
         if (::read(m_fd, &token, sizeof(token)) != sizeof(token))
             return -1;
         const std::lock_guard lock(m_mutex);
-        // Empty: the token was that of a CQ that was destroyed meanwhile.
-        if (m_events.empty())
+        if (m_void) {
+            m_void--;
             continue;
+        }
         *cq = m_events.front();
         *cq_context = (*cq)->cq_context;
         m_events.pop_front();
@@ -73,11 +74,13 @@ void event_channel::push(ibv_cq* cq) {
     [[maybe_unused]] const ssize_t written = ::write(m_fd, &one, sizeof(one));
 }
 
-// If a waiting thread has it already, that one finds nothing, and waits again.
+// With m_mutex. If a waiting thread has it already, that one, or the next that gets the lock, waits
+// again.
 void event_channel::take_token() {
     uint64_t token = 0;
     iovec part = {&token, sizeof(token)};
-    [[maybe_unused]] const ssize_t taken = ::preadv2(m_fd, &part, 1, -1, RWF_NOWAIT);
+    if (::preadv2(m_fd, &part, 1, -1, RWF_NOWAIT) != sizeof(token))
+        m_void++;
 }
 
 void event_channel::forget(ibv_cq* cq) {

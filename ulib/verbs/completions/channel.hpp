@@ -45,7 +45,9 @@ class event_channel {
     int m_real_fd = -1;
     std::mutex m_mutex;
     std::condition_variable m_acknowledged;
-    std::deque<ibv_cq*> m_events;  // as many as the eventfd counts
+    // With m_void as many as the eventfd counts, and those that threads have read without m_mutex.
+    std::deque<ibv_cq*> m_events;
+    uint64_t m_void = 0;  // of events that went with their CQs
     std::unordered_map<ibv_cq*, uint64_t> m_unacknowledged;
 };
 

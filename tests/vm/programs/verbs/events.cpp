@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a thread of the library does late: poll(2) tells it of an event of the device, but returns
-// only when this program says so. For a library that has such a thread.
+// What threads do late. The library's: poll(2) tells it of an event of the device, but returns only
+// when this program says so. The program's: so does read(2) of a channel. For a library that has
+// such a thread, and reads channels so.
 #include "fabric.hpp"
 
 #include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,6 +13,8 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <semaphore>
+#include <thread>
 #include <vector>
 
 namespace verbs_check {
@@ -62,17 +66,36 @@ class Gate {
 };
 Gate gate;
 
+// A thread that has read from a channel, and not looked further, until it may go on.
+thread_local constinit bool is_late = false;
+std::binary_semaphore has_read(0);
+std::binary_semaphore may_go_on(0);
+
 // Two queue pairs that are connected with each other. The completions of receives make events.
 class Loopback {
   public:
     explicit Loopback(const Options& options)
         : context_(open_device(options.device)), pd_(ibv_alloc_pd(context_)) {
-        ibv_gid gid = {};
-        check(pd_ && !ibv_query_gid(context_, 1, options.gid_index, &gid), "pd, gid");
+        check(pd_ != nullptr, "pd");
         buffer_ =
             std::make_unique<Memory>(pd_, memory_.data(), memory_.size(), IBV_ACCESS_LOCAL_WRITE);
         channel_ = ibv_create_comp_channel(context_);
         check(channel_ != nullptr, "channel");
+        make_queues(options);
+    }
+    Loopback(const Loopback&) = delete;
+    Loopback& operator=(const Loopback&) = delete;
+    ~Loopback() {
+        destroy_queues();
+        buffer_.reset();
+        ibv_destroy_comp_channel(channel_);
+        ibv_dealloc_pd(pd_);
+        ibv_close_device(context_);
+    }
+
+    void make_queues(const Options& options) {
+        ibv_gid gid = {};
+        check(!ibv_query_gid(context_, 1, options.gid_index, &gid), "gid");
         sends_ = ibv_create_cq(context_, 8, nullptr, nullptr, 0);
         receives_ = ibv_create_cq(context_, 8, nullptr, channel_, 0);
         check(sends_ && receives_, "CQs");
@@ -88,15 +111,6 @@ class Loopback {
         }
         make_ready(qps_[0], gid, qps_[1]->qp_num, options.gid_index);
         make_ready(qps_[1], gid, qps_[0]->qp_num, options.gid_index);
-    }
-    Loopback(const Loopback&) = delete;
-    Loopback& operator=(const Loopback&) = delete;
-    ~Loopback() {
-        destroy_queues();
-        buffer_.reset();
-        ibv_destroy_comp_channel(channel_);
-        ibv_dealloc_pd(pd_);
-        ibv_close_device(context_);
     }
 
     void destroy_queues() {
@@ -135,9 +149,9 @@ class Loopback {
         check(!ibv_get_cq_event(channel_, &cq, &context) && cq == receives_, "event");
         ibv_ack_cq_events(cq, 1);
     }
-    bool has_event() const {
+    bool has_event(int timeout = 0) const {
         pollfd fd = {channel_->fd, POLLIN, 0};
-        return ::poll(&fd, 1, 0) > 0;
+        return ::poll(&fd, 1, timeout) > 0;
     }
 
   private:
@@ -191,12 +205,35 @@ void stale(const Options& options) {
     loop.take_receive();
 }
 
+// A thread is about to take an event that goes with its CQ. It gets that of the next CQ, and then
+// there is none.
+void taken_over(const Options& options) {
+    Loopback loop(options);
+    loop.arm();
+    loop.send(1);
+    std::thread taker([&loop] {
+        is_late = true;
+        loop.take_event();
+    });
+    has_read.acquire();
+    loop.destroy_queues();
+    loop.make_queues(options);
+    loop.arm();
+    loop.send(1);
+    check(loop.has_event(-1), "the new CQ's event");
+    may_go_on.release();
+    taker.join();
+    check(!loop.has_event(), "poll(2) reports an event, and there is none");
+    loop.take_receive();
+}
+
 }  // namespace
 
 int events(const Options& options, int rounds) {
     for (int i = 0; i < rounds; i++) {
         gone(options);
         stale(options);
+        taken_over(options);
     }
     std::printf("events: %d rounds\ngood\n", rounds);
     return 0;
@@ -204,10 +241,20 @@ int events(const Options& options, int rounds) {
 
 }  // namespace verbs_check
 
-// The library's, too, finds this one before that of the C library.
+// The library's, too, finds these before those of the C library.
 extern "C" int poll(pollfd* fds, nfds_t n, int timeout) {
     if (timeout < 0 && ::gettid() != ::getpid())
         return verbs_check::gate.poll(fds, n);
     const timespec time = {timeout / 1000, timeout % 1000 * 1000000L};
     return ::ppoll(fds, n, timeout < 0 ? nullptr : &time, nullptr);
+}
+
+extern "C" ssize_t read(int fd, void* to, std::size_t length) {
+    const ssize_t ret = ::syscall(SYS_read, fd, to, length);
+    if (verbs_check::is_late) {
+        verbs_check::is_late = false;
+        verbs_check::has_read.release();
+        verbs_check::may_go_on.acquire();
+    }
+    return ret;
 }
