@@ -36,11 +36,14 @@ struct imm_marker {
 };
 inline constexpr uint64_t imm_magic = 0x6c7662696d6d3031;
 
+class queue_pair;
+
 class receive_queue final : public work_queue {
   public:
     // @is_datagram: the device drops what finds no receive.
     receive_queue(ibv_pd* pd, uint32_t capacity, uint32_t max_sge, bool is_datagram);
-    void attach(ibv_qp* qp, std::shared_ptr<completion_queue> cq);
+    void attach(ibv_qp* qp, const std::shared_ptr<queue_pair>& pair,
+                std::shared_ptr<completion_queue> cq);
     static void add(ibv_srq* srq, const std::shared_ptr<receive_queue>& queue);
     static std::shared_ptr<receive_queue> find(ibv_srq* srq);
     static void remove(ibv_srq* srq);
@@ -73,10 +76,11 @@ class receive_queue final : public work_queue {
     void flush();
     void want(bool wanted);
     void watch_waiting(std::unique_lock<std::mutex>& lock);
-    void complete(slot& s, ibv_wc& wc, completion_queue& cq);
+    void finish(const slot& s, ibv_wc& wc);
 
     ibv_pd* const m_pd;
     ibv_qp* m_qp = nullptr;
+    std::weak_ptr<queue_pair> m_pair;  // of @m_qp; its lock is taken before this queue's
     ibv_srq* m_srq = nullptr;
     std::shared_ptr<completion_queue> m_cq;  // of a QP
     const uint32_t m_max_sge;
@@ -120,6 +124,8 @@ class queue_pair final : public work_queue {
     int post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad);
     void on_completion(uint32_t slot, ibv_wc& wc, completion_queue& cq) override;
     void on_polled(uint64_t number) override;
+    // A receive has failed: so does the QP. With no lock of a queue held.
+    void on_receive_failed();
 
   private:
     static bool is_supported(ibv_qp_type type);

@@ -38,8 +38,10 @@ receive_queue::receive_queue(ibv_pd* pd, uint32_t capacity, uint32_t max_sge, bo
         m_free.push_back(i - 1);
 }
 
-void receive_queue::attach(ibv_qp* qp, std::shared_ptr<completion_queue> cq) {
+void receive_queue::attach(ibv_qp* qp, const std::shared_ptr<queue_pair>& pair,
+                           std::shared_ptr<completion_queue> cq) {
     m_qp = qp;
+    m_pair = pair;
     m_cqs[cq] = 1;
     m_cq = std::move(cq);
 }
@@ -169,7 +171,8 @@ void receive_queue::flush() {
     }
 }
 
-void receive_queue::complete(slot& s, ibv_wc& wc, completion_queue& cq) {
+// Makes of the device's completion the program's.
+void receive_queue::finish(const slot& s, ibv_wc& wc) {
     const char* from = m_bounce.at(s.offset);
     memory_in_use used;
     wc.wr_id = s.wr_id;
@@ -196,26 +199,28 @@ void receive_queue::complete(slot& s, ibv_wc& wc, completion_queue& cq) {
             }
         }
     }
-    if (m_qp && !m_is_dead &&
-        (wc.status == IBV_WC_LOC_LEN_ERR || wc.status == IBV_WC_LOC_PROT_ERR)) {
-        ibv_qp_attr attr = {};
-        attr.qp_state = IBV_QPS_ERR;
-        real().modify_qp(m_qp, &attr, IBV_QP_STATE);
-    }
-    cq.push(wc, shared_from_this(), 0);
 }
 
 void receive_queue::on_completion(uint32_t number, ibv_wc& wc, completion_queue& cq) {
-    const std::lock_guard lock(m_mutex);
+    std::unique_lock lock(m_mutex);
     if (m_is_detached)
         return;
     slot& s = m_slots[number];
-    complete(s, wc, cq);
+    finish(s, wc);
+    if (wc.status != IBV_WC_SUCCESS && m_qp && !m_has_failed) {
+        m_has_failed = true;
+        lock.unlock();
+        // Before the program can know of it. A reset waits for this thread to have harvested.
+        if (const auto pair = m_pair.lock())
+            pair->on_receive_failed();
+        lock.lock();
+        if (m_is_detached)
+            return;
+    }
+    cq.push(wc, shared_from_this(), 0);
     m_bounce.give(s.offset);
     m_free.push_back(number);
     m_at_device--;
-    if (wc.status != IBV_WC_SUCCESS && m_qp)
-        m_has_failed = true;
     pump();
     if (m_waiting.empty() || m_has_failed)
         want(false);

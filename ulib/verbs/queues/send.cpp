@@ -270,6 +270,15 @@ void queue_pair::fail() {
         m_receives->fail();
 }
 
+void queue_pair::on_receive_failed() {
+    std::unique_lock lock(m_mutex);
+    // What is being reset or destroyed may have no state any more that it could leave.
+    if (m_is_paused || m_is_dead)
+        return;
+    fail();
+    advance(lock, false, 0);
+}
+
 void queue_pair::want(bool wanted) {
     if (wanted != m_is_wanting)
         m_send_cq->want(wanted);

@@ -398,6 +398,50 @@ class Loop {
         std::printf("without memory\n");
     }
 
+    // A queue pair that a receive has broken, or that only flushed receives show to be broken, does
+    // nothing one-sided any more, and flushes its receives in order.
+    void broken_by_receives() {
+        for (const bool by_peer : {false, true}) {
+            ibv_cq* from_cq = make_cq(64);
+            ibv_cq* send_cq = make_cq(64);
+            ibv_cq* recv_cq = make_cq(64);
+            ibv_qp* from = make_qp(from_cq, nullptr);
+            ibv_qp* to = make_qp(send_cq, nullptr, recv_cq);
+            connect(from, to);
+            for (std::uint32_t i = 0; i < kPosted; i++)
+                receive(to, 8, i);
+            if (by_peer)  // with a key of the device, which has no such
+                post(from, IBV_WR_RDMA_WRITE, buffer_->sge(kWrite, 8), 0x1500);
+            else
+                send(from, 10);
+            const ibv_wc_status sent = take(from_cq).status;
+            check(sent == (by_peer ? IBV_WC_REM_ACCESS_ERR : IBV_WC_SUCCESS),
+                  std::string("sent: ") + ibv_wc_status_str(sent));
+            for (std::uint32_t i = 0; i < kPosted; i++) {
+                const ibv_wc wc = take(recv_cq);
+                check(wc.status == (i || by_peer ? IBV_WC_WR_FLUSH_ERR : IBV_WC_LOC_LEN_ERR),
+                      std::string("received: ") + ibv_wc_status_str(wc.status));
+                check(wc.wr_id == i, "receives in order");
+                // As soon as the program knows.
+                if (i == 0)
+                    write(to, 64);
+            }
+            const ibv_wc_status written = take(send_cq).status;
+            check(written == IBV_WC_WR_FLUSH_ERR,
+                  std::string("written: ") + ibv_wc_status_str(written));
+            for (std::uint32_t i = 0; i < 2; i++)
+                receive(to, 8, i);
+            for (std::uint32_t i = 0; i < 2; i++) {
+                const ibv_wc wc = take(recv_cq);
+                check(wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == i, "posted later");
+            }
+            check(!ibv_destroy_qp(from) && !ibv_destroy_qp(to), "destroy QPs");
+            for (ibv_cq* cq : {from_cq, send_cq, recv_cq})
+                check(!ibv_destroy_cq(cq), "destroy CQ");
+        }
+        std::printf("broken by receives\n");
+    }
+
     // What peers may write to, the program must be able to write to.
     void rights() {
         Memory one(pd_, memory_.data(), 4096, IBV_ACCESS_REMOTE_READ);
@@ -511,9 +555,9 @@ class Loop {
         make_ready(b, gid_, a->qp_num, options_.gid_index);
     }
 
-    void receive(ibv_qp* qp, std::uint32_t length = 64) {
+    void receive(ibv_qp* qp, std::uint32_t length = 64, std::uint64_t id = 0) {
         ibv_sge sge = buffer_->sge(0, length);
-        ibv_recv_wr wr = {0, nullptr, &sge, 1};
+        ibv_recv_wr wr = {id, nullptr, &sge, 1};
         ibv_recv_wr* bad = nullptr;
         check(!ibv_post_recv(qp, &wr, &bad), "receive");
     }
@@ -533,16 +577,25 @@ class Loop {
         post(qp, IBV_WR_RDMA_WRITE, buffer_->sge(kWrite, length));
     }
 
-    // To or from the beginning of the memory.
-    void post(ibv_qp* qp, ibv_wr_opcode opcode, ibv_sge sge) {
+    // To or from the beginning of the memory. 0: with its own key.
+    void post(ibv_qp* qp, ibv_wr_opcode opcode, ibv_sge sge, std::uint32_t rkey = 0) {
         ibv_send_wr wr = {};
         wr.sg_list = &sge;
         wr.num_sge = 1;
         wr.opcode = opcode;
         wr.wr.rdma.remote_addr = reinterpret_cast<std::uintptr_t>(memory_.data());
-        wr.wr.rdma.rkey = buffer_->mr->rkey;
+        wr.wr.rdma.rkey = rkey ? rkey : buffer_->mr->rkey;
         ibv_send_wr* bad = nullptr;
         check(!ibv_post_send(qp, &wr, &bad), "read or write");
+    }
+
+    static ibv_wc take(ibv_cq* cq) {
+        ibv_wc wc = {};
+        int n = 0;
+        while (!n)
+            n = ibv_poll_cq(cq, 1, &wc);
+        check(n > 0, "poll");
+        return wc;
     }
 
     // For a completion of a kind; others of a shared CQ may come before. Its bytes.
@@ -598,6 +651,7 @@ int loop(const Options& options, int rounds, const std::string& what) {
     run("unsignaled", [&] { loop.unsignaled(); });
     run("sends", [&] { loop.without_sends(); });
     run("memory", [&] { loop.without_memory(); });
+    run("broken", [&] { loop.broken_by_receives(); });
     run("rights", [&] { loop.rights(); });
     run("children", [&] { loop.children(rounds); });
     std::printf("good\n");
