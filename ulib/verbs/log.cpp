@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
 
@@ -35,13 +36,15 @@ bool is_debugging() {
     return on;
 }
 
-void say_once(const char* what, const char* why) {
+void say_once(const char* what, const char* why) noexcept {
     static auto& mutex = *new std::mutex;
     static auto& said = *new std::set<std::string>;
-    {
+    try {
         const std::lock_guard lock(mutex);
         if (!said.insert(what).second && !is_debugging())
             return;
+    } catch (const std::bad_alloc&) {
+        // Then it may be said again.
     }
     char text[300];
     std::snprintf(text, sizeof(text), "%s: %s", what, why);

@@ -6,7 +6,7 @@
 namespace lite::verbs {
 
 // Something that is not unpinned, or not done by LITE: said once for each @what in a process.
-void say_once(const char* what, const char* why);
+void say_once(const char* what, const char* why) noexcept;
 
 bool is_debugging();
 

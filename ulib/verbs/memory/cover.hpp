@@ -48,8 +48,8 @@ class cover {
 
     // Enters an LMR that was made for a piece; it has one user.
     void add(uint32_t id, uint64_t begin, uint64_t end) {
+        m_begins[id] = begin;  // says nothing if there is no memory for the next
         m_ranges[begin] = {id, end, 1};
-        m_begins[id] = begin;
     }
 
     // One more user of an LMR.

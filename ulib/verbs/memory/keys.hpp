@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <vector>
 
@@ -44,29 +43,38 @@ class key_maker {
     // A key, or nothing when all are in use.
     std::optional<uint32_t> take() {
         uint32_t slot = 0;
-        if (m_generation.size() < slots_max) {
-            slot = static_cast<uint32_t>(m_generation.size());
-            m_generation.push_back(0);
-        } else if (!m_free.empty()) {
-            slot = m_free.front();
-            m_free.pop_front();
+        if (m_slots.size() < slots_max) {
+            slot = static_cast<uint32_t>(m_slots.size());
+            m_slots.push_back({});
+        } else if (m_first != none) {
+            slot = m_first;
+            m_first = m_slots[slot].next;
         } else {
             return std::nullopt;
         }
-        return make_key(m_process, slot, m_generation[slot]);
+        return make_key(m_process, slot, m_slots[slot].generation);
     }
 
-    // Gives a key of take() back.
-    void give(uint32_t key) {
+    // Gives a key of take() back. Needs no memory: it may be what undoes for want of it.
+    void give(uint32_t key) noexcept {
         const uint32_t slot = slot_of(key);
-        m_generation[slot] = static_cast<uint8_t>((m_generation[slot] + 1) % generations);
-        m_free.push_back(slot);
+        m_slots[slot].generation = (m_slots[slot].generation + 1) % generations;
+        m_slots[slot].next = none;
+        (m_first == none ? m_first : m_slots[m_last].next) = slot;
+        m_last = slot;
     }
 
   private:
+    static constexpr uint32_t none = slots_max;
+    struct place {
+        uint32_t generation = 0;
+        uint32_t next = none;  // to be used again after this one
+    };
+
     uint32_t m_process;
-    std::vector<uint8_t> m_generation;  // by slot, as far as slots were ever used
-    std::deque<uint32_t> m_free;
+    std::vector<place> m_slots;  // as far as they were ever used
+    uint32_t m_first = none;     // to be used again
+    uint32_t m_last = none;
 };
 
 }  // namespace lite::verbs

@@ -11,6 +11,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
+#include <string>
+#include <utility>
 
 #include <sys/mman.h>
 
@@ -73,22 +76,36 @@ uint32_t registrations::mode_for(unsigned access) const {
     return mode & node::get()->mode();
 }
 
-int registrations::make_lmr(const piece& part, uint32_t mode, uint32_t& id) {
+// An entry of m_records, so that entering it needs no memory.
+registrations::records::node_type registrations::make_record(record made) {
+    records one;
+    one.emplace(0, std::move(made));
+    return one.extract(0);
+}
+
+int registrations::make_lmr(const piece& part, uint32_t mode, uint32_t& id) try {
     node& here = *node::get();
-    lite_lh_t lh = 0;
     id = ++m_last_lmr;
-    const int err = lite_register_with(here.ctx(), lmr_name(here.id(), here.process(), id).c_str(),
-                                       reinterpret_cast<void*>(part.begin), part.end - part.begin,
-                                       mode, LITE_REGISTER_UNPINNED, &lh);
-    if (err)
-        return err;
-    m_lmrs[id] = {lh, mode};
+    const std::string name = lmr_name(here.id(), here.process(), id);
+    // All memory is taken before the LMR is made: none may be left that is in no list.
+    lmr& made = m_lmrs[id];
     m_cover.add(id, part.begin, part.end);
-    return 0;
+    const int err =
+        lite_register_with(here.ctx(), name.c_str(), reinterpret_cast<void*>(part.begin),
+                           part.end - part.begin, mode, LITE_REGISTER_UNPINNED, &made.lh);
+    made.mode = mode;
+    if (err) {
+        m_cover.release(id);
+        m_lmrs.erase(id);
+    }
+    return err;
+} catch (const std::bad_alloc&) {
+    m_lmrs.erase(id);
+    return -ENOMEM;
 }
 
 // Leaves in @lmrs those that LITE could not free.
-void registrations::forget_lmrs(std::vector<uint32_t>& lmrs) {
+void registrations::forget_lmrs(std::vector<uint32_t>& lmrs) noexcept {
     std::erase_if(lmrs, [this](uint32_t id) {
         if (m_cover.is_last(id)) {
             const int err = lite_free(node::get()->ctx(), m_lmrs.at(id).lh);
@@ -103,25 +120,27 @@ void registrations::forget_lmrs(std::vector<uint32_t>& lmrs) {
     });
 }
 
-// Peers reach whole pages by LITE; their libraries see to it that they keep to the bytes.
-int registrations::cover_with_lmrs(const record& made, table_entry& entry,
-                                   std::vector<uint32_t>& lmrs) {
-    const uint64_t first = address_of(made.addr);
-    const uint64_t last = first + made.length;
+// Peers reach whole pages by LITE; their libraries see to it that they keep to the bytes. After a
+// failure @r has the LMRs that LITE could not free.
+int registrations::cover_with_lmrs(record& r, table_entry& entry) try {
+    const uint64_t first = address_of(r.addr);
+    const uint64_t last = first + r.length;
     const uint64_t begin = first / page_size * page_size;
     const uint64_t end = (last + page_size - 1) / page_size * page_size;
-    const uint32_t mode = mode_for(made.access);
+    const uint32_t mode = mode_for(r.access);
 
     const std::vector<piece> pieces = m_cover.pieces(begin, end);
     if (pieces.size() > parts_max)
         return -E2BIG;
+    // Nothing below throws.
+    r.lmrs.reserve(parts_max);
     int err = 0;
     for (const piece& part : pieces) {
         uint32_t id = part.id;
         if (id) {
             m_cover.use(id);
             lmr& shared = m_lmrs.at(id);
-            lmrs.push_back(id);
+            r.lmrs.push_back(id);
             if (mode & ~shared.mode) {
                 err = lite_chmod(node::get()->ctx(), shared.lh, mode | shared.mode);
                 if (!err)
@@ -130,7 +149,7 @@ int registrations::cover_with_lmrs(const record& made, table_entry& entry,
         } else {
             err = make_lmr(part, mode, id);
             if (!err)
-                lmrs.push_back(id);
+                r.lmrs.push_back(id);
         }
         if (err)
             break;
@@ -138,53 +157,68 @@ int registrations::cover_with_lmrs(const record& made, table_entry& entry,
         entry.parts[entry.n_parts++] = {id, 0, from - part.lmr_begin,
                                         std::min(part.end, last) - from};
     }
-    if (err) {
-        forget_lmrs(lmrs);
-        m_stuck.insert(m_stuck.end(), lmrs.begin(), lmrs.end());
-    }
+    if (err)
+        forget_lmrs(r.lmrs);
     return err;
+} catch (const std::bad_alloc&) {
+    return -ENOMEM;
+}
+
+// Lets peers use a registration. 0 or a negative errno, as cover_with_lmrs().
+int registrations::publish(record& r, uint32_t key) {
+    table_entry entry = {};
+    const unsigned access = r.access & remote_access;
+    if (const int err = access ? cover_with_lmrs(r, entry) : 0)
+        return err;
+    entry.key = key;
+    entry.access = access;
+    entry.iova = r.iova;
+    entry.length = r.length;
+    node::get()->show(slot_of(key), entry);
+    return 0;
 }
 
 ibv_mr* registrations::add_own(ibv_pd* pd, void* addr, size_t length, uint64_t iova,
                                unsigned access, int& err) {
-    node* here = node::get();
-    err = here->refusal();
+    err = node::get()->refusal();
     if (err)
         return nullptr;
-    record made = {nullptr, pd, static_cast<char*>(addr), iova, length, access, {}};
-    table_entry entry = {};
+    auto made = make_record(
+        {std::make_unique<ibv_mr>(), pd, static_cast<char*>(addr), iova, length, access, {}});
+    record& r = made.mapped();
     const std::lock_guard guard(m_change);
+    forget_lmrs(m_stuck);
+    m_stuck.reserve(m_stuck.size() + parts_max);
     if (!m_keys)
-        m_keys.emplace(here->process());
+        m_keys.emplace(node::get()->process());
     const std::optional<uint32_t> key = m_keys->take();
-    err = key ? 0 : -EMFILE;
-    if (key && access & remote_access)
-        err = cover_with_lmrs(made, entry, made.lmrs);
-    if (err) {
-        if (key)
-            m_keys->give(*key);
+    if (!key) {
+        err = -EMFILE;
         return nullptr;
     }
-    entry.key = *key;
-    entry.access = access & remote_access;
-    entry.iova = iova;
-    entry.length = length;
-    here->show(slot_of(*key), entry);
-
-    made.own = std::make_unique<ibv_mr>();
-    ibv_mr* mr = made.own.get();
+    err = publish(r, *key);
+    if (err) {
+        m_keys->give(*key);
+        m_stuck.insert(m_stuck.end(), r.lmrs.begin(), r.lmrs.end());
+        return nullptr;
+    }
+    ibv_mr* mr = r.own.get();
     *mr = {pd->context, pd, addr, length, 0, *key, *key};
+    made.key() = *key;
     const std::unique_lock lock(m_mutex);
-    m_records.emplace(*key, std::move(made));
+    m_records.insert(std::move(made));
     return mr;
 }
 
 // The device's keys must not look like ours.
 ibv_mr* registrations::add_real(ibv_pd* pd, void* addr, size_t length, uint64_t iova,
                                 unsigned access) {
+    constexpr size_t tries = 16;
+    auto made = make_record({nullptr, pd, static_cast<char*>(addr), iova, length, access, {}});
     std::vector<ibv_mr*> others;
+    others.reserve(tries);
     ibv_mr* mr = nullptr;
-    while (others.size() < 16) {
+    while (others.size() < tries) {
         mr = real().reg_mr_iova2(pd, addr, length, iova, access);
         if (!mr || !is_own_key(mr->lkey | mr->rkey))
             break;
@@ -199,7 +233,9 @@ ibv_mr* registrations::add_real(ibv_pd* pd, void* addr, size_t length, uint64_t 
         return nullptr;
     }
     const std::unique_lock lock(m_mutex);
-    m_records[mr->lkey] = {nullptr, pd, static_cast<char*>(addr), iova, length, access, {}};
+    m_records.erase(mr->lkey);
+    made.key() = mr->lkey;
+    m_records.insert(std::move(made));
     return mr;
 }
 

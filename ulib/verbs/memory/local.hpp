@@ -15,7 +15,6 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
-#include <unordered_map>
 #include <vector>
 
 namespace lite::verbs {
@@ -76,17 +75,21 @@ class registrations {
         uint32_t mode;
     };
 
+    using records = std::map<uint32_t, record>;
+
+    static records::node_type make_record(record made);
     ibv_mr* add_own(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access,
                     int& err);
     ibv_mr* add_real(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access);
-    int cover_with_lmrs(const record& made, table_entry& entry, std::vector<uint32_t>& lmrs);
+    int publish(record& r, uint32_t key);
+    int cover_with_lmrs(record& r, table_entry& entry);
     int make_lmr(const piece& part, uint32_t mode, uint32_t& id);
-    void forget_lmrs(std::vector<uint32_t>& lmrs);
+    void forget_lmrs(std::vector<uint32_t>& lmrs) noexcept;
     uint32_t mode_for(unsigned access) const;
 
-    mutable std::shared_mutex
-        m_mutex;  // for m_records; never held while LITE or the device is called
-    std::unordered_map<uint32_t, record> m_records;  // by lkey
+    // For m_records; never held while LITE or the device is called.
+    mutable std::shared_mutex m_mutex;
+    records m_records;  // by lkey
 
     std::mutex m_change;  // for all below; taken before m_mutex
     std::optional<key_maker> m_keys;

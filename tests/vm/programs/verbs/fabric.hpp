@@ -158,11 +158,16 @@ struct Answer {
     std::uint32_t id;
 };
 
+// Of such a size the allocator has no memory, for this thread.
+inline constexpr std::size_t nothing = SIZE_MAX;
+extern thread_local constinit std::size_t refused;
+
 int serve(const Options& options, int port, std::size_t bytes);
 int use(const Options& options, const char* address, int port, std::uint64_t seed, int rounds,
         const std::string& what);
 int loop(const Options& options, int rounds, const std::string& what);
 int events(const Options& options, int rounds);
+int failures(const Options& options);
 int registering(const Options& options, std::size_t bytes, int rounds);
 
 }  // namespace verbs_check

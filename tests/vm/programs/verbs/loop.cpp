@@ -11,10 +11,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <iterator>
 #include <memory>
-#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,9 +23,6 @@ namespace {
 constexpr std::uint32_t kPosted = 8;
 constexpr std::uint32_t kWrite = 1U << 20;
 constexpr std::uint32_t kWrites = 4;
-constexpr std::size_t nothing = SIZE_MAX;
-// There is no memory for as many bytes, for this thread.
-thread_local std::size_t refused = nothing;
 
 class Loop {
   public:
@@ -659,14 +654,3 @@ int loop(const Options& options, int rounds, const std::string& what) {
 }
 
 }  // namespace verbs_check
-
-// The library's, too. Inlined, they would seem not to belong together.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-    void* memory = size == verbs_check::refused ? nullptr : std::malloc(size);
-    if (!memory)
-        throw std::bad_alloc();
-    return memory;
-}
-
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }

@@ -9,12 +9,14 @@
 //   verbs_check use [...] ADDRESS PORT SEED MB large|fill    some bytes of so much, or all
 //   verbs_check loop [-d DEVICE] [-x GID_INDEX] ROUNDS [WHAT]   destroys and resets what is in use
 //   verbs_check events [-d DEVICE] [-x GID_INDEX] ROUNDS     delays the library's thread of events
+//   verbs_check failures [-d DEVICE]                         allocations fail
 //   verbs_check register [-d DEVICE] KB ROUNDS               times registering
 //
 // -e: sleeps for completions; -s: receives from an SRQ; -q: without
 // liblite-verbs.so, on Soft-RoCE, which ends a wrong local key with IBV_WC_LOC_QP_OP_ERR, or
 // flushes it, and cannot repeat what is fenced; -z: getrandom(2) gives zeros, so that the library
-// finds the same number for each process. It knows nothing of LITE.
+// finds the same number for each process. It knows nothing of LITE,
+// but in failures.cpp.
 #include "fabric.hpp"
 
 #include <sys/random.h>
@@ -73,6 +75,8 @@ int main(int argc, char** argv) {
             return loop(options, std::atoi(words[0]), left == 2 ? words[1] : "");
         if (role == "events" && left == 1)
             return events(options, std::atoi(words[0]));
+        if (role == "failures" && left == 0)
+            return failures(options);
         if (role == "register" && left == 2)
             return registering(options, std::strtoull(words[0], nullptr, 0) << 10,
                                std::atoi(words[1]));

@@ -79,6 +79,14 @@ def test_checker_events(lab):
 
 
 @vmtest(timeout=120)
+def test_checker_failures(lab):
+    """No memory for the library: what the program does not know of is not left behind."""
+    unpinned(lab)
+    out = lab.n1.run(f"{CHECKER} failures", env=PRELOAD, timeout=60).out
+    assert out.endswith("good\n"), out
+
+
+@vmtest(timeout=120)
 def test_checker_successor(lab):
     """Another process has the number and the keys of one that has ended, while a queue pair still knows the old memory."""
     here, _ = unpinned(lab)

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// What the allocator refuses the library while it changes registrations: no LMR may stay
+// behind that the program does not know of. For that library: its LMRs are counted here.
+#include "fabric.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include <uapi/lite.h>
+
+namespace verbs_check {
+
+thread_local constinit std::size_t refused = nothing;
+
+namespace {
+
+constexpr unsigned never = ~0U;
+constexpr std::size_t kPage = 4096;
+constexpr unsigned kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+
+// So many allocations of this thread are good, and the next one fails.
+thread_local constinit unsigned good_allocations = never;
+std::atomic<long> lmrs = 0;
+
+// False: this one fails, and no other.
+bool is_good(unsigned& left) { return left == never || left-- > 0; }
+
+template <typename F>
+auto limited(unsigned good, bool& has_failed, const F& body) {
+    good_allocations = good;
+    const auto result = body();
+    has_failed = good_allocations == never;
+    good_allocations = never;
+    return result;
+}
+
+class Failures {
+  public:
+    explicit Failures(const Options& options)
+        : context_(open_device(options.device)), pd_(ibv_alloc_pd(context_)) {
+        check(pd_ && !(reinterpret_cast<std::uintptr_t>(pages_) % kPage), "pd, pages");
+        // In the middle of what others register.
+        middle_ = std::make_unique<Memory>(pd_, page(1), kPage, kAll);
+        before_ = lmrs;
+    }
+    Failures(const Failures&) = delete;
+    Failures& operator=(const Failures&) = delete;
+    ~Failures() {
+        middle_.reset();
+        if (ibv_dealloc_pd(pd_) || ibv_close_device(context_))
+            std::printf("something is left\n");
+    }
+
+    void allocations() {
+        unsigned n = 0;
+        const auto sweep = [&](const auto& body) {
+            bool has_failed = true;
+            for (n = 0; has_failed; n++) {
+                ibv_mr* mr = body(n, has_failed);
+                if (mr && ibv_dereg_mr(mr))
+                    check(has_failed && !ibv_dereg_mr(mr), "deregister");
+                check(lmrs == before_, "LMRs are left, after " + std::to_string(n) +
+                                           " good allocations, as many as " +
+                                           std::to_string(lmrs - before_));
+            }
+        };
+        sweep([&](unsigned good, bool& has_failed) {
+            ibv_mr* mr = limited(good, has_failed, [&] { return reg(0); });
+            check(mr || has_failed, "register");
+            return mr;
+        });
+        std::printf("registering: %u allocations\n", n);
+        sweep([&](unsigned good, bool& has_failed) {
+            ibv_mr* mr = reg(0);
+            check(mr != nullptr, "register");
+            const int err = limited(good, has_failed, [&] { return change(mr); });
+            check(!err || has_failed, "change");
+            return mr;
+        });
+        std::printf("changing: %u allocations\n", n);
+        sweep([&](unsigned good, bool& has_failed) {
+            ibv_mr* mr = reg(0);
+            check(mr != nullptr, "register");
+            const int err = limited(good, has_failed, [&] { return ibv_dereg_mr(mr); });
+            check(!err || has_failed, "deregister");
+            return err ? mr : nullptr;
+        });
+        std::printf("deregistering: %u allocations\n", n);
+    }
+
+  private:
+    std::uint8_t* page(std::size_t n) { return pages_ + n * kPage; }
+    // Three pages: of the first, new LMRs are needed before and behind that of the middle.
+    ibv_mr* reg(std::size_t first, std::size_t n = 3) {
+        return ibv_reg_mr(pd_, page(first), n * kPage, kAll);
+    }
+    int change(ibv_mr* mr) {
+        return ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, page(3), 3 * kPage, 0);
+    }
+
+    ibv_context* const context_;
+    ibv_pd* const pd_;
+    std::unique_ptr<Memory> middle_;
+    long before_ = 0;
+    alignas(kPage) static inline std::uint8_t pages_[6 * kPage] = {};
+};
+
+}  // namespace
+
+int failures(const Options& options) {
+    Failures failures(options);
+    failures.allocations();
+    std::printf("good\n");
+    return 0;
+}
+
+}  // namespace verbs_check
+
+// The library's, too. Inlined, they would seem not to belong together.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    using namespace verbs_check;
+    void* memory = size == refused || !is_good(good_allocations) ? nullptr : std::malloc(size);
+    if (!memory)
+        throw std::bad_alloc();
+    return memory;
+}
+
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+extern "C" int ioctl(int fd, unsigned long request, ...) noexcept {
+    using namespace verbs_check;
+    va_list args;
+    va_start(args, request);
+    void* const arg = va_arg(args, void*);
+    va_end(args);
+    const bool registers = request == LITE_IOC_REGISTER;
+    const bool frees = request == LITE_IOC_FREE;
+    const long ret = ::syscall(SYS_ioctl, fd, request, arg);
+    if (ret >= 0)
+        lmrs += registers - frees;
+    return static_cast<int>(ret);
+}
