@@ -331,17 +331,16 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
     if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags)
         return IBV_REREG_MR_ERR_INPUT;
 
-    // A new one takes the place of the old one, in the program's structure.
-    uint64_t iova = 0;
-    unsigned rights = 0;
+    record* old = nullptr;
     {
         const std::shared_lock lock(m_mutex);
         const auto found = m_records.find(mr->lkey);
         if (found == m_records.end())
             return IBV_REREG_MR_ERR_INPUT;
-        iova = found->second.iova;
-        rights = found->second.access;
+        old = &found->second;
     }
+    uint64_t iova = old->iova;
+    unsigned rights = old->access;
     if (!(flags & IBV_REREG_MR_CHANGE_TRANSLATION)) {
         addr = mr->addr;
         length = mr->length;
@@ -352,26 +351,38 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
         rights = static_cast<unsigned>(access);
     if (!(flags & IBV_REREG_MR_CHANGE_PD))
         pd = mr->pd;
-    int err = 0;
     if (!length || !is_mapped(addr, length) || is_contradictory(rights))
         return IBV_REREG_MR_ERR_INPUT;
-    ibv_mr* fresh = add_own(pd, addr, length, iova, rights, err);
-    if (!fresh)
-        return IBV_REREG_MR_ERR_INPUT;
 
+    // A new one takes the place of the old one, in the program's structure. The old one's LMRs go
+    // first, also those that both could use: that is how peers learn that the old key has ended.
+    auto fresh = make_record({nullptr, pd, static_cast<char*>(addr), iova, length, rights, {}});
+    record& made = fresh.mapped();
     std::unique_lock guard(m_change);
-    std::unique_lock lock(m_mutex);
-    auto old = m_records.extract(mr->lkey);
+    old->lmrs.reserve(parts_max);
     const uint32_t old_key = mr->lkey;
-    *mr = *fresh;
-    m_records.at(mr->lkey).own = std::move(old.mapped().own);
-    lock.unlock();
+    const std::optional<uint32_t> key = m_keys->take();
+    if (!key)
+        return IBV_REREG_MR_ERR_INPUT;
     node::get()->show(slot_of(old_key), {});
-    forget_lmrs(old.mapped().lmrs);
-    m_stuck.insert(m_stuck.end(), old.mapped().lmrs.begin(), old.mapped().lmrs.end());
+    forget_lmrs(old->lmrs);
+    if (!old->lmrs.empty() || publish(made, *key)) {
+        m_keys->give(*key);
+        // What peers may still reach, the program must keep until ibv_dereg_mr() succeeds.
+        old->lmrs.insert(old->lmrs.end(), made.lmrs.begin(), made.lmrs.end());
+        return !old->lmrs.empty() || publish(*old, old_key) ? IBV_REREG_MR_ERR_CMD
+                                                            : IBV_REREG_MR_ERR_INPUT;
+    }
+    fresh.key() = *key;
+    std::unique_lock lock(m_mutex);
+    auto gone = m_records.extract(old_key);
+    *mr = {pd->context, pd, addr, length, 0, *key, *key};
+    made.own = std::move(gone.mapped().own);
+    m_records.insert(std::move(fresh));
+    lock.unlock();
     m_keys->give(old_key);
     guard.unlock();
-    old.mapped().wait_unused();
+    gone.mapped().wait_unused();
     return 0;
 }
 

@@ -51,6 +51,7 @@ class Client {
     void messages(int rounds);
     void errors();
     void overlaps();
+    void changes();
     void large(std::uint64_t bytes);
     void fill(std::uint64_t bytes);
     void first_use(int rounds);
@@ -423,6 +424,85 @@ void Client::overlaps() {
     std::printf("overlaps\n");
 }
 
+// Registrations that are changed: the old key ends, the new one is good for what it stands for.
+void Client::changes() {
+    // Pages of which there is no other registration.
+    constexpr std::uint64_t begin = kRegion + 5000;
+    constexpr std::uint32_t length = 20000, moved = 12000;
+    constexpr unsigned readable = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ;
+    const auto change = [this](const Answer& old, int flags, unsigned access = 0,
+                               std::uint64_t offset = 0, std::uint64_t bytes = 0) {
+        const std::uint64_t what = static_cast<std::uint64_t>(flags) << 32 | old.id;
+        return ask(Ask::change_region, what, offset, bytes, access);
+    };
+    const auto is_good = [this](ibv_wr_opcode opcode, const Answer& at, std::uint32_t bytes) {
+        check(outcome(make(opcode, at.addr, at.rkey, bytes)) == IBV_WC_SUCCESS, "the new key");
+    };
+    region_ = ask(Ask::region, 0, kRegion, 0, kAll);
+    const Answer first = ask(Ask::region, begin, length, 0, kAll);
+    std::memset(slot(0), 1, length);
+    is_good(IBV_WR_RDMA_WRITE, first, length);
+    check(!ask(Ask::advise, first.id).value, "advice");
+
+    for (const Answer& same : {change(first, 0), change(first, 1 << 10, readable),
+                               change(first, IBV_REREG_MR_CHANGE_TRANSLATION, 0, begin, 0)})
+        check(static_cast<int>(same.value) == IBV_REREG_MR_ERR_INPUT && same.rkey == first.rkey,
+              "a wrong change");
+    is_good(IBV_WR_RDMA_WRITE, first, length);
+
+    const Answer second = change(first, IBV_REREG_MR_CHANGE_ACCESS, readable);
+    check(!second.value && second.rkey != first.rkey && second.addr == first.addr, "rights");
+    is_good(IBV_WR_RDMA_READ, second, length);
+    const auto expect_refused = [this](const char* what, ibv_wr_opcode opcode, const Answer& at) {
+        expect_failure(what, make(opcode, at.addr, at.rkey, 8), IBV_WC_REM_ACCESS_ERR);
+    };
+    expect_refused("write with the key of other rights", IBV_WR_RDMA_WRITE, first);
+    expect_refused("write where it is no longer allowed", IBV_WR_RDMA_WRITE, second);
+
+    // Overlapping what it was.
+    const Answer third =
+        change(second, IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS, kAll,
+               begin + moved, length);
+    check(!third.value && third.rkey != second.rkey && third.addr == second.addr + moved, "moved");
+    std::memset(slot(0), 2, length);
+    is_good(IBV_WR_RDMA_WRITE, third, length);
+    std::vector<std::uint8_t> written(moved, 1);
+    written.resize(moved + length, 2);
+    check(ask(Ask::digest, begin, written.size()).value == digest(written.data(), written.size()),
+          "what was written with the keys");
+    expect_refused("read with the key of other memory", IBV_WR_RDMA_READ, second);
+    Answer before = third;
+    before.addr--;
+    expect_refused("read before the new beginning", IBV_WR_RDMA_READ, before);
+
+    const Answer fourth = change(third, IBV_REREG_MR_CHANGE_PD);
+    check(!fourth.value && fourth.rkey != third.rkey && fourth.addr == third.addr, "another PD");
+    is_good(IBV_WR_RDMA_READ, fourth, length);
+    expect_refused("read with the key of another PD", IBV_WR_RDMA_READ, third);
+    ask(Ask::free_region, fourth.id);
+    expect_refused("read with the key of what was changed, and then freed", IBV_WR_RDMA_READ,
+                   fourth);
+
+    // Of local memory the QP's own PD is needed.
+    ibv_pd* other = ibv_alloc_pd(fabric_.pd()->context);
+    std::vector<std::uint8_t> bytes(100);
+    Memory local(fabric_.pd(), bytes.data(), bytes.size(), IBV_ACCESS_LOCAL_WRITE);
+    ibv_send_wr wr = make(IBV_WR_RDMA_WRITE, region_.addr, region_.rkey, 8);
+    ibv_sge sge = local.sge(0, 8);
+    wr.sg_list = &sge;
+    check(outcome(wr) == IBV_WC_SUCCESS, "local");
+    check(other && !ibv_rereg_mr(local.mr, IBV_REREG_MR_CHANGE_PD, other, nullptr, 0, 0), "PD");
+    expect_failure("write with an old local key", wr, IBV_WC_LOC_PROT_ERR);
+    sge = local.sge(0, 8);
+    expect_failure("write with a local key of another PD", wr, IBV_WC_LOC_PROT_ERR);
+    check(!ibv_rereg_mr(local.mr, IBV_REREG_MR_CHANGE_PD, fabric_.pd(), nullptr, 0, 0), "own PD");
+    sge = local.sge(0, 8);
+    check(outcome(wr) == IBV_WC_SUCCESS, "local again");
+    check(!ibv_dealloc_pd(other), "the other PD");
+    ask(Ask::free_region, region_.id);
+    std::printf("changes\n");
+}
+
 // A region of many bytes, of which some are used.
 void Client::large(std::uint64_t bytes) {
     region_ = ask(Ask::region, 0, bytes, 0, kAll);
@@ -530,6 +610,8 @@ int use(const Options& options, const char* address, int port, std::uint64_t see
         client.errors();
     if (what == "all" || what == "overlaps")
         client.overlaps();
+    if (what == "changes")
+        client.changes();
     if (what == "large")
         client.large(static_cast<std::uint64_t>(rounds) << 20);
     if (what == "fill")

@@ -143,7 +143,17 @@ class Fabric {
 };
 
 // What the client asks the server for.
-enum class Ask : std::uint32_t { reconnect, region, free_region, digest, receive, expect, done };
+enum class Ask : std::uint32_t {
+    reconnect,
+    region,
+    change_region,
+    advise,
+    free_region,
+    digest,
+    receive,
+    expect,
+    done
+};
 
 struct Request {
     Ask what;

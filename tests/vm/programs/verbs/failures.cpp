@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the allocator refuses the library while it changes registrations: no LMR may stay
+// What LITE, or the allocator, refuses the library while it changes registrations: no LMR may stay
 // behind that the program does not know of. For that library: its LMRs are counted here.
 #include "fabric.hpp"
 
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -26,8 +27,10 @@ constexpr unsigned never = ~0U;
 constexpr std::size_t kPage = 4096;
 constexpr unsigned kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 
-// So many allocations of this thread are good, and the next one fails.
+// So many allocations of this thread are good, and the next one fails; the same of LMRs.
 thread_local constinit unsigned good_allocations = never;
+thread_local constinit unsigned good_lmrs = never;
+thread_local constinit bool may_free = true;
 std::atomic<long> lmrs = 0;
 
 // False: this one fails, and no other.
@@ -96,6 +99,43 @@ class Failures {
         std::printf("deregistering: %u allocations\n", n);
     }
 
+    // Memory that peers still reach is the program's to keep.
+    void kept_lmrs() {
+        ibv_mr* mr = reg(0);
+        check(mr != nullptr, "register");
+        may_free = false;
+        check(change(mr) == IBV_REREG_MR_ERR_CMD, "changed, although peers reach what it was");
+        check(ibv_dereg_mr(mr) == EIO, "deregistered, although peers reach it");
+        may_free = true;
+        check(!ibv_dereg_mr(mr) && lmrs == before_, "deregister");
+
+        // What cannot be undone is, when something is registered later.
+        may_free = false;
+        good_lmrs = 1;
+        mr = reg(0);
+        check(mr && lmrs == before_ + 1, "pinned, and one LMR left");
+        may_free = true;
+        ibv_mr* later = reg(3, 1);
+        check(later && lmrs == before_ + 1, "what was left is not freed");
+        check(!ibv_dereg_mr(mr) && !ibv_dereg_mr(later) && lmrs == before_, "deregister both");
+        std::printf("kept LMRs\n");
+    }
+
+    // If other memory cannot be registered, the registration is what it was.
+    void unchanged() {
+        ibv_mr* mr = reg(0);
+        check(mr != nullptr, "register");
+        const std::uint32_t key = mr->lkey;
+        const long count = lmrs;
+        good_lmrs = 0;
+        check(change(mr) == IBV_REREG_MR_ERR_INPUT && mr->lkey == key && mr->addr == page(0) &&
+                  lmrs == count,
+              "unchanged");
+        check(!change(mr) && mr->lkey != key && mr->addr == page(3), "changed");
+        check(!ibv_dereg_mr(mr) && lmrs == before_, "deregister");
+        std::printf("unchanged\n");
+    }
+
   private:
     std::uint8_t* page(std::size_t n) { return pages_ + n * kPage; }
     // Three pages: of the first, new LMRs are needed before and behind that of the middle.
@@ -117,6 +157,8 @@ class Failures {
 
 int failures(const Options& options) {
     Failures failures(options);
+    failures.kept_lmrs();
+    failures.unchanged();
     failures.allocations();
     std::printf("good\n");
     return 0;
@@ -144,6 +186,10 @@ extern "C" int ioctl(int fd, unsigned long request, ...) noexcept {
     va_end(args);
     const bool registers = request == LITE_IOC_REGISTER;
     const bool frees = request == LITE_IOC_FREE;
+    if ((registers && !is_good(good_lmrs)) || (frees && !may_free)) {
+        errno = EIO;
+        return -1;
+    }
     const long ret = ::syscall(SYS_ioctl, fd, request, arg);
     if (ret >= 0)
         lmrs += registers - frees;

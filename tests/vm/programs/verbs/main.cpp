@@ -3,13 +3,14 @@
 //
 //   verbs_check serve [-e] [-q] [-s] [-z] [-d DEVICE] [-x GID_INDEX] PORT MB     has MB of memory
 //   verbs_check use [...] ADDRESS PORT SEED ROUNDS data|messages|errors|overlaps|all
+//   verbs_check use [...] ADDRESS PORT SEED 0 changes        changes registrations
 //   verbs_check use [...] ADDRESS PORT SEED ROUNDS first     times the first uses of registrations
 //   verbs_check use [...] ADDRESS PORT SEED 0 successor      writes to a server; when the standard
 //                                                            input has ended, to the next server
 //   verbs_check use [...] ADDRESS PORT SEED MB large|fill    some bytes of so much, or all
 //   verbs_check loop [-d DEVICE] [-x GID_INDEX] ROUNDS [WHAT]   destroys and resets what is in use
 //   verbs_check events [-d DEVICE] [-x GID_INDEX] ROUNDS     delays the library's thread of events
-//   verbs_check failures [-d DEVICE]                         allocations fail
+//   verbs_check failures [-d DEVICE]                         LMRs and allocations fail
 //   verbs_check register [-d DEVICE] KB ROUNDS               times registering
 //
 // -e: sleeps for completions; -s: receives from an SRQ; -q: without

@@ -23,6 +23,8 @@ class Server {
         inbox_.resize(std::size_t{kReceives} * kMessageMax);
         in_ = std::make_unique<Memory>(fabric_.pd(), inbox_.data(), inbox_.size(),
                                        IBV_ACCESS_LOCAL_WRITE);
+        other_pd_ = ibv_alloc_pd(fabric_.pd()->context);
+        check(other_pd_ != nullptr, "the other PD");
     }
 
     void run() {
@@ -35,6 +37,12 @@ class Server {
                     break;
                 case Ask::region:
                     region(request, answer);
+                    break;
+                case Ask::change_region:
+                    change(request, answer);
+                    break;
+                case Ask::advise:
+                    answer.value = advise(*regions_.at(static_cast<std::uint32_t>(request.a)));
                     break;
                 case Ask::free_region:
                     regions_.erase(static_cast<std::uint32_t>(request.a));
@@ -51,6 +59,7 @@ class Server {
                     break;
                 case Ask::done:
                     regions_.clear();
+                    check(!ibv_dealloc_pd(other_pd_), "the other PD");
                     in_.reset();
                     wire_.put(answer);
                     return;
@@ -66,6 +75,26 @@ class Server {
             std::make_unique<Memory>(fabric_.pd(), memory_ + request.a, request.b, request.access);
         answer = {reinterpret_cast<std::uintptr_t>(made->at), 0, made->mr->rkey, ++last_};
         regions_[last_] = std::move(made);
+    }
+
+    // ibv_rereg_mr() with the flags and the id of @request.a.
+    void change(const Request& request, Answer& answer) {
+        const auto id = static_cast<std::uint32_t>(request.a);
+        const auto flags = static_cast<int>(request.a >> 32);
+        check(request.b + request.c <= bytes_, "change");
+        Memory& one = *regions_.at(id);
+        const int result = ibv_rereg_mr(one.mr, flags, other_pd_, memory_ + request.b, request.c,
+                                        static_cast<int>(request.access));
+        one.at = static_cast<std::uint8_t*>(one.mr->addr);
+        answer = {reinterpret_cast<std::uintptr_t>(one.at), static_cast<std::uint64_t>(result),
+                  one.mr->rkey, id};
+    }
+
+    // What ibv_advise_mr() returns.
+    std::uint64_t advise(const Memory& one) {
+        ibv_sge sge = one.sge(0, 4096);
+        return static_cast<std::uint64_t>(ibv_advise_mr(
+            fabric_.pd(), IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1));
     }
 
     void receive() {
@@ -108,6 +137,7 @@ class Server {
     Fabric fabric_;
     Wire& wire_;
     const std::size_t bytes_;
+    ibv_pd* other_pd_ = nullptr;
     std::uint8_t* memory_ = nullptr;
     std::vector<std::uint8_t> inbox_;
     std::unique_ptr<Memory> in_;

@@ -46,6 +46,13 @@ def test_checker_overlaps(lab):
 
 
 @vmtest(timeout=300)
+def test_checker_changes(lab):
+    """Registrations that ibv_rereg_mr() changes, which Soft-RoCE of 6.1 cannot: old keys end, new ones are good."""
+    unpinned(lab)
+    check(lab, "changes", 0)
+
+
+@vmtest(timeout=300)
 def test_checker_sleeping(lab):
     """All of it with completion events."""
     unpinned(lab)
@@ -80,7 +87,7 @@ def test_checker_events(lab):
 
 @vmtest(timeout=120)
 def test_checker_failures(lab):
-    """No memory for the library: what the program does not know of is not left behind."""
+    """LMRs that cannot be made or freed, and no memory: what the program does not know of is not left behind."""
     unpinned(lab)
     out = lab.n1.run(f"{CHECKER} failures", env=PRELOAD, timeout=60).out
     assert out.endswith("good\n"), out
