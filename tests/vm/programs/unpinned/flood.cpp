@@ -10,14 +10,18 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 namespace unpinned {
@@ -28,15 +32,35 @@ constexpr std::uint64_t kCanary = 0xca4a12ca4a12ca4a;
 constexpr std::size_t kSize = 2 << 20;
 constexpr std::size_t kEvent = 16 * kPage;  // bytes of an event, at most
 
+constexpr unsigned kKinds = 9;          // of events
+constexpr std::uint64_t kWatched = 50;  // operations in the life of a child
+
+// What children see, too.
+struct Progress {
+    std::atomic<bool> over;
+    std::atomic<std::uint64_t> ops;
+};
+
+Progress* shared_progress() {
+    void* at = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    check(at != MAP_FAILED, "mmap");
+    return new (at) Progress{};
+}
+
 struct Flood {
     Node owner;
     int there;
     Range anonymous{kSize};
     Range file{kSize};
     Range canaries{kEvent};
+    std::vector<std::byte> snapshot = std::vector<std::byte>(kSize);
     int fd = -1;
-    std::atomic<bool> over = false;
-    std::atomic<std::uint64_t> ops = 0;
+    std::uint64_t events = 0;
+    std::uint64_t children = 0;
+    std::uint64_t migrated = 0;
+    Progress* const progress = shared_progress();
+    std::atomic<bool>& over = progress->over;
+    std::atomic<std::uint64_t>& ops = progress->ops;
     std::atomic<std::uint64_t> faults = 0;
     std::mutex lock;
     std::string trouble;
@@ -92,10 +116,34 @@ struct Flood {
         }
     }
 
+    // In a child: its memory stays as it is while its parent's is written. Returns its exit status.
+    int watch() {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        std::memcpy(snapshot.data(), anonymous.data(), kSize);
+        const auto until = ops + kWatched;
+        while (ops < until && !over)
+            ::sched_yield();
+        return std::memcmp(snapshot.data(), anonymous.data(), kSize) ? 1 : 0;
+    }
+
+    void fork_one() {
+        const pid_t child = ::fork();
+        check_errno(child, "fork");
+        if (!child)
+            ::_exit(watch());
+        int status = 0;
+        check_errno(::waitpid(child, &status, 0), "waitpid");
+        if (status)
+            fail("a child's memory is damaged: " + std::to_string(status));
+        ++children;
+    }
+
     void event(std::mt19937& random) {
         const std::size_t length = (random() % 16 + 1) * kPage;
         const std::size_t at = random() % ((kSize - length) / kPage) * kPage;
-        switch (random() % 8) {
+        // Each kind at least once.
+        const bool first = events < kKinds;
+        switch (first ? events : random() % kKinds) {
             case 0:
                 ::munmap(anonymous.data() + at, length);
                 take(length);
@@ -110,16 +158,11 @@ struct Flood {
                 ::madvise(anonymous.data() + at, length, MADV_DONTNEED);
                 take(length);
                 break;
-            case 4: {
-                // The child's pages must not change, either.
-                const pid_t child = random() % 8 ? -1 : ::fork();
-                if (!child)
-                    ::_exit(0);
-                if (child > 0)
-                    ::waitpid(child, nullptr, 0);
+            case 4:
+                if (first || !(random() % 8))
+                    fork_one();
                 take(length);
                 break;
-            }
             case 5:
                 ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(at),
                             static_cast<off_t>(length));
@@ -129,12 +172,19 @@ struct Flood {
                 ::madvise((random() % 2 ? anonymous : file).data() + at, length, MADV_PAGEOUT);
                 take(length);
                 break;
+            case 7:
+                if (has_node(1))
+                    migrated += migrate((random() % 2 ? anonymous : file).data() + at, length,
+                                        static_cast<int>(random() % 2));
+                take(length);
+                break;
             default:
                 ::mprotect(anonymous.data() + at, length, PROT_READ);
                 ::mprotect(anonymous.data() + at, length, PROT_READ | PROT_WRITE);
                 take(length);
         }
         look(length);
+        ++events;
     }
 };
 
@@ -165,23 +215,30 @@ int flood(int argc, char** argv) {
     }
     using std::chrono::steady_clock;
     auto slowest = steady_clock::duration::zero();
-    std::uint64_t n = 0;
-    for (; n < events && !f.over; ++n) {
+    const auto swapped = number_in("/proc/vmstat", "pswpout");
+    while (f.events < events && !f.over) {
         const auto begun = steady_clock::now();
         f.event(random);
         slowest = std::max(slowest, steady_clock::now() - begun);
         // Some events find nothing in use; let the others work.
-        if (!(n % 4))
+        if (!(f.events % 4))
             std::this_thread::sleep_for(std::chrono::microseconds(300));
     }
     f.over = true;
     for (auto& thread : threads)
         thread.join();
-    std::printf("%llu events, %llu operations, %llu EFAULT, slowest event %lld us\n",
-                static_cast<unsigned long long>(n), static_cast<unsigned long long>(f.ops),
-                static_cast<unsigned long long>(f.faults),
-                static_cast<long long>(
-                    std::chrono::duration_cast<std::chrono::microseconds>(slowest).count()));
+    const auto print = [](const char* what, std::uint64_t n) {
+        std::printf("%llu %s\n", static_cast<unsigned long long>(n), what);
+    };
+    print("events", f.events);
+    print("forks", f.children);
+    print("pages migrated", f.migrated);
+    print("pages swapped out", number_in("/proc/vmstat", "pswpout") - swapped);
+    print("operations", f.ops);
+    print("EFAULT", f.faults);
+    using std::chrono::microseconds;
+    print("us in the slowest event",
+          static_cast<std::uint64_t>(std::chrono::duration_cast<microseconds>(slowest).count()));
     check(f.trouble.empty(), f.trouble);
     check(f.ops > f.faults, "all operations failed");
     return 0;

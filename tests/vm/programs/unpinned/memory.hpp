@@ -8,14 +8,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/syscall.h>
 
 namespace unpinned {
 
@@ -118,7 +124,68 @@ class Range {
     std::size_t size_;
 };
 
+// Entries of /proc/self/pagemap: bit 63 is set of a page that is in the page table, with its frame
+// in the lower 55.
+inline std::vector<std::uint64_t> page_table(const std::byte* at, std::size_t length) {
+    std::vector<std::uint64_t> entries(length / kPage);
+    const auto size = static_cast<ssize_t>(entries.size() * 8);
+    const auto page = reinterpret_cast<std::uintptr_t>(at) / kPage;
+    const int fd = ::open("/proc/self/pagemap", O_RDONLY);
+    check(::pread(fd, entries.data(), entries.size() * 8, static_cast<off_t>(page * 8)) == size,
+          "pagemap");
+    ::close(fd);
+    return entries;
+}
+
+// Asks the kernel to swap pages out. Returns how many stay in the process's page table.
+inline std::size_t page_out(std::byte* at, std::size_t length) {
+    check_errno(::madvise(at, length, MADV_PAGEOUT), "MADV_PAGEOUT");
+    const auto pages = page_table(at, length);
+    return static_cast<std::size_t>(
+        std::ranges::count_if(pages, [](auto page) { return page >> 63; }));
+}
+
+// The number in a file, or the one after a word there.
+inline std::uint64_t number_in(const char* path, const std::string& before = "") {
+    std::ifstream file(path);
+    std::string word;
+    while (!before.empty() && file >> word && word != before)
+        ;
+    std::uint64_t value = 0;
+    check(static_cast<bool>(file >> value), std::string(path) + ": no " + before);
+    return value;
+}
+
+inline long long resident_kb() {
+    return static_cast<long long>(number_in("/proc/self/status", "VmRSS:"));
+}
+
+inline bool has_node(int node) {
+    return !::access(("/sys/devices/system/node/node" + std::to_string(node)).c_str(), F_OK);
+}
+
+// Moves pages to a NUMA node. Returns how many are there then.
+inline std::size_t migrate(std::byte* at, std::size_t length, int node) {
+    const std::size_t n = length / kPage;
+    std::vector<void*> pages;
+    for (std::size_t i = 0; i < n; ++i)
+        pages.push_back(at + i * kPage);
+    const std::vector<int> nodes(n, node);
+    std::vector<int> status(n, -1);
+    const auto move_pages = [&](const int* to) {
+        // 2: MPOL_MF_MOVE
+        check(::syscall(SYS_move_pages, 0, n, pages.data(), to, status.data(), 2) >= 0,
+              "move_pages");
+    };
+    move_pages(nodes.data());
+    move_pages(nullptr);  // where are they?
+    return static_cast<std::size_t>(std::ranges::count(status, node));
+}
+
 int alloc(int argc, char** argv);
+int costs(int argc, char** argv);
+int native(int argc, char** argv);
+int writes(int argc, char** argv);
 int ways(int argc, char** argv);
 int flood(int argc, char** argv);
 

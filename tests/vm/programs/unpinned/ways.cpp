@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Each way in which a process, or the kernel on its behalf, can change memory that is an unpinned
-// LMR: another node sees what the process would see, or gets EFAULT, and nothing else.
+// LMR: another node sees what the process would see, or gets EFAULT, and nothing else. What cannot
+// be done on this kernel says "skipped".
 #include "memory.hpp"
 
 #include <lite/arena.h>
@@ -8,20 +9,36 @@
 #include <linux/userfaultfd.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <thread>
 #include <vector>
-
-#include <fcntl.h>
-#include <sys/syscall.h>
 
 namespace unpinned {
 namespace {
 
-constexpr std::size_t kSize = 3 << 20;
+constexpr std::size_t kHuge = 2 << 20;
+constexpr std::size_t kSize = 2 * kHuge;
+constexpr std::uint64_t kFrame = (std::uint64_t{1} << 55) - 1;
+
+void skipped(const char* why) { std::printf("skipped: %s\n", why); }
+
+void set(const char* path, int value) {
+    std::ofstream file(path);
+    file << value << std::flush;
+    check(static_cast<bool>(file), path);
+}
+
+// A change of memory that the kernel makes in its own time.
+void wait_for(const std::function<bool()>& condition) {
+    while (!condition())
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
 
 std::vector<std::uint64_t> pattern(std::size_t length, std::uint64_t seed) {
     std::vector<std::uint64_t> words(length / 8);
@@ -37,6 +54,7 @@ struct Ways {
     lite_lh_t mine = 0;
     lite_lh_t theirs = 0;
     std::uint64_t seed = 0;
+    const bool leased = std::getenv("LEASED");
 
     Ways(int here, int there) : owner(here), user(there) {}
 
@@ -81,6 +99,31 @@ struct Ways {
         const auto words = pattern(length, seed);
         check(!std::memcmp(words.data(), range.data() + offset, length),
               std::string(what) + ": not what was written");
+    }
+
+    // Leased pages stay while their lease lasts.
+    void page_out(std::size_t length, const char* what) const {
+        const auto stay = unpinned::page_out(range.data(), length);
+        check(leased || stay < length / kPage, std::string(what) + ": no page is swapped out");
+    }
+
+    // Of the huge page in it.
+    std::byte* huge() const {
+        return range.data() +
+               (kHuge - reinterpret_cast<std::uintptr_t>(range.data()) % kHuge) % kHuge;
+    }
+
+    bool is_huge() const {
+        char first[32];
+        std::snprintf(first, sizeof(first), "%zx-", reinterpret_cast<std::uintptr_t>(huge()));
+        std::ifstream maps("/proc/self/smaps");
+        for (std::string line; std::getline(maps, line);) {
+            if (line.starts_with(first))
+                while (std::getline(maps, line))
+                    if (line.starts_with("AnonHugePages:"))
+                        return std::stoul(line.substr(14)) == kHuge >> 10;
+        }
+        throw std::runtime_error("no such mapping");
     }
 
     void zero(std::size_t offset, std::size_t length, const char* what) {
@@ -165,8 +208,11 @@ void freed(Ways& w) {
     check(!::madvise(w.range.data(), 64 * kPage, MADV_FREE), "MADV_FREE");
     // A device's writes are not in the page table: they must count all the same.
     w.write(0, 64 * kPage);
+    // The kernel finds them written, and is asked again.
     ::madvise(w.range.data(), 64 * kPage, MADV_PAGEOUT);
     w.written(0, 64 * kPage, "MADV_FREE");
+    w.page_out(64 * kPage, "MADV_FREE");
+    w.written(0, 64 * kPage, "MADV_FREE, paged out");
     w.same(0, 64 * kPage, "MADV_FREE");
 }
 
@@ -209,32 +255,108 @@ void protected_(Ways& w) {
 
 void paged_out(Ways& w) {
     w.write(0, kSize);
-    ::madvise(w.range.data(), kSize, MADV_PAGEOUT);
+    w.page_out(kSize, "paged out");
     w.same(0, kSize, "paged out");
-    ::madvise(w.range.data(), kSize, MADV_PAGEOUT);
+    w.page_out(kSize, "paged out again");
     w.written(0, kSize, "paged out again");
     w.write(0, kSize);
-    ::madvise(w.range.data(), kSize, MADV_PAGEOUT);
+    w.page_out(kSize, "written and paged out");
     w.written(0, kSize, "written and paged out");
 }
 
+// The kernel does it to all memory of the machine, and leaves out leased pages.
 void compacted(Ways& w) {
+    constexpr std::size_t other = 256 << 20;
+    check_errno(::madvise(w.range.data(), kSize, MADV_NOHUGEPAGE), "MADV_NOHUGEPAGE");
+    {
+        // What is free then is in pieces, between what is written here.
+        const Range beside(other);
+        check_errno(::madvise(beside.data(), other, MADV_NOHUGEPAGE), "MADV_NOHUGEPAGE");
+        for (std::size_t i = 0; i < kSize; i += kPage) {
+            for (std::size_t k = 0; k < other / kSize; ++k)
+                beside.data()[i * (other / kSize) + k * kPage] = std::byte{1};
+            w.range.data()[i] = std::byte{1};
+        }
+    }
     w.write(0, kSize);
-    std::ofstream("/proc/sys/vm/compact_memory") << "1";
+    const auto before = number_in("/proc/vmstat", "pgmigrate_success");
+    const auto had = page_table(w.range.data(), kSize);
+    set("/proc/sys/vm/compact_memory", 1);
+    check(number_in("/proc/vmstat", "pgmigrate_success") > before, "nothing is compacted");
+    const auto has = page_table(w.range.data(), kSize);
+    std::size_t moved = 0;
+    for (std::size_t i = 0; i < had.size(); ++i)
+        moved += ((had[i] ^ has[i]) & kFrame) != 0;
+    std::printf("%zu of %zu pages moved\n", moved, had.size());
+    check(w.leased || moved, "no page of these is compacted");
+    w.written(0, kSize, "compacted");
     w.same(0, kSize, "compacted");
-    w.write(0, kSize);
-    std::ofstream("/proc/sys/vm/compact_memory") << "1";
-    w.written(0, kSize, "written and compacted");
+}
+
+void migrated(Ways& w) {
+    if (!has_node(1))
+        return skipped("no second NUMA node");
+    check_errno(::madvise(w.range.data(), kSize, MADV_NOHUGEPAGE), "MADV_NOHUGEPAGE");
+    for (const int node : {1, 0, 1}) {
+        w.write(0, kSize);
+        const auto there = migrate(w.range.data(), kSize, node);
+        check(there == kSize / kPage, std::to_string(there) + " pages migrated");
+        w.written(0, kSize, "migrated");
+        w.same(0, kSize, "migrated");
+    }
+}
+
+// Pages with the same contents become one, until one of them is written.
+void merged(Ways& w) {
+    constexpr std::size_t n = 32;
+    if (::access("/sys/kernel/mm/ksm/run", W_OK))
+        return skipped("no KSM");
+    std::vector<std::uint64_t> words = pattern(kPage, ++w.seed), all;
+    for (std::size_t i = 0; i < n; ++i)
+        all.insert(all.end(), words.begin(), words.end());
+    check(!lite_write(w.user.get(), w.theirs, 0, all.data(), n * kPage), "write");
+    check_errno(::madvise(w.range.data(), n * kPage, MADV_MERGEABLE), "MADV_MERGEABLE");
+    set("/sys/kernel/mm/ksm/pages_to_scan", 1000);
+    set("/sys/kernel/mm/ksm/run", 1);
+    wait_for([&] {
+        const auto pages = page_table(w.range.data(), n * kPage);
+        return std::ranges::all_of(pages,
+                                   [&](auto page) { return page >> 63 && page == pages[0]; });
+    });
+    check(number_in("/sys/kernel/mm/ksm/pages_shared"), "pages_shared");
+    w.same(0, n * kPage, "merged");
+    w.write(0, kPage);
+    w.written(0, kPage, "merged and written");
+    check(!std::memcmp(w.range.data() + kPage, all.data(), (n - 1) * kPage), "others were written");
+    w.same(0, n * kPage, "merged and written");
+    // 2: no page is merged any more.
+    set("/sys/kernel/mm/ksm/run", 2);
+    check(!number_in("/sys/kernel/mm/ksm/pages_shared"), "pages_shared, unmerged");
+    w.same(0, n * kPage, "unmerged");
+    set("/sys/kernel/mm/ksm/run", 0);
 }
 
 void huge(Ways& w) {
-    ::madvise(w.range.data(), kSize, MADV_HUGEPAGE);
+    const auto at = static_cast<std::size_t>(w.huge() - w.range.data());
+    check_errno(::madvise(w.huge(), kHuge, MADV_NOHUGEPAGE), "MADV_NOHUGEPAGE");
     w.write(0, kSize);
-    ::madvise(w.range.data(), kSize, 25 /* MADV_COLLAPSE */);
+    check(!w.is_huge(), "a huge page, not asked for");
+    check_errno(::madvise(w.huge(), kHuge, MADV_HUGEPAGE), "MADV_HUGEPAGE");
+    // Of leased pages none is made.
+    const int err = ::madvise(w.huge(), kHuge, 25 /* MADV_COLLAPSE */);
+    check(w.leased || (!err && w.is_huge()), "MADV_COLLAPSE");
     w.same(0, kSize, "collapsed");
     w.write(0, kSize);
-    check(!::madvise(w.range.data() + 5 * kPage, kPage, MADV_DONTNEED), "madvise");
-    w.zero(5 * kPage, kPage, "split");
+    w.written(0, kSize, "collapsed");
+    // Or made by a fault, where there is no page table.
+    w.range.renew(at, kHuge);
+    check_errno(::madvise(w.huge(), kHuge, MADV_HUGEPAGE), "MADV_HUGEPAGE");
+    w.write(0, kSize);
+    check(w.is_huge(), "no huge page");
+    w.written(0, kSize, "huge");
+    check(!::madvise(w.huge() + 5 * kPage, kPage, MADV_DONTNEED), "madvise");
+    check(!w.is_huge(), "not split");
+    w.zero(at + 5 * kPage, kPage, "split");
     w.same(0, kSize, "split");
     w.write(0, kSize);
     w.written(0, kSize, "split");
@@ -262,7 +384,7 @@ void of_file(Ways& w) {
     std::vector<std::uint64_t> got(kSize / 8);
     check(::pread(fd, got.data(), kSize, 0) == static_cast<ssize_t>(kSize), "pread");
     check(got == pattern(kSize, w.seed), "in the file");
-    ::madvise(w.range.data(), kSize, MADV_PAGEOUT);
+    w.page_out(kSize, "a file, paged out");
     w.same(0, kSize, "a file, paged out");
     ::close(fd);
 }
@@ -270,11 +392,11 @@ void of_file(Ways& w) {
 // A userfaultfd on half of it: what only that can provide is not waited for.
 void watched(Ways& w) {
     const int fd = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK));
+    if (fd < 0 && errno == ENOSYS)
+        return skipped("no userfaultfd");
+    check_errno(fd, "userfaultfd");
     uffdio_api api = {UFFD_API, 0, 0};
-    if (fd < 0 || ::ioctl(fd, UFFDIO_API, &api)) {
-        std::puts("there is no userfaultfd");
-        return;
-    }
+    check_errno(::ioctl(fd, UFFDIO_API, &api), "UFFDIO_API");
     uffdio_register what = {};
     what.range = {reinterpret_cast<std::uintptr_t>(w.range.data()), kSize / 2};
     what.mode = UFFDIO_REGISTER_MODE_MISSING;
@@ -302,24 +424,31 @@ void refused(Ways& w) {
     Range hole(3 * kPage);
     ::munmap(hole.data() + kPage, kPage);
     check(attempt(hole.data(), 3 * kPage) == -EFAULT, "a hole");
-    const int file = ::open("/usr/bin/unpinned", O_RDONLY);
-    void* at = ::mmap(nullptr, kPage, PROT_READ, MAP_PRIVATE, file, 0);
-    if (file >= 0 && at != MAP_FAILED) {
-        const int err = attempt(at, kPage);
-        // The root of the machine may be in tmpfs.
-        check(err == -EOPNOTSUPP || !err, "a file");
-        ::munmap(at, kPage);
-    }
-    ::close(file);
+    // In 9p, and in tmpfs, of which the root of the machine is.
+    const auto of_file = [&](int file, std::size_t n, int flags) {
+        void* const at = ::mmap(nullptr, n, PROT_READ, flags, file, 0);
+        check(at != MAP_FAILED, "mmap of a file");
+        const int err = attempt(at, n);
+        ::munmap(at, n);
+        ::close(file);
+        return err;
+    };
+    check(of_file(::open("/lite/Makefile", O_RDONLY), kPage, MAP_PRIVATE) == -EOPNOTSUPP, "a file");
+    check(!of_file(::open("/usr/bin/unpinned", O_RDONLY), kPage, MAP_PRIVATE), "a file in tmpfs");
     const int secret = static_cast<int>(::syscall(447 /* memfd_secret */, 0));
-    if (secret >= 0 && !::ftruncate(secret, kPage)) {
-        at = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, secret, 0);
-        check(at == MAP_FAILED || attempt(at, kPage) == -EOPNOTSUPP, "secret memory");
+    if (secret < 0 && errno == ENOSYS) {
+        skipped("no memfd_secret");
+    } else {
+        check_errno(secret, "memfd_secret");
+        check_errno(::ftruncate(secret, kPage), "ftruncate");
+        check(of_file(secret, kPage, MAP_SHARED) == -EOPNOTSUPP, "secret memory");
     }
-    at = ::mmap(nullptr, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB,
-                -1, 0);
-    if (at != MAP_FAILED)
-        check(attempt(at, 2 << 20) == -EOPNOTSUPP, "hugetlb");
+    constexpr auto huge_pages = "/proc/sys/vm/nr_hugepages";
+    set(huge_pages, 1);
+    check(number_in(huge_pages) == 1, "no memory for a huge page");
+    check(of_file(-1, kHuge, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB) == -EOPNOTSUPP, "hugetlb");
+    set(huge_pages, 0);
+    void* at = nullptr;
     lite_alloc_params params = {};
     params.size = sizeof(params);
     params.length = kPage;
@@ -345,7 +474,7 @@ int ways(int argc, char** argv) {
         {"dontneed", dropped},    {"free", freed},        {"fork", forked},
         {"mprotect", protected_}, {"pageout", paged_out}, {"compact", compacted},
         {"huge", huge},           {"memfd", of_file},     {"refused", refused},
-        {"watched", watched},
+        {"watched", watched},     {"migrate", migrated},  {"merge", merged},
     };
     if (argc < 4)
         return 2;

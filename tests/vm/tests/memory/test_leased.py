@@ -5,6 +5,7 @@ from litelab import in_one_machine, prepare_all, program_path, wait_until
 from vmlab.testing import vmtest
 
 setup = prepare_all
+_WAYS = ("numa=fake=2", "secretmem.enable=1")
 _LEASED = {"LEASED": "1"}
 _MB = 1
 _PAGES = (_MB << 20) >> 12
@@ -48,7 +49,7 @@ def _check_idle(lites):
         lite.check_idle()
 
 
-@vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, timeout=300)
+@vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, kernel_args=_WAYS, timeout=300)
 def test_each_way_to_change_memory(lab):
     """A lease keeps no page from its process: what another node sees after each event is what the process sees, or EFAULT."""
     lites = in_one_machine(lab.n1, unpinned=True)
@@ -56,7 +57,7 @@ def test_each_way_to_change_memory(lab):
     _check_idle(lites)
 
 
-@vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, timeout=400)
+@vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, kernel_args=_WAYS, timeout=400)
 def test_flood_of_events(lab):
     """No canary in a page that the process has let go is read or damaged."""
     lites = in_one_machine(lab.n1, unpinned=True)

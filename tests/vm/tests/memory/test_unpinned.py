@@ -9,6 +9,8 @@ from vmlab.testing import vmtest
 
 setup = prepare_all
 _GAUGES = ("chunks",)
+# A second NUMA node, to migrate pages to; and memfd_secret(2).
+_WAYS = ("numa=fake=2", "secretmem.enable=1")
 _HUNG = "/proc/sys/kernel/hung_task_timeout_secs"
 
 
@@ -45,13 +47,15 @@ def _end_box(vm, hung=None):
         vm.run(f"echo {hung} >{_HUNG}")
 
 
-@vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, timeout=300)
+@vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, kernel_args=_WAYS, timeout=300)
 def test_each_way_to_change_memory(lab):
     """What another node sees after each event is what the process sees, or EFAULT."""
     lites = in_one_machine(lab.n1, unpinned=True)
-    print(_unpinned(lites[0], "ways", 0, 1, timeout=250).out)
     # The owner's own node is a mapper like any other.
-    print(_unpinned(lites[0], "ways", 0, 0, timeout=250).out)
+    for user in (1, 0):
+        out = _unpinned(lites[0], "ways", 0, user, timeout=250).out
+        print(out)
+        assert re.findall("^skipped: (.*)$", out, re.M) == (["no second NUMA node"] if lab.kernel.is_debug else []), out
     _check_idle(lites)
 
 
@@ -63,13 +67,27 @@ def test_memory_of_the_library(lab):
     _check_idle(lites)
 
 
-@vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, timeout=400)
-def test_flood_of_events(lab):
-    """No canary in a page that the process has let go is read or damaged."""
+def _flood(lab, events, timeout):
     lites = in_one_machine(lab.n1, unpinned=True)
-    out = _unpinned(lites[0], "flood", 0, 1, lab.scale(3000), 3, lab.rng.getrandbits(31), timeout=350).out
+    out = _unpinned(lites[0], "flood", 0, 1, events, 3, lab.rng.getrandbits(31), timeout=timeout).out
     print(out)
+    seen = {what: int(n) for n, what in re.findall(r"^(\d+) (.*)$", out, re.M)}
+    assert seen["events"] == events and seen["forks"] and seen["pages swapped out"], seen
+    # There are no NUMA nodes on debug kernels.
+    assert seen["pages migrated"] or lab.kernel.is_debug, seen
     _check_idle(lites)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, kernel_args=_WAYS, timeout=400)
+def test_flood_of_events(lab):
+    """No canary in a page that the process has let go is read or damaged, nor a child's memory."""
+    _flood(lab, lab.scale(3000), 350)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, kernel_args=_WAYS, slow=True, timeout=7200)
+def test_flood_of_events_for_long(lab):
+    """The same, a million times."""
+    _flood(lab, lab.scale(1_000_000, always=True), 7000)
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300)
