@@ -9,6 +9,7 @@
 //                                  time, and what ended that
 //   unpinned fill NODE NAME MB     writes all of it, reads it back and compares
 //   unpinned touch NODE NAME       writes a word to each chunk
+//   unpinned sparse NODE NAME KB   writes a hundredth of it, in pieces of KB at random places
 //   unpinned limits NODE           what is refused
 //   unpinned churn NODE            registers and frees until that fails; says "churning" before
 //   unpinned restless NODE         registers memory, says which threads always change other memory,
@@ -114,6 +115,21 @@ int touch(int argc, char** argv) {
     const auto length = length_of(node, lh);
     for (std::uint64_t at = 0; at < length; at += 64 * kPage)
         check(!lite_write(node.get(), lh, at, &kUsed, sizeof(kUsed)), "write");
+    return 0;
+}
+
+int sparse(int argc, char** argv) {
+    if (argc < 5)
+        return 2;
+    const Node node(std::stoi(argv[2]));
+    const lite_lh_t lh = node.open(argv[3]);
+    const auto piece = std::stoull(argv[4]) << 10, pieces = length_of(node, lh) / piece;
+    const std::vector<std::uint64_t> words(piece / 8, kUsed);
+    std::vector<std::uint64_t> order(pieces);
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::shuffle(order, std::mt19937_64{1});
+    for (std::uint64_t i = 0; i < pieces / 100; ++i)
+        check(!lite_write(node.get(), lh, order[i] * piece, words.data(), piece), "write");
     return 0;
 }
 
@@ -410,6 +426,8 @@ int main(int argc, char** argv) {
             return unpinned::fill(argc, argv);
         if (mode == "touch")
             return unpinned::touch(argc, argv);
+        if (mode == "sparse")
+            return unpinned::sparse(argc, argv);
         if (mode == "limits")
             return unpinned::limits(argc, argv);
         if (mode == "alloc")
