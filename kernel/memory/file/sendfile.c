@@ -386,16 +386,15 @@ static u32 lite_file_charge(struct lite_file_run *run, const struct lite_ioc_fil
 	return 0;
 }
 
+/* As sendfile(2). Writing the file has told of IN_MODIFY. */
 static void lite_file_account(struct file *file, bool send, u64 moved)
 {
-	if (send) {
-		add_rchar(current, moved);
-		inc_syscr(current);
+	add_rchar(current, moved);
+	add_wchar(current, moved);
+	inc_syscr(current);
+	inc_syscw(current);
+	if (send && moved)
 		fsnotify_access(file);
-	} else {
-		add_wchar(current, moved);
-		inc_syscw(current);
-	}
 }
 
 /**
@@ -456,9 +455,9 @@ int lite_file_move(struct lite_ctx *ctx, struct lite_ioc_file *arg, struct file 
 	charged = lite_file_charge(&run, arg, pool, uid);
 	err = lite_file_sets(&run);
 	lite_pool_give(pool, uid, charged);
+	lite_file_account(file, send, run.moved);
 	if (!run.moved)
 		return err;
-	lite_file_account(file, send, run.moved);
 	arg->moved = run.moved;
 	arg->file_offset = send ? arg->file_offset + run.moved : run.pos;
 	return 0;
