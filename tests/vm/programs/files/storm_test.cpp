@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Files that change while they are sent, senders that are killed, and files that can be read only
-// when another process permits it.
+// Files that change while they are moved, processes and nodes that die meanwhile, and files that can
+// be read only when another process permits it.
 #include "fixture.hpp"
 
 #include <sys/fanotify.h>
 
 #include <poll.h>
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -81,6 +82,87 @@ TEST_CASE_METHOD(FilesEverywhere, "storm: a file that changes while it is sent",
     over = true;
     threads.join();
     REQUIRE(wrong.empty());
+}
+
+TEST_CASE_METHOD(FilesEverywhere, "storm: a file that changes while it is received", "[storm]") {
+    const auto seed = env().seed + 30;
+    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    dev.write(lh, 0, make_pattern(kLength, seed));
+    std::mt19937_64 random(seed + 1);
+    for (std::size_t i = 0; i < env().scaled(20, 4); ++i) {
+        // A file with a name, except for a memfd: one that is removed meanwhile.
+        const auto path = directory + "/" + unique_name("received");
+        const bool named = directory != kMemfd;
+        const File file = named ? File(path, O_RDWR | O_CREAT) : make_file(directory);
+        std::atomic<bool> over = false;
+        Threads threads;
+        threads.start([&, n = i] {
+            std::mt19937_64 changes(seed + n);
+            for (int round = 0; !over; ++round) {
+                if (round == 3 && named)
+                    ::unlink(path.c_str());
+                change(file, seed, changes);
+            }
+            ::unlink(path.c_str());
+        });
+        auto args = file_args(lh, 0, file.fd(), 0, kAll);
+        args.pages = static_cast<__u32>(1 + random() % 256);
+        args.sets = static_cast<__u32>(1 + random() % 4);
+        const auto moved = move(dev, LITE_IOC_RECVFILE, args);
+        over = true;
+        threads.join();
+        INFO(directory << ", " << args.sets << " sets of " << args.pages << " pages");
+        REQUIRE(moved.error == ok);
+        REQUIRE(moved.bytes == kLength);
+        REQUIRE(file.size() <= kLength);
+        REQUIRE(is_old_or_zero(file.read(0, file.size()), seed));
+        REQUIRE(receive(dev, lh, 0, file, 0, kAll).bytes == kLength);
+        REQUIRE(!find_mismatch(file.read(0, kLength), seed));
+    }
+}
+
+TEST_CASE_METHOD(FilesEverywhere, "storm: a file that gets other names", "[storm]") {
+    if (directory == kMemfd)  // it has none
+        return;
+    const auto lh = dev.alloc(2 * kLength, std::vector{env().peer()});
+    const std::array names{directory + "/" + unique_name("renamed"),
+                           directory + "/" + unique_name("renamed")};
+    const File from(names[0], O_RDWR | O_CREAT);
+    const File to(names[1], O_RDWR | O_CREAT);
+    from.write(0, make_pattern(kLength, 1));
+    dev.write(lh, kLength, make_pattern(kLength, 2));
+    std::atomic<bool> over = false;
+    Threads threads;
+    threads.start([&] {
+        // They change places, and each replaces another file.
+        const auto spare = directory + "/" + unique_name("renamed");
+        while (!over) {
+            expect_equal(::rename(names[0].c_str(), spare.c_str()), 0, "rename");
+            expect_equal(::rename(names[1].c_str(), names[0].c_str()), 0, "rename");
+            { const File replaced(names[1], O_RDWR | O_CREAT); }
+            expect_equal(::rename(spare.c_str(), names[1].c_str()), 0, "rename");
+        }
+    });
+    std::string wrong;
+    for (std::size_t i = 0; i < env().scaled(40, 8) && wrong.empty(); ++i) {
+        auto args = file_args(lh, 0, from.fd(), 0, kAll);
+        args.pages = static_cast<__u32>(17 + 13 * i);
+        args.sets = 3;
+        if (move(dev, LITE_IOC_SENDFILE, args).bytes != kLength ||
+            find_mismatch(read_lmr(dev, lh, 0, kLength), 1))
+            wrong = "sent";
+        args.offset = kLength;
+        args.fd = to.fd();
+        if (move(dev, LITE_IOC_RECVFILE, args).bytes != kLength ||
+            find_mismatch(to.read(0, kLength), 2))
+            wrong = "received";
+    }
+    over = true;
+    threads.join();
+    for (const auto& name : names)
+        ::unlink(name.c_str());
+    REQUIRE(wrong.empty());
+    REQUIRE(!find_mismatch(from.read(0, kLength), 1));
 }
 
 TEST_CASE_METHOD(FilesEverywhere, "storm: processes that are killed", "[storm]") {
@@ -190,6 +272,33 @@ TEST_CASE_METHOD(Files, "storm: until the receiver dies", "[.death]") {
     INFO(moved.error);
     REQUIRE((moved.error == err(EHOSTDOWN) || moved.error == err(ETIMEDOUT)));
     REQUIRE(!find_mismatch(file.read(0, kLength), 1));
+}
+
+TEST_CASE_METHOD(Files, "storm: until the source dies", "[.source]") {
+    const char* name = std::getenv("LITE_TEST_LMR");
+    REQUIRE(name);
+    const auto lh = dev.map(name);
+    dev.write(lh, 0, make_pattern(kLength, 1));
+    const File file = make_file(directories().back());
+    Moved moved{};
+    for (bool first = true; moved.error == ok; first = false) {
+        file.resize(0);
+        auto args = file_args(lh, 0, file.fd(), 0, kLength);
+        args.pages = 64;
+        args.sets = 4;
+        moved = move(dev, LITE_IOC_RECVFILE, args);
+        // Also of what was moved before it died.
+        const auto bytes = moved.error == ok ? moved.bytes : 0;
+        REQUIRE(bytes <= kLength);
+        REQUIRE(file.size() == bytes);
+        REQUIRE(!find_mismatch(file.read(0, bytes), 1));
+        if (first) {
+            std::printf("receiving\n");
+            std::fflush(stdout);
+        }
+    }
+    INFO(moved.error);
+    REQUIRE((moved.error == err(EHOSTDOWN) || moved.error == err(ETIMEDOUT)));
 }
 
 TEST_CASE_METHOD(Files, "storm: a file larger than the memory", "[.pressure]") {

@@ -172,6 +172,49 @@ TEST_CASE_METHOD(FilesEverywhere, "transfers: holes are zeroes", "[transfers]") 
     REQUIRE(!find_mismatch(std::span(got).subspan(1000000, 3000), 6));
 }
 
+TEST_CASE_METHOD(Files, "transfers: holes in memory stay holes", "[transfers]") {
+    // The kernel gives the page of zeroes for each page that tmpfs does not have, so a file larger
+    // than the memory can be sent without any.
+    constexpr std::uint64_t part = 64 << 20;
+    const auto lh = dev.alloc(part, std::vector{env().peer()});
+    const File file = make_file(kMemfd);
+    const auto length = env().scaled(32, 2) * part;
+    file.resize(length);
+    for (std::uint64_t at = 0; at < length; at += part) {
+        if (at == 0)
+            dev.write(lh, 0, make_pattern(part, 14));
+        REQUIRE(send(dev, lh, 0, file, at, part).bytes == part);
+    }
+    const auto got = read_lmr(dev, lh, 0, part);
+    REQUIRE(std::all_of(got.begin(), got.end(), [](auto byte) { return byte == std::byte{}; }));
+    struct stat status {};
+    REQUIRE(::fstat(file.fd(), &status) == 0);
+    REQUIRE(status.st_blocks == 0);
+}
+
+TEST_CASE_METHOD(Files, "transfers: a block device", "[transfers]") {
+    const char* path = std::getenv("LITE_TEST_BLOCK");
+    REQUIRE(path);
+    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    for (const int flags : {O_RDWR, O_RDWR | O_DIRECT}) {
+        INFO(flags);
+        const File device(path, flags);
+        const File beside(path, O_RDWR);
+        dev.write(lh, 0, make_pattern(kLength, 15));
+        REQUIRE(receive(dev, lh, 0, device, 1 << 20, kAll).bytes == kLength);
+        REQUIRE(!find_mismatch(beside.read(1 << 20, kLength), 15));
+        dev.write(lh, 0, make_pattern(kLength, 16));
+        REQUIRE(send(dev, lh, 0, device, 1 << 20, kLength).bytes == kLength);
+        REQUIRE(!find_mismatch(read_lmr(dev, lh, 0, kLength), 15));
+        // Its end is that of a file which cannot grow.
+        const auto end = static_cast<std::uint64_t>(::lseek(beside.fd(), 0, SEEK_END));
+        REQUIRE(send(dev, lh, 0, device, end - 8192, kAll).bytes == 8192);
+        REQUIRE(send(dev, lh, 0, device, end, kAll).bytes == 0);
+        REQUIRE(receive(dev, lh, 0, device, end - 8192, kAll).bytes == 8192);
+        REQUIRE(receive(dev, lh, 0, device, end, kAll).error == err(ENOSPC));
+    }
+}
+
 TEST_CASE_METHOD(Files, "transfers: far into a sparse file", "[transfers]") {
     // Beyond what 32 bits count, in bytes and in pages.
     for (const std::uint64_t at : {(1ULL << 32) - 5000, (1ULL << 44) - 5000}) {

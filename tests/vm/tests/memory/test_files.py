@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Files straight into LMRs, and back: contents, refusals, files that change, senders that are killed, receivers that die."""
+"""Files straight into LMRs, and back: contents, refusals, files that change, senders that are killed, nodes that die."""
 
 import filesystems
-from litelab import environment, in_one_machine, on_machines, prepare_all, program_path, run_catch, wait_until
+from litelab import (block_device, environment, in_one_machine, on_machines, prepare_all, program_path, run_catch,
+                     wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -25,7 +26,7 @@ def _unmount(vm):
 
 def _run(lab, lites, spec, timeout):
     vm = lites[0].vm
-    env = _mount(vm)
+    env = {**block_device(vm), **_mount(vm)}  # in this order: file systems take loop devices, too
     try:
         run_catch(lab, lites, "files_test", spec, timeout=timeout, case_timeout=timeout, env=env)
     finally:
@@ -59,19 +60,29 @@ def test_three_machines(lab):
     _run(lab, on_machines(lab), "[transfers],[storm]", 480)
 
 
+def _the_other_node_dies(lab, spec, moving):
+    lites = on_machines(lab)
+    mover, other = lites
+    env = {**_mount(mover.vm), **environment(lab, lites), "LITE_TEST_LMR": "target"}
+    mover.lite("alloc", "target", "4M", "--node", other.id)
+    process = mover.vm.spawn([program_path("files_test"), spec], env=env)
+    process.wait_output(moving)
+    other.vm.crash()
+    process.wait(120, check=True)
+    _unmount(mover.vm)
+    wait_until("idle", lambda: mover.stats()["ops_inflight"] == 0)
+
+
 @vmtest(nodes=2, mem_mb=512, swap_mb=_DISK_MB, timeout=200, fresh=True)
 def test_the_receiver_dies(lab):
     """A sender of sets in flight gets an error, holds no page of its file, and the file system can be unmounted."""
-    lites = on_machines(lab)
-    sender, receiver = lites
-    env = {**_mount(sender.vm), **environment(lab, lites), "LITE_TEST_LMR": "target"}
-    sender.lite("alloc", "target", "4M", "--node", receiver.id)
-    process = sender.vm.spawn([program_path("files_test"), "[.death]"], env=env)
-    process.wait_output("sending")
-    receiver.vm.crash()
-    process.wait(120, check=True)
-    _unmount(sender.vm)
-    wait_until("idle", lambda: sender.stats()["ops_inflight"] == 0)
+    _the_other_node_dies(lab, "[.death]", "sending")
+
+
+@vmtest(nodes=2, mem_mb=512, swap_mb=_DISK_MB, timeout=200, fresh=True)
+def test_the_source_dies(lab):
+    """What was said to be received before is in the file, and no more."""
+    _the_other_node_dies(lab, "[.source]", "receiving")
 
 
 @vmtest(nodes=2, mem_mb=256, swap_mb=1400, timeout=1200, slow=True, fresh=True, kernels=("6.1", "6.12"))
