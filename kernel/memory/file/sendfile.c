@@ -13,7 +13,8 @@
  * Several sets at a time: a work item moves a set while the caller goes on to the next one. It
  * makes one attempt and waits for the network only, so it ends soon even if the caller is killed.
  * The caller itself moves a set that the work item fails at, or that no worker has begun when its
- * turn comes: all workers may be busy for long. The caller also moves the last set, at once.
+ * turn comes: all workers may be busy for long. The caller also moves the last set, at once, and all
+ * sets if the LMR is all at this node: to move these takes processor time, which is the caller's.
  *
  * Sets end in order. After one that failed, later ones do not count.
  *
@@ -72,6 +73,7 @@ struct lite_file_run {
 	u64 offset;                /* in the LMR, of the next set */
 	u64 room;                  /* bytes of the LMR from there on */
 	u64 left;                  /* bytes that are in no set yet */
+	bool local;                /* all of the LMR is at this node */
 	loff_t at;                 /* in the file, of the next set */
 	loff_t pos;                /* in the file, of what is written next */
 	u64 moved;                 /* bytes of sets that ended, without a gap */
@@ -349,7 +351,10 @@ static int lite_file_sets(struct lite_file_run *run)
 	return run->err ?: min(next, 0);
 }
 
-/* Check handle and right, and that @offset is in the LMR. Sets @room. Returns 0 or an errno. */
+/*
+ * Check handle and right, and that @offset is in the LMR. Sets @room and @local. Returns 0 or an
+ * errno.
+ */
 static int lite_file_room(struct lite_file_run *run)
 {
 	struct lite_mapping *m = lite_access_enter_patiently(&run->access);
@@ -358,6 +363,7 @@ static int lite_file_room(struct lite_file_run *run)
 	if (IS_ERR(m))
 		return PTR_ERR(m);
 	length = m->length;
+	run->local = !lite_mapping_is_remote(m);
 	lite_access_exit(m);
 	run->room = length - run->offset;
 	return run->offset > length ? -ERANGE : 0;
@@ -374,7 +380,8 @@ static u32 lite_file_charge(struct lite_file_run *run, const struct lite_ioc_fil
 	run->n_sets = run->n_pages < pages ? arg->sets ?: LITE_FILE_SETS : 1;
 	pages = run->n_pages * run->n_sets;
 	/* Workers would not be in the control group that is scheduled. */
-	if (pages <= LITE_FILE_PAGES_FREE || lite_qos_by_cgroup(run->access.ctx->mem->fab->qos))
+	if (pages <= LITE_FILE_PAGES_FREE || run->local ||
+	    lite_qos_by_cgroup(run->access.ctx->mem->fab->qos))
 		run->n_sets = 1;
 	pages = run->n_pages * run->n_sets;
 	if (pages <= LITE_FILE_PAGES_FREE)

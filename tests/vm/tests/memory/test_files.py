@@ -2,7 +2,7 @@
 """Files straight into LMRs, and back: contents, refusals, files that change, senders that are killed, nodes that die."""
 
 import filesystems
-from litelab import (block_device, environment, in_one_machine, on_machines, prepare_all, program_path, run_catch,
+from litelab import (block_device, environment, in_one_machine, on_machines, prepare_all, probed, program_path, run_catch,
                      wait_until)
 from vmlab.testing import vmtest
 
@@ -83,6 +83,27 @@ def test_the_receiver_dies(lab):
 def test_the_source_dies(lab):
     """What was said to be received before is in the file, and no more."""
     _the_other_node_dies(lab, "[.source]", "receiving")
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, swap_mb=_DISK_MB, timeout=200)
+def test_what_is_local_takes_no_worker(lab):
+    """Between a file and an LMR of the same node the caller copies all sets, so that processor time is its own."""
+    lites = in_one_machine(lab.n1)
+    here, there = lites[:2]
+    lab.n1.run("head -c 33554432 /dev/urandom >/tmp/file")
+    here.lite("alloc", "near", "32M")
+    here.lite("alloc", "far", "32M", "--node", there.id)
+    with probed(lab.n1, "lite_set_work") as event:
+        count = lambda: lab.n1.run(f"grep -c {event}: /sys/kernel/tracing/trace", check=False).out.strip()
+        here.lite("put", "/tmp/file", "near")
+        here.lite("get", "near", "/tmp/copy")
+        assert count() == "0"
+        # The probe works.
+        wait_until("a worker moves a set", lambda: here.lite("put", "/tmp/file", "far").ok and count() != "0")
+    lab.n1.run("cmp /tmp/file /tmp/copy; rm /tmp/file /tmp/copy")
+    for name in ("near", "far"):
+        here.lite("free", name)
+    here.check_idle()
 
 
 @vmtest(nodes=2, mem_mb=256, swap_mb=1400, timeout=1200, slow=True, fresh=True, kernels=("6.1", "6.12"))
