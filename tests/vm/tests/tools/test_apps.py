@@ -3,6 +3,7 @@
 
 import json
 
+import filesystems
 import litelab
 from vmlab.testing import vmtest
 
@@ -51,30 +52,45 @@ def test_examples(lab):
     assert server.rc == 0, server.err
 
 
+def _checkpoints(first, second, megabytes, steps, every, path, timeout):
+    command = ["checkpoint", "state", *(str(word) for word in (second.id, megabytes, steps, every)), path]
+    done = first.vm.run(command, timeout=timeout).out
+    assert f"saved step {steps}\n" in done and "continued" not in done, done
+    result = done.splitlines()[-1]
+    assert result.startswith("result "), done
+    # Nothing to do but the result, from the memory of the other node, and then from the file.
+    assert first.vm.run(command, timeout=timeout).out == f"continued after step {steps}\n{result}\n"
+    first.lite("free", "state")
+    assert first.vm.run(command, timeout=timeout).out == f"continued after step {steps}\n{result}\n"
+    first.lite("free", "state")
+    first.vm.run(["rm", path])
+    # Killed, perhaps in the middle of a checkpoint.
+    process = first.vm.spawn(command)
+    process.wait_output(f"saved step {every * (steps // every // 3)}\n", timeout=timeout)
+    process.kill(9)
+    process.wait(20)
+    said = first.vm.run(command, timeout=timeout).out
+    assert said.startswith("continued after step ") and said.splitlines()[-1] == result, said
+    first.lite("free", "state")
+
+
 def test_checkpoint(lab):
     """A computation goes on after it was killed, and after the node with its checkpoints lost them."""
     first, second = litelab.on_machines(lab)
     for numbers in (["0", "40", "4"], ["2", "40", "0"]):
         assert first.vm.run(["checkpoint", "state", str(second.id), *numbers], check=False).rc == 1
-    command = ["checkpoint", "state", str(second.id), str(lab.scale(8, 2)), "40", "4", "/tmp/state"]
-    done = first.vm.run(command, timeout=120).out
-    assert "saved step 40\n" in done and "continued" not in done, done
-    result = done.splitlines()[-1]
-    assert result.startswith("result "), done
-    # Nothing to do but the result, from the memory of the other node, and then from the file.
-    assert first.vm.run(command, timeout=60).out == f"continued after step 40\n{result}\n"
-    first.lite("free", "state")
-    assert first.vm.run(command, timeout=60).out == f"continued after step 40\n{result}\n"
-    first.lite("free", "state")
-    first.vm.run("rm /tmp/state")
-    # Killed, perhaps in the middle of a checkpoint.
-    process = first.vm.spawn(command)
-    process.wait_output("saved step 12", timeout=60)
-    process.kill(9)
-    process.wait(20)
-    said = first.vm.run(command, timeout=120).out
-    assert said.startswith("continued after step ") and said.splitlines()[-1] == result, said
-    first.lite("free", "state")
+    _checkpoints(first, second, lab.scale(8, 2), 40, 4, "/tmp/state", 120)
+
+
+@vmtest(nodes=2, mem_mb=1536, swap_mb=filesystems.DISK_MB, timeout=1200, slow=True, fresh=True, kernels=("6.1", "6.12"))
+def test_checkpoint_of_256_mb(lab):
+    """The same with a state that takes many requests, and with a file on a disk."""
+    first, second = litelab.on_machines(lab)
+    filesystems.mount(first.vm, kinds=("xfs",))
+    _checkpoints(first, second, 256, 12, 4, "/mnt/xfs/state", 300)
+    filesystems.unmount(first.vm)
+    for lite in (first, second):
+        lite.check_idle()
 
 
 @vmtest(timeout=240)
