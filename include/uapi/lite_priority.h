@@ -22,7 +22,8 @@
 /*
  * LITE_IOC_PRIORITY: set the priority of operations of this open file that have
  * none, and of its calls, from now on. 0: that of the caller's user or control
- * group.
+ * group. Requests and replies of more than 64 KB are moved in the higher class
+ * of the call and of the open file that serves it.
  *
  *   EINVAL  @priority is above LITE_PRIORITY_MAX
  *   EPERM   the class is above the user's ceiling, 4 unless the administrator

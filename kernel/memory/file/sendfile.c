@@ -13,8 +13,9 @@
  * Several sets at a time: a work item moves a set while the caller goes on to the next one. It
  * makes one attempt and waits for the network only, so it ends soon even if the caller is killed.
  * The caller itself moves a set that the work item fails at, or that no worker has begun when its
- * turn comes: all workers may be busy for long. The caller also moves the last set, at once, and all
- * sets if the LMR is all at this node: to move these takes processor time, which is the caller's.
+ * turn comes: all workers may be busy for long. The caller also moves the last set, at once, and
+ * all sets if the LMR is all at this node: to move these takes processor time, which is the
+ * caller's.
  *
  * Sets end in order. After one that failed, later ones do not count.
  *

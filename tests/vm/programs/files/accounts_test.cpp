@@ -111,8 +111,9 @@ TEST_CASE_METHOD(Files, "accounts: bytes and calls, beside sendfile(2)", "[trans
                          static_cast<ssize_t>(moved), "sendfile");
         });
         REQUIRE(wanted == Counts{moved, moved, 1, 1});
-        REQUIRE(taken([&] { expect_equal(send(dev, lh, 0, from, at, kAll).bytes, moved, "sent"); }) ==
-                wanted);
+        REQUIRE(taken([&] {
+                    expect_equal(send(dev, lh, 0, from, at, kAll).bytes, moved, "sent");
+                }) == wanted);
         REQUIRE(taken([&] {
                     expect_equal(receive(dev, lh, at, to, 0, kAll).bytes, moved, "received");
                 }) == wanted);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files that change while they are moved, processes and nodes that die meanwhile, and files that can
-// be read only when another process permits it.
+// Files that change while they are moved, processes and nodes that die meanwhile, and files that
+// can be read only when another process permits it.
 #include "fixture.hpp"
 
 #include <sys/fanotify.h>
