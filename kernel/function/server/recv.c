@@ -172,7 +172,8 @@ static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r
 	}
 	/* Long ones keep our threads: a caller that lowers itself does not lower us. */
 	if (req->list_bytes &&
-	    lite_sched_class_of(prio % LITE_PRIOS) < lite_sched_class_of(req->prio))
+	    lite_sched_class_of(prio % LITE_PRIOS) <
+		    lite_sched_class_of(req->prio % LITE_PRIOS))
 		req->prio = prio;
 	/* Another thread has just registered its function. */
 	if (unlikely(gate->nowait && req->n_request && !req->data))
