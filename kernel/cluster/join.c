@@ -126,17 +126,13 @@ static void lite_join_connect_all(struct lite_cluster *cl)
 /* Single failures do not matter. */
 static void lite_join_pull_all(struct lite_cluster *cl)
 {
-	struct lite_conn *conn;
 	struct lite_peer *peer;
 	unsigned long id;
 
-	xa_for_each(&cl->peers, id, peer) {
-		conn = lite_cluster_conn_get(cl, id);
-		if (!conn)
-			continue;
-		lite_members_pull(cl, conn);
-		lite_conn_put(conn);
-	}
+	xa_for_each(&cl->peers, id, peer)
+		queue_work(cl->wq, &peer->ping_work);
+	xa_for_each(&cl->peers, id, peer)
+		flush_work(&peer->ping_work);
 }
 
 /*

@@ -84,8 +84,9 @@ void lite_peer_ping_work(struct work_struct *work)
 	if (!conn)
 		return;
 	req.members = cpu_to_le64(lite_members_digest(cl));
-	/* The monitor notices a PING that is not answered. */
-	if (!lite_kcall(conn, &d) && reply.members != req.members)
+	/* The monitor notices a PING that is not answered. The digest leaves out reserved ids. */
+	if (!lite_kcall(conn, &d) &&
+	    (reply.members != req.members || READ_ONCE(cl->state) == LITE_NODE_JOINING))
 		lite_members_pull(cl, conn);
 	lite_conn_put(conn);
 }

@@ -57,6 +57,10 @@ static uint late_ms;
 module_param(late_ms, uint, 0644);
 MODULE_PARM_DESC(late_ms, "after so long @late is carried out");
 
+static bool hold;
+module_param(hold, bool, 0644);
+MODULE_PARM_DESC(hold, "while this is set it waits, too");
+
 static uint late_calls;
 module_param(late_calls, uint, 0644);
 MODULE_PARM_DESC(late_calls, "so many times, the next ones");
@@ -64,6 +68,14 @@ MODULE_PARM_DESC(late_calls, "so many times, the next ones");
 static uint were_late;
 module_param(were_late, uint, 0444);
 MODULE_PARM_DESC(were_late, "how many calls were carried out late");
+
+static bool mute;
+module_param(mute, bool, 0644);
+MODULE_PARM_DESC(mute, "while this is set, connections that are accepted are not used");
+
+static uint muted;
+module_param(muted, uint, 0444);
+MODULE_PARM_DESC(muted, "how many connections that were");
 
 static u8 nonce[LITE_NONCE_SIZE];
 static struct task_struct *connecting; /* under a false name; only compared */
@@ -127,6 +139,8 @@ static int dispatch_late(struct lite_kcalls *kcalls, struct lite_conn *conn, u16
 	typeof(dispatch_late) *dispatch = (void *)dispatch_probe.addr;
 
 	msleep(late_ms);
+	while (READ_ONCE(hold))
+		msleep(20);
 	were_late++;
 	return dispatch(kcalls, conn, call, req, len, reply, reply_len);
 }
@@ -136,10 +150,30 @@ static int dispatch(struct kprobe *probe, struct pt_regs *regs)
 {
 	uint n = READ_ONCE(late_calls);
 
-	if (!n || (u16)regs_get_kernel_argument(regs, 2) != late ||
+	/* Not those of the node itself. */
+	if (!n || !regs_get_kernel_argument(regs, 1) ||
+	    (u16)regs_get_kernel_argument(regs, 2) != late ||
 	    cmpxchg(&late_calls, n, n - 1) != n)
 		return 0;
 	instruction_pointer_set(regs, (unsigned long)dispatch_late);
+	return 1;
+}
+
+/* In place of lite_cluster_attach(). */
+static int attach_mute(struct lite_cluster *cl, struct lite_conn *conn)
+{
+	muted++;
+	while (READ_ONCE(mute))
+		msleep(20);
+	return -ECONNABORTED;
+}
+
+/* int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn) */
+static int attach(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (!mute)
+		return 0;
+	instruction_pointer_set(regs, (unsigned long)attach_mute);
 	return 1;
 }
 
@@ -163,7 +197,13 @@ static struct kprobe dispatch_probe = {
 	.pre_handler = dispatch,
 };
 
-static struct kprobe *probes[] = { &ask_probe, &connect_probe, &accept_probe, &dispatch_probe };
+static struct kprobe attach_probe = {
+	.symbol_name = "lite_cluster_attach",
+	.pre_handler = attach,
+};
+
+static struct kprobe *probes[] = { &ask_probe, &connect_probe, &accept_probe, &dispatch_probe,
+				   &attach_probe };
 
 static struct kretprobe random_probe = {
 	.kp.symbol_name = "get_random_bytes",

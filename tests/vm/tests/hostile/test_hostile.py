@@ -4,15 +4,23 @@
 import contextlib
 import subprocess
 
-from litelab import (USER_BUILD, module_path, nodes_in, prepare_all, program_path, stop_all, times, wait_complete,
+from litelab import (USER_BUILD, Lite, module_path, nodes_in, prepare, prepare_all, program_path, stop_all, times, wait_complete,
                      wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
 
 
+_PARAMETERS = "/sys/module/hostile/parameters"
+
+
+def _make(vm, **values):
+    """Makes the nodes of a machine hostile."""
+    vm.run(f"cd {_PARAMETERS}; " + "; ".join(f"echo {value} >{name}" for name, value in values.items()))
+
+
 @contextlib.contextmanager
-def _hostile(lab, ids=(None, None)):
+def _hostile(lab, ids=(None, None), **options):
     """Nodes in one machine, started with these ids: a member, and others that want to join; and a function that makes all
     these nodes hostile."""
     vm = lab.n1
@@ -21,9 +29,8 @@ def _hostile(lab, ids=(None, None)):
     vm.insmod(module_path(vm, "hostile"))
     try:
         for lite, number in zip(lites, ids):
-            lite.start(**times(vm), **({"id": number} if number else {}))
-        yield *lites, lambda **values: vm.run("cd /sys/module/hostile/parameters; " + "; ".join(
-            f"echo {value} >{name}" for name, value in values.items()))
+            lite.start(**{**times(vm), **options}, **({"id": number} if number else {}))
+        yield *lites, lambda **values: _make(vm, **values)
         stop_all(lites)
     finally:
         vm.rmmod("hostile")
@@ -178,3 +185,54 @@ def test_a_store_that_frees_slowly_is_told_to_let_go(lab):
         for process in (user, *frees):
             process.wait(120, check=True)
         wait_until("nothing is left", lambda: store.stats()["allocs"] == 0, 60, vm.time_scale)
+
+
+@vmtest(nodes=1, cpus=2, timeout=300)
+def test_members_are_asked_at_the_same_time(lab):
+    """No member answers before all three have been asked: when a name is made, all names are listed, or one is dropped; and
+    when a node has joined, and asks them for what it may have missed."""
+    vm = lab.n1
+    numbers = {name: number for name, number, _ in _requests()}
+    # Nothing else asks, or loses patience.
+    patient = {"heartbeat": 300_000, "dead": 1_000_000, "op_timeout": 100_000}
+    with _hostile(lab, (None,) * 4, **patient) as (*members, last, make):
+
+        def ask(kind, *words):
+            make(late=numbers[kind], hold=1, late_calls=3)
+            asking = vm.spawn(words)
+            try:
+                wait_until(f"all have got {kind}", lambda: vm.read(f"{_PARAMETERS}/late_calls") == "0\n", 60, vm.time_scale)
+            finally:
+                make(hold=0)
+            asking.wait(100, check=True)
+
+        for other in members[1:]:
+            other.join(members[0])
+        ask("PING", "litectl", "join", "-i", str(last.index), members[0].address, "--timeout", "100s")
+        wait_complete([*members, last])
+        lite = ("lite", "-i", str(last.index))
+        ask("NAME_PROBE", *lite, "alloc", "name", "4K")
+        ask("LMR_LIST", *lite, "ls")
+        ask("NAME_DROP", *lite, "free", "name")
+
+
+@vmtest(nodes=2, fresh=True, timeout=400)
+def test_a_machine_dies_before_it_attaches(lab):
+    """It has proved that it knows the secret, and sends nothing more. What was made for it goes."""
+    member, guest = Lite(lab.n1), Lite(lab.n2)
+    for lite in (member, guest):
+        lite.start(**times(lab.n1))
+    before = member.stats()["conns"]
+    lab.n2.insmod(module_path(lab.n2, "hostile"))
+    _make(lab.n2, mute=1)
+    lab.n2.spawn(["litectl", "join", member.address])
+    wait_until("it is accepted", lambda: lab.n2.read(f"{_PARAMETERS}/muted") != "0\n", 60, lab.n1.time_scale)
+    assert member.stats()["conns"] > before
+    lab.n2.crash()
+    wait_until("nothing is left of it", lambda: member.stats()["conns"] == before, 60, lab.n1.time_scale)
+    lab.n2.reboot()
+    prepare(lab.n2)
+    guest.start(**times(lab.n1))
+    guest.join(member)
+    wait_complete([member, guest])
+    stop_all([member, guest])

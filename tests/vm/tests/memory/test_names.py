@@ -196,26 +196,6 @@ def test_while_a_member_is_killed(lab):
     stop_all(lites)
 
 
-@vmtest(nodes=4, mem_mb=320, timeout=200, netem=True)
-def test_members_are_asked_at_the_same_time(lab):
-    """Creating a name and listing all names take about one delay, although three members answer late."""
-    lites = on_machines(lab)
-    delay = 0.3 * lab.n1.time_scale
-    for lite in lites[1:]:
-        lite.vm.netem(f"delay {int(1000 * delay)}ms")
-    try:
-        out = run_program(lab, lites, "growth", 0, 6, timeout=180).out
-    finally:
-        for lite in lites[1:]:
-            lite.vm.netem(None)
-    took = {line.split()[0]: min(float(word) for word in line.split()[1:]) / 1e6 for line in out.splitlines()}
-    print(f"      at least, with an answer after {delay:g} s: {took}")
-    # One after the other would take three delays; to make a name that has its directory at another node, four.
-    assert all(delay < took[what] < 2.5 * delay for what in ("create", "list", "free")), took
-    wait_complete(lites)
-    _idle(lites)
-
-
 @vmtest(nodes=4, mem_mb=320, timeout=300, slow=True)
 def test_many_machines_want_the_same_names(lab):
     """While no node comes or goes, EEXIST is the only error."""
