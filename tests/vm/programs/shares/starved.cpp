@@ -12,7 +12,7 @@
 //   starved write INDEX NAME BYTES WRITERS COUNT [CGROUP]
 //                                     many threads write to an LMR without a pause, one computes,
 //                                     and one of the policy SCHED_IDLE, or in a threaded cgroup,
-//                                     writes as well, COUNT times
+//                                     prints its id and writes as well, COUNT times
 //   starved call INDEX NAME BYTES WRITERS NODE
 //                                     many threads write to an LMR, and one has its kernel call
 //                                     the kernel of the node; prints a lower bound of the bytes
@@ -268,6 +268,8 @@ int write(unsigned index, const std::string& name, std::size_t bytes, int thread
     bool ok = false;
     std::thread([&] {
         const std::vector<std::byte> data(bytes);
+        std::printf("%d\n", static_cast<int>(::gettid()));
+        std::fflush(stdout);
         try {
             if (cgroup.empty())
                 set_policy(SCHED_IDLE, 0);
