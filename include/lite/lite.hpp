@@ -58,7 +58,8 @@ class region {
         : m_ctx(std::exchange(other.m_ctx, nullptr)),
           m_lh(std::exchange(other.m_lh, 0)),
           m_length(std::exchange(other.m_length, 0)),
-          m_maker(other.m_maker) {}
+          m_maker(other.m_maker),
+          m_priority(other.m_priority) {}
 
     region& operator=(region&& other) noexcept {
         region taken(std::move(other));
@@ -77,6 +78,7 @@ class region {
         std::swap(m_lh, other.m_lh);
         std::swap(m_length, other.m_length);
         std::swap(m_maker, other.m_maker);
+        std::swap(m_priority, other.m_priority);
     }
 
     // Is this a copy, made by fork(2), of an object of the parent? The handle is valid in both.
@@ -86,6 +88,12 @@ class region {
     lite_lh_t handle() const noexcept { return m_lh; }
     // As of mapping, or of resize() on this object; stat() asks the home.
     std::uint64_t length() const noexcept { return m_length; }
+
+    // The priority of this object's operations: LITE_PRIORITY(class), class 0 (highest) to 7; or
+    // LITE_PRIORITY_DEFAULT, that of the context. They fail with EPERM if the class is above the
+    // user's ceiling, EINVAL if there is none of this number.
+    std::uint8_t priority() const noexcept { return m_priority; }
+    void set_priority(std::uint8_t priority) noexcept { m_priority = priority; }
 
     // Gives up the handle without closing it.
     lite_lh_t release() noexcept {
@@ -155,9 +163,7 @@ class region {
     // Adds to the 8-byte word at @offset, modulo 2^64, and returns its previous value.
     // @throws error as lite_fetch_add()
     std::uint64_t fetch_add(std::uint64_t offset, std::uint64_t add) {
-        std::uint64_t old = 0;
-        check(lite_fetch_add(live("fetch-add"), m_lh, offset, add, &old), "fetch-add");
-        return old;
+        return operate(LITE_OP_FETCH_ADD, offset, word_bytes, add, 0, "fetch-add");
     }
 
     // Replaces the 8-byte word at @offset by @desired if it is @expected; returns its previous
@@ -165,10 +171,7 @@ class region {
     // @throws error as lite_cmp_swap()
     std::uint64_t compare_swap(std::uint64_t offset, std::uint64_t expected,
                                std::uint64_t desired) {
-        std::uint64_t old = 0;
-        check(lite_cmp_swap(live("compare-swap"), m_lh, offset, expected, desired, &old),
-              "compare-swap");
-        return old;
+        return operate(LITE_OP_CMP_SWAP, offset, word_bytes, expected, desired, "compare-swap");
     }
 
     // As std::atomic: true if replaced, else @expected becomes the value found.
@@ -195,26 +198,20 @@ class region {
     // Replaces the 8-byte word at @offset and returns its previous value.
     // @throws error as lite_swap()
     std::uint64_t exchange(std::uint64_t offset, std::uint64_t desired) {
-        std::uint64_t old = 0;
-        check(lite_swap(live("swap"), m_lh, offset, desired, &old), "swap");
-        return old;
+        return operate(LITE_OP_SWAP, offset, word_bytes, desired, 0, "swap");
     }
 
     // Clears the bits of the 8-byte word at @offset that are not in @mask and returns its previous
     // value.
     // @throws error as lite_fetch_and()
     std::uint64_t fetch_and(std::uint64_t offset, std::uint64_t mask) {
-        std::uint64_t old = 0;
-        check(lite_fetch_and(live("fetch-and"), m_lh, offset, mask, &old), "fetch-and");
-        return old;
+        return operate(LITE_OP_FETCH_AND, offset, word_bytes, mask, 0, "fetch-and");
     }
 
     // Sets bits of the 8-byte word at @offset and returns its previous value.
     // @throws error as lite_fetch_or()
     std::uint64_t fetch_or(std::uint64_t offset, std::uint64_t bits) {
-        std::uint64_t old = 0;
-        check(lite_fetch_or(live("fetch-or"), m_lh, offset, bits, &old), "fetch-or");
-        return old;
+        return operate(LITE_OP_FETCH_OR, offset, word_bytes, bits, 0, "fetch-or");
     }
 
     // Fills @length bytes, at least one, with a pattern of 1 to 8 bytes.
@@ -308,6 +305,7 @@ class region {
 
   private:
     friend class manage_calls;  // <lite/async/manage.hpp>
+    static constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
 
     // The context. @throws error: EBADF, if this owns nothing
     lite_ctx* live(const char* doing) const {
@@ -329,6 +327,7 @@ class region {
         op.offset = offset;
         op.buf = static_cast<__u64>(reinterpret_cast<std::uintptr_t>(buf));
         op.length = length;
+        op.priority = m_priority;
         const int err = lite_op_submit(live(doing), &op);
         if (err)
             throw error(err, doing, op.result);
@@ -343,6 +342,7 @@ class region {
         op.length = length;
         op.operand = operand;
         op.swap = swap;
+        op.priority = m_priority;
         const int err = lite_op_submit(live(doing), &op);
         if (err)
             throw error(err, doing, op.result);
@@ -353,6 +353,7 @@ class region {
     lite_lh_t m_lh = 0;
     std::uint64_t m_length = 0;
     detail::maker m_maker;
+    std::uint8_t m_priority = LITE_PRIORITY_DEFAULT;
 };
 
 inline void swap(region& a, region& b) noexcept { a.swap(b); }

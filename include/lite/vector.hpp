@@ -21,8 +21,8 @@
 
 namespace lite {
 
-// Makes operations for submit(), which sets error and result. The region, and the memory to read or
-// write, must stay until then.
+// Makes operations for submit(), which sets error and result. They have the region's priority. The
+// region, and the memory to read or write, must stay until then.
 namespace op {
 
 inline lite_op make(lite_opcode opcode, const region& on, std::uint64_t offset,
@@ -32,6 +32,7 @@ inline lite_op make(lite_opcode opcode, const region& on, std::uint64_t offset,
     made.lh = on.handle();
     made.offset = offset;
     made.length = length;
+    made.priority = on.priority();
     return made;
 }
 

@@ -29,11 +29,13 @@
 
 namespace lite {
 
-// The LMR to operate on: a handle, or a region, which must stay.
+// The LMR to operate on: a handle, or a region, which must stay; and the priority of what is done,
+// as in region.
 struct lmr {
     lmr(lite_lh_t handle) noexcept : lh(handle) {}
-    lmr(const region& of) noexcept : lh(of.handle()) {}
+    lmr(const region& of) noexcept : lh(of.handle()), priority(of.priority()) {}
     lite_lh_t lh;
+    std::uint8_t priority = LITE_PRIORITY_DEFAULT;
 };
 
 class memory_calls {
@@ -199,6 +201,7 @@ class memory_calls {
         op.lh = on.lh;
         op.offset = offset;
         op.length = length;
+        op.priority = on.priority;
         return op;
     }
 

@@ -233,6 +233,13 @@ TEST_CASE_METHOD(Async, "async: nothing is under way", "[async]") {
     }
 }
 
+TEST_CASE("async: a region's operations have its priority", "[async]") {
+    lite::region region;
+    region.set_priority(LITE_PRIORITY(2));
+    CHECK(lite::lmr(region).priority == LITE_PRIORITY(2));
+    CHECK(lite::lmr(7).priority == LITE_PRIORITY_DEFAULT);
+}
+
 TEST_CASE_METHOD(Async, "async: sleep", "[async]") {
     if (!works())
         return;

@@ -121,3 +121,29 @@ TEST_CASE("lite::submit", "[lite-hpp][vector]") {
     std::vector<lite_op> many(LITE_VECTOR_MAX + 1);
     CHECK_THROWS_AS(lite::submit(node, many), lite::error);
 }
+
+TEST_CASE("operations have the priority of their region", "[lite.hpp][vector]") {
+    const recording<lite_op> node;
+    lite::region made(node.ctx, 7, 64);
+    CHECK(made.priority() == LITE_PRIORITY_DEFAULT);
+    made.set_priority(LITE_PRIORITY(2));
+    lite::region region(std::move(made));
+    const std::uint64_t word = 1;
+    const auto bytes = std::as_bytes(std::span(&word, 1));
+
+    region.write(0, bytes);
+    CHECK((node.last.opcode == LITE_OP_WRITE && node.last.priority == LITE_PRIORITY(2)));
+    region.fetch_add(0, 1);
+    CHECK((node.last.opcode == LITE_OP_FETCH_ADD && node.last.priority == LITE_PRIORITY(2)));
+    region.compare_swap(0, 1, 2);
+    CHECK((node.last.opcode == LITE_OP_CMP_SWAP && node.last.priority == LITE_PRIORITY(2)));
+    CHECK((node.last.operand == 1 && node.last.swap == 2));
+    (void)region.checksum(0, 8);
+    CHECK((node.last.opcode == LITE_OP_CHECKSUM && node.last.priority == LITE_PRIORITY(2)));
+    CHECK(lite::op::write(region, 0, bytes).priority == LITE_PRIORITY(2));
+
+    region.set_priority(LITE_PRIORITY_DEFAULT);
+    region.fetch_or(0, 1);
+    CHECK((node.last.opcode == LITE_OP_FETCH_OR && node.last.priority == LITE_PRIORITY_DEFAULT));
+    region.release();
+}
