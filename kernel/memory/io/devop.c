@@ -82,7 +82,8 @@ static bool lite_entered_io_stale(const struct lite_io *io)
 {
 	const struct lite_devop *d = container_of(io, struct lite_entered_io, io)->d;
 
-	return lite_ops_closed(d->m) || (d->stays && d->also && lite_ops_closed(d->also));
+	return lite_ops_closed(d->m) || (d->stays && d->also && lite_ops_closed(d->also)) ||
+	       (d->task && lite_is_given_up(d->task));
 }
 
 /* Leave the LMR: its revocation must not wait until the waiter gets a processor. */
@@ -192,7 +193,7 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 	 */
 	if (err == -EAGAIN && !io.io.status) {
 		lite_conn_put_live(conn);
-		return lite_given_up() ? -EINTR : -EAGAIN;
+		return lite_given_up() || (d->task && lite_is_given_up(d->task)) ? -EINTR : -EAGAIN;
 	}
 	/*
 	 * What has failed may still be in flight. Before memory is freed, its store fences us from

@@ -94,6 +94,7 @@ struct lite_devop {
 	const void *data;            /* the same; NULL: not known */
 	u64 operand;                 /* of an atomic: addend, or the value expected */
 	u64 swap;                    /* of LITE_OP_CMP_SWAP: the new value */
+	struct task_struct *task;    /* it is done for, if that is not current; else NULL */
 	bool stays;                  /* only the caller leaves the LMR */
 	bool posted;                 /* set if it may have been done, even if it failed */
 };

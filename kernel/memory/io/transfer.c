@@ -57,6 +57,7 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
 	d.offset = p->offset;
 	d.dma = p->bounce->dma;
 	d.data = p->bounce->data;
+	d.task = p->a->task;
 	if (lite_piece_writes(p))
 		d.n = lite_buf_copy_nofault(p->buf, p->at, p->bounce->data, p->n, true);
 	if (!d.n)

@@ -18,8 +18,9 @@
 //                      with EPERM
 //   queues file PATH NAME SETS PRIORITY
 //                      sends the file again and again, in SETS sets of 64 pages at a time
-//   queues register NAME BYTES
-//                      registers memory of many extents, until standard input ends; "ready"
+//   queues register NAME BYTES RUN
+//                      registers memory with extents of RUN pages, until standard input ends;
+//                      "ready"
 //
 // PRIORITY is 0, the default, or a class and 1.
 #include <lite/uring.h>
@@ -221,11 +222,11 @@ void refused(const std::string& name, std::uint64_t offset, std::uint8_t priorit
         lite::send_file(node, region, 0, fd, 0, lite::to_end, {}, {.pages = 64, .count = sets});
 }
 
-// Pages that are touched in no order are seldom contiguous. Here pairs of them are: extents of
-// more than a page are written to without copying.
-void registered(const std::string& name, std::size_t bytes) {
+// Pages that are touched in no order are seldom contiguous. Here runs of them are: extents of more
+// than a page are written to without copying.
+void registered(const std::string& name, std::size_t bytes, std::size_t run) {
     constexpr std::size_t page = 4096;
-    std::vector<std::size_t> order(bytes / page / 2);
+    std::vector<std::size_t> order(bytes / page / run);
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::shuffle(order.begin(), order.end(), std::minstd_rand(1));
     auto* const memory = static_cast<std::byte*>(
@@ -233,7 +234,8 @@ void registered(const std::string& name, std::size_t bytes) {
     if (memory == MAP_FAILED || ::madvise(memory, bytes, MADV_NOHUGEPAGE))
         throw std::runtime_error("no memory");
     for (const auto i : order)
-        memory[2 * i * page] = memory[(2 * i + 1) * page] = std::byte{1};
+        for (std::size_t at = i * run; at < (i + 1) * run; at++)
+            memory[at * page] = std::byte{1};
     lite::context node(-1);
     const auto held = node.register_memory({memory, bytes}, name, 0666);
     Stream::say("ready");
@@ -261,7 +263,7 @@ int main(int argc, char** argv) try {
         file(words.at(1), words.at(2), static_cast<std::uint32_t>(number(3)),
              static_cast<std::uint32_t>(number(4)));
     else if (words.at(0) == "register")
-        registered(words.at(1), number(2));
+        registered(words.at(1), number(2), number(3));
     else
         throw std::runtime_error("see the head of queues.cpp");
     return 0;

@@ -356,6 +356,13 @@ def test_classes_of_everything(lab):
         before = waited(number)
         wait_until(f"class {number} waits", lambda: lab.n1.run(words, user=user, timeout=60).ok and waited(number) > before,
                    60, lab.n1.time_scale)
+    # The tracepoint tells the same.
+    tracing = "/sys/kernel/tracing"
+    turn = re.compile(rf"lite_turn: .* tenant={int(lab.n1.run('id -u alice').out):#x} class=7 bytes=64 waited=[1-9]")
+    lab.n1.run(f"[ -e {tracing}/trace ] || mount -t tracefs none {tracing}; echo 1 >{tracing}/events/lite/lite_turn/enable")
+    wait_until("a turn is traced", lambda: lab.n1.run(lite("--priority", 7, "read", "target", 0, "64"), user="alice", timeout=60).ok
+               and turn.search(lab.n1.read(f"{tracing}/trace")), 60, lab.n1.time_scale)
+    lab.n1.run(f"echo 0 >{tracing}/events/lite/lite_turn/enable")
     # A call to several nodes does not wait when it begins; a thread of the kernel's does for it, as its user.
     of_bob = lambda: sum(tenant["slices"] for tenant in json.loads(_qos(here, "show", "-j").out)["tenants"] if tenant["uid"] == 1001)
     before = of_bob()
@@ -451,7 +458,7 @@ def test_a_revocation_waits_for_no_turns(lab):
     They leave, so the session between the nodes stays, as does the work of others."""
     here, there = _link(lab, rate="20mbit")
     _qos(here, "set", "--mode", "fair")
-    owner = _spawn(there, None, "register", "extents", 32 << 20)
+    owner = _spawn(there, None, "register", "extents", 32 << 20, 2)
     owner.wait_output("ready", timeout=60)
     stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 8, 0)
     stream.wait_output("ready", timeout=120)
@@ -506,16 +513,22 @@ def _patient_link(lab):
 @vmtest(nodes=2, timeout=400, kernels=_FAST, netem=True)
 def test_killed_while_a_file_waits_for_turns(lab):
     """A file is sent in the lowest class beside a stream of the highest, and its sender is killed: no set that it has begun
-    waits for a turn, neither in its own thread nor in a worker."""
+    waits for a turn, neither in its own thread nor in a worker; neither one that is posted without a copy, nor one into
+    single pages, which is."""
     here, there = _patient_link(lab)
     lab.n1.run("head -c 33554432 /dev/zero >/tmp/file")
     stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 8, 1)
     stream.wait_output("ready", timeout=120)
     trace_sessions(lab.n1)
-    wait_until("a sender is killed without a set in flight",
-               lambda: _ends_without_turns(here, there, _spawn(here, "alice", "file", "/tmp/file", "target", 16, 8)),
-               200, lab.n1.time_scale)
+    owner = _spawn(there, None, "register", "pages", 32 << 20, 1)
+    owner.wait_output("ready", timeout=60)
+    for name in ("target", "pages"):
+        wait_until(f"a sender to {name} is killed without a set in flight",
+                   lambda name=name: _ends_without_turns(here, there, _spawn(here, "alice", "file", "/tmp/file", name, 16, 8)),
+                   200, lab.n1.time_scale)
     assert not traced_sessions(lab.n1)[1]
+    owner.close_stdin()
+    owner.wait(100, check=True)
     lab.n1.run("rm /tmp/file")
     _end(stream)
     _done(lab, here, there)
