@@ -34,24 +34,28 @@ constexpr uint32_t slot_of(uint32_t key) noexcept {
     return key >> generation_bits & (slots_max - 1);
 }
 
+// Slots that stay free, so that no key comes again before all of them have had all generations.
+inline constexpr uint32_t slots_kept = 1024;
+
 // Hands out the keys of one process. One that was given back is used again as late as possible, and
 // then with another generation. Not thread-safe.
 class key_maker {
   public:
     explicit key_maker(uint32_t process) : m_process(process) {}
 
-    // A key, or nothing when all are in use.
+    // A key, or nothing when too many are in use.
     std::optional<uint32_t> take() {
         uint32_t slot = 0;
+        if (m_n_used == slots_max - slots_kept)
+            return std::nullopt;
         if (m_slots.size() < slots_max) {
             slot = static_cast<uint32_t>(m_slots.size());
             m_slots.push_back({});
-        } else if (m_first != none) {
+        } else {
             slot = m_first;
             m_first = m_slots[slot].next;
-        } else {
-            return std::nullopt;
         }
+        m_n_used++;
         return make_key(m_process, slot, m_slots[slot].generation);
     }
 
@@ -62,6 +66,7 @@ class key_maker {
         m_slots[slot].next = none;
         (m_first == none ? m_first : m_slots[m_last].next) = slot;
         m_last = slot;
+        m_n_used--;
     }
 
   private:
@@ -72,6 +77,7 @@ class key_maker {
     };
 
     uint32_t m_process;
+    uint32_t m_n_used = 0;
     std::vector<place> m_slots;  // as far as they were ever used
     uint32_t m_first = none;     // to be used again
     uint32_t m_last = none;

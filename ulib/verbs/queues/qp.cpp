@@ -184,6 +184,8 @@ void queue_pair::resume() {
         m_receives->revive();
     std::unique_lock lock(m_mutex);
     m_is_paused = false;
+    if (std::exchange(m_has_failed_meanwhile, false))
+        fail();
     advance(lock, false, 0);
 }
 
@@ -201,6 +203,8 @@ void queue_pair::reset() {
         for (slot& s : m_slots)
             s.has_offset = false;
         m_is_paused = false;
+        m_has_failed_meanwhile = false;
+        m_state = IBV_QPS_RESET;  // also if one of these completions was a failure
     }
     if (m_receives) {
         m_recv_cq->drop(m_receives.get());

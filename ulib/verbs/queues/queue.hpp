@@ -96,6 +96,7 @@ class receive_queue final : public work_queue {
     std::deque<uint32_t> m_waiting;  // in software
     uint32_t m_at_device = 0;
     bool m_has_failed = false;
+    bool m_is_cut = false;  // a receive has failed that the device took for good
     bool m_is_wanting = false;
     bool m_is_dead = false;      // the QP or SRQ may be gone
     bool m_is_detached = false;  // it is, and the bounce buffer too
@@ -177,8 +178,9 @@ class queue_pair final : public work_queue {
     bool m_is_dead = false;
     std::vector<std::pair<uint32_t, ibv_wc>> m_missed;  // completions meanwhile
     bool m_is_paused = false;
-    remote_peer m_peer;         // of the running thread
-    std::vector<span> m_spans;  // of the thread that executes, or with the lock
+    bool m_has_failed_meanwhile = false;  // a receive, while it was paused
+    remote_peer m_peer;                   // of the running thread
+    std::vector<span> m_spans;            // of the thread that executes, or with the lock
     std::vector<char> m_inline;
 
     builder m_building;

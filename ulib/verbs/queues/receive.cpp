@@ -206,7 +206,12 @@ void receive_queue::on_completion(uint32_t number, ibv_wc& wc, completion_queue&
     if (m_is_detached)
         return;
     slot& s = m_slots[number];
+    // A device flushes all that comes after a receive that fails; this one did not know of that.
+    if (m_is_cut && wc.status == IBV_WC_SUCCESS)
+        wc.status = IBV_WC_WR_FLUSH_ERR;
+    const bool has_arrived = wc.status == IBV_WC_SUCCESS;
     finish(s, wc);
+    m_is_cut |= m_qp && has_arrived && wc.status != IBV_WC_SUCCESS;
     if (wc.status != IBV_WC_SUCCESS && m_qp && !m_has_failed) {
         m_has_failed = true;
         lock.unlock();
@@ -265,6 +270,7 @@ void receive_queue::grow(uint32_t capacity) {
 void receive_queue::reset() {
     const std::lock_guard lock(m_mutex);
     m_has_failed = false;
+    m_is_cut = false;
     m_is_dead = false;
     m_at_device = 0;
     m_used = 0;

@@ -273,7 +273,8 @@ void queue_pair::fail() {
 void queue_pair::on_receive_failed() {
     std::unique_lock lock(m_mutex);
     // What is being reset or destroyed may have no state any more that it could leave.
-    if (m_is_paused || m_is_dead)
+    m_has_failed_meanwhile = m_is_paused || m_is_dead;
+    if (m_has_failed_meanwhile)
         return;
     fail();
     advance(lock, false, 0);

@@ -405,13 +405,17 @@ class Loop {
             connect(from, to);
             for (std::uint32_t i = 0; i < kPosted; i++)
                 receive(to, 8, i);
-            if (by_peer)  // with a key of the device, which has no such
-                post(from, IBV_WR_RDMA_WRITE, buffer_->sge(kWrite, 8), 0x1500);
-            else
-                send(from, 10);
-            const ibv_wc_status sent = take(from_cq).status;
-            check(sent == (by_peer ? IBV_WC_REM_ACCESS_ERR : IBV_WC_SUCCESS),
-                  std::string("sent: ") + ibv_wc_status_str(sent));
+            // Before the receiver looks: too long, and then one that would fit.
+            for (const std::uint32_t length : {10U, 8U}) {
+                if (by_peer)  // with a key of the device, which has no such
+                    post(from, IBV_WR_RDMA_WRITE, buffer_->sge(kWrite, 8), 0x1500);
+                else
+                    send(from, length);
+                const ibv_wc_status sent = take(from_cq).status;
+                check(sent == (by_peer ? length == 10 ? IBV_WC_REM_ACCESS_ERR : IBV_WC_WR_FLUSH_ERR
+                                       : IBV_WC_SUCCESS),
+                      std::string("sent: ") + ibv_wc_status_str(sent));
+            }
             for (std::uint32_t i = 0; i < kPosted; i++) {
                 const ibv_wc wc = take(recv_cq);
                 check(wc.status == (i || by_peer ? IBV_WC_WR_FLUSH_ERR : IBV_WC_LOC_LEN_ERR),
