@@ -48,6 +48,8 @@ int lite_rcall_copy(struct lite_rcall *call)
 {
 	int err;
 
+	/* What fails before it is looked at again has another reason. */
+	call->missing = false;
 	if (call->bulk || call->copy || !call->length)
 		return 0;
 	/* Mapped memory is not kept while user memory is waited for. */

@@ -2,6 +2,8 @@
 // Calls that are collected later, messages, poll(2).
 #include "fixture.hpp"
 
+#include "common/missing_page.hpp"
+
 #include <atomic>
 #include <map>
 #include <set>
@@ -283,4 +285,37 @@ TEST_CASE_METHOD(RpcFixture, "async: a reply wakes one of the collectors", "[rpc
     answer();
     collectors.join();
     CHECK(collected == count + 1);
+}
+
+TEST_CASE_METHOD(RpcFixture, "async: the last place is taken while a request is paged in",
+                 "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of(100));
+    const auto begin = [&](const void* request, std::uint64_t cookie) {
+        return lite_rpc_start(client, node, function, request, 1, 0, patience_ms(), cookie);
+    };
+    std::thread served([&] {
+        std::byte buffer{};
+        lite_rpc_request request{};
+        for (int i = 0; i < LITE_RPC_ASYNC_MAX; i++) {
+            expect_equal(lite_rpc_recv(server, 0, &buffer, 1, patience_ms(), &request), 0, "recv");
+            expect_equal(lite_rpc_reply(server, request.token, 0, nullptr, 0), 0, "reply");
+        }
+    });
+    for (std::uint64_t i = 1; i < LITE_RPC_ASYNC_MAX; i++)
+        REQUIRE(begin("x", i) == 0);
+    Mapping memory(kPage);
+    const MissingPage absent(memory.data());
+    int late = 0;
+    std::thread caller([&] { late = begin(memory.data(), 0); });
+    absent.await();
+    CHECK(begin("x", LITE_RPC_ASYNC_MAX) == 0);
+    absent.come();
+    caller.join();
+    CHECK(late == -EMFILE);
+    lite_rpc_result result{};
+    for (int i = 0; i < LITE_RPC_ASYNC_MAX; i++)
+        REQUIRE(lite_rpc_collect(client, nullptr, 0, patience_ms(), &result) == 0);
+    CHECK(lite_rpc_collect(client, nullptr, 0, 0, &result) == -ENOENT);
+    served.join();
 }
