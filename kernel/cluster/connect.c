@@ -142,7 +142,8 @@ static bool lite_peer_set_attaching(struct lite_peer *peer, bool attaching)
 	struct lite_cluster *cl = peer->cl;
 
 	mutex_lock(&cl->lock);
-	attaching = attaching && !lite_peer_is_up(peer);
+	/* Leaving ends all connections that were listed before, and waits for no later session. */
+	attaching = attaching && lite_cluster_connects(cl) && !lite_peer_is_up(peer);
 	peer->attaching = attaching;
 	/* It may use the connection before we do. @heard says how long a suspect is waited for. */
 	if (attaching && peer->wait == LITE_PEER_DOWN)

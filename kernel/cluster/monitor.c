@@ -80,13 +80,15 @@ void lite_peer_ping_work(struct work_struct *work)
 		.timeout = cl->dead,
 	};
 	struct lite_conn *conn = lite_peer_conn_get(peer);
+	int err;
 
 	if (!conn)
 		return;
 	req.members = cpu_to_le64(lite_members_digest(cl));
-	/* The monitor notices a PING that is not answered. The digest leaves out reserved ids. */
-	if (!lite_kcall(conn, &d) &&
-	    (reply.members != req.members || READ_ONCE(cl->state) == LITE_NODE_JOINING))
+	/* The monitor notices a PING that is not answered. */
+	err = lite_kcall(conn, &d);
+	/* The digest leaves out ids that are reserved, which only a joiner takes over. */
+	if (READ_ONCE(cl->state) == LITE_NODE_JOINING || (!err && reply.members != req.members))
 		lite_members_pull(cl, conn);
 	lite_conn_put(conn);
 }

@@ -347,7 +347,7 @@ int lite_conn_register(struct lite_conn *conn)
 	}
 	/* Before it can be found, and killed: lite_conn_kill_work() cancels it. */
 	if (conn->passive)
-		schedule_delayed_work(&conn->deadline, LITE_NEW_TIMEOUT);
+		queue_delayed_work(fab->wq, &conn->deadline, LITE_NEW_TIMEOUT);
 	__xa_store(&fab->conns, conn->session, conn, 0);
 	xa_unlock(&fab->conns);
 	/* It is listed: later changes of the rules find it, and report errors. */
