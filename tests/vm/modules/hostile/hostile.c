@@ -61,6 +61,10 @@ static bool hold;
 module_param(hold, bool, 0644);
 MODULE_PARM_DESC(hold, "while this is set it waits, too");
 
+static uint connects;
+module_param(connects, uint, 0644);
+MODULE_PARM_DESC(connects, "so many connections, the next ones, wait for that, too, before they begin");
+
 static uint late_calls;
 module_param(late_calls, uint, 0644);
 MODULE_PARM_DESC(late_calls, "so many times, the next ones");
@@ -93,10 +97,29 @@ static int ask(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
+static struct kprobe connect_probe;
+
+/* In place of lite_conn_connect(). */
+static int connect_late(struct lite_fabric *fab, const struct lite_wire_addr *dst,
+			unsigned long timeout, struct lite_conn **out)
+{
+	typeof(connect_late) *conn_connect = (void *)connect_probe.addr;
+
+	while (READ_ONCE(hold))
+		msleep(20);
+	return conn_connect(fab, dst, timeout, out);
+}
+
 /* int lite_conn_connect(struct lite_fabric *fab, ...) */
 static int connect(struct kprobe *probe, struct pt_regs *regs)
 {
 	struct lite_fabric *fab = (void *)regs_get_kernel_argument(regs, 0);
+	uint n = READ_ONCE(connects);
+
+	if (n && hold && cmpxchg(&connects, n, n - 1) == n) {
+		instruction_pointer_set(regs, (unsigned long)connect_late);
+		return 1;
+	}
 
 	WRITE_ONCE(connecting, node ? current : NULL);
 	if (node) {

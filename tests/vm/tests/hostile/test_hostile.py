@@ -4,8 +4,8 @@
 import contextlib
 import subprocess
 
-from litelab import (USER_BUILD, Lite, module_path, nodes_in, prepare, prepare_all, program_path, stop_all, times, wait_complete,
-                     wait_until)
+from litelab import (USER_BUILD, Lite, module_path, nodes_in, on_machines, prepare, prepare_all, program_path, stop_all, times,
+                     traced_calls, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -236,3 +236,27 @@ def test_a_machine_dies_before_it_attaches(lab):
     guest.join(member)
     wait_complete([member, guest])
     stop_all([member, guest])
+
+
+@vmtest(nodes=2, fresh=True, timeout=400)
+def test_a_node_that_leaves_begins_no_session(lab):
+    """It had begun to connect, to a peer without a session, before it left. It frees its memory, so the peer must get none."""
+    attach = next(int(number) for name, number, _ in _requests() if name == "ATTACH")
+    here, there = lites = on_machines(lab)
+    for lite in lites:
+        lite.vm.insmod(module_path(lite.vm, "hostile"))
+        _make(lite.vm, hold=1, connects=1000)
+    broken = [lite.broken() for lite in lites]
+    lab.n2.cut()
+    wait_until("the session ends", lambda: all(lite.broken() > before for lite, before in zip(lites, broken)), 60, lab.n1.time_scale)
+    lab.n2.cut(False)
+    wait_until("it connects", lambda: lab.n1.read(f"{_PARAMETERS}/connects") != "1000\n", 60, lab.n1.time_scale)
+    with traced_calls(lab.n1) as made:
+        leaving = lab.n1.spawn(["litectl", "leave"])
+        wait_until("it waits for its connecting thread", lambda: lab.n1.run(
+            "grep -ls lite_peers_clear /proc/[0-9]*/stack", check=False).ok, 60, lab.n1.time_scale)
+        _make(lab.n1, hold=0)
+        leaving.wait(100, check=True)
+    assert attach not in {call for _, call, _ in made}, made
+    _make(lab.n2, hold=0)
+    stop_all(lites)
