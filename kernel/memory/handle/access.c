@@ -234,8 +234,8 @@ struct lite_mapping *lite_tryenter_at(const struct lite_access *a, u64 offset, u
  * chunk of an unpinned LMR is missing.
  *
  * @at: offset of the byte; was in bounds. @stale: the mapping that lite_tryenter_at() found to be
- * unusable; only compared. @until: 0 after progress; set to the jiffies by which there must be
- * some.
+ * unusable; only compared. @until: 0 after progress, and with a new mapping; set to the jiffies by
+ * which there must be some.
  *
  * May sleep; killable; entered nowhere. Return: as lite_access_renew(); -EFAULT: the process that
  * registered the memory has none there, or none that can be written; -ETIMEDOUT: it has been
@@ -258,8 +258,11 @@ int lite_range_renew(const struct lite_access *a, u64 at, const struct lite_mapp
 		   lite_mapping_current(m) && kref_get_unless_zero(&m->ref)))
 		m = NULL;
 	rcu_read_unlock();
-	if (!m)
+	if (!m) {
+		/* A new mapping, as of a new session, is a new start. */
+		*until = 0;
 		return lite_access_renew(a, stale);
+	}
 	if (!*until)
 		*until = (now + timeout) | 1;
 	/* Each attempt waits longer: a quarter of what all have waited. */

@@ -10,7 +10,7 @@
 #include <linux/kprobes.h>
 #include <linux/module.h>
 
-#include "kcall/kcall.h"
+#include "cluster/cluster.h"
 
 static ushort call;
 module_param(call, ushort, 0644);
@@ -200,6 +200,11 @@ static int attach(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
+/* With this, a probe is not optimized to a jump, which would ignore the new instruction pointer. */
+static void no_jump(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
+{
+}
+
 static struct kprobe ask_probe = {
 	.symbol_name = "lite_kcall",
 	.pre_handler = ask,
@@ -208,6 +213,7 @@ static struct kprobe ask_probe = {
 static struct kprobe connect_probe = {
 	.symbol_name = "lite_conn_connect",
 	.pre_handler = connect,
+	.post_handler = no_jump,
 };
 
 static struct kprobe accept_probe = {
@@ -218,11 +224,13 @@ static struct kprobe accept_probe = {
 static struct kprobe dispatch_probe = {
 	.symbol_name = "lite_kcall_dispatch",
 	.pre_handler = dispatch,
+	.post_handler = no_jump,
 };
 
 static struct kprobe attach_probe = {
 	.symbol_name = "lite_cluster_attach",
 	.pre_handler = attach,
+	.post_handler = no_jump,
 };
 
 static struct kprobe *probes[] = { &ask_probe, &connect_probe, &accept_probe, &dispatch_probe,
