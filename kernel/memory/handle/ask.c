@@ -419,9 +419,9 @@ static int lite_move_pause(ktime_t begun)
 {
 	ktime_t took = min(ktime_sub(ktime_get(), begun), ns_to_ktime(LITE_MOVE_PAUSE_NS));
 
-	__set_current_state(TASK_KILLABLE);
+	__set_current_state(lite_wait_state());
 	schedule_hrtimeout(&took, HRTIMER_MODE_REL);
-	return fatal_signal_pending(current) ? -EINTR : 0;
+	return lite_given_up() ? -EINTR : 0;
 }
 
 /* Move a range of an LMR to another node; killable between its steps. */

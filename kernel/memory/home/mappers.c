@@ -394,7 +394,7 @@ int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 		kref_get(&t->ref);
 		lite_crew_queue(crew, &r->job);
 	}
-	err = wait_for_completion_killable(&t->done) ? -EINTR : t->err;
+	err = lite_wait_done_timeout(&t->done, MAX_SCHEDULE_TIMEOUT) < 0 ? -EINTR : t->err;
 	/* A user can be killed in any number of changes: those not told yet are not told. */
 	for (i = 0; err == -EINTR && i < n; i++) {
 		if (lite_crew_cancel(crew, &t->revoke[i].job))

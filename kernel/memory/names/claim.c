@@ -81,7 +81,7 @@ static int lite_name_claim_wait(struct lite_name_claim *c)
 	if (left <= 0)
 		return -ETIMEDOUT;
 	left = min_t(long, left, LITE_CLAIM_POLL);
-	if (wait_for_completion_killable_timeout(&c->event, left) < 0)
+	if (lite_wait_done_timeout(&c->event, left) < 0)
 		return -EINTR;
 	return lite_cluster_recheck(c->mem->cl, c->life);
 }

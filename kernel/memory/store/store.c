@@ -98,7 +98,7 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 	int err;
 
 	while (left) {
-		if (fatal_signal_pending(current))
+		if (lite_given_up())
 			return -EINTR;
 		pieces = lite_table_grow(alloc->pieces, sizeof(*pieces), alloc->n_pieces, &room,
 					 first);

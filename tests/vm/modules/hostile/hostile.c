@@ -161,7 +161,7 @@ static int dispatch_late(struct lite_kcalls *kcalls, struct lite_conn *conn, u16
 {
 	typeof(dispatch_late) *dispatch = (void *)dispatch_probe.addr;
 
-	msleep(late_ms);
+	msleep_interruptible(late_ms); /* not a task that hangs */
 	while (READ_ONCE(hold))
 		msleep(20);
 	were_late++;

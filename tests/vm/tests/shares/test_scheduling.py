@@ -406,7 +406,7 @@ def test_a_crowd_keeps_no_pages_from_others(lab):
         _end(lab, here, there)
 
 
-@vmtest(nodes=2, timeout=300, netem=True)
+@vmtest(nodes=2, timeout=300, netem=True, kernels=("6.1", "6.12"))
 def test_calls_of_kernels_pass_bulk(lab):
     """The amount of data that is written before a message is bounded: LITE_SQ_BYTES_MAX, 1.4 MB, and what is posted while
     the message travels."""
