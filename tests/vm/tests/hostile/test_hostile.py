@@ -260,3 +260,5 @@ def test_a_node_that_leaves_begins_no_session(lab):
     assert attach not in {call for _, call, _ in made}, made
     _make(lab.n2, hold=0)
     stop_all(lites)
+    for lite in lites:
+        lite.vm.rmmod("hostile")
