@@ -92,6 +92,12 @@ static inline bool lite_given_up(void)
 	return lite_is_given_up(current);
 }
 
+/* The same, also if this thread works for another one, @task; NULL: it does not. */
+static inline bool lite_given_up_for(struct task_struct *task)
+{
+	return lite_given_up() || (task && lite_is_given_up(task));
+}
+
 static inline unsigned int lite_wait_state(void)
 {
 	return lite_wait_is_command() ? TASK_INTERRUPTIBLE : TASK_KILLABLE;

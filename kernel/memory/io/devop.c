@@ -193,7 +193,7 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 	 */
 	if (err == -EAGAIN && !io.io.status) {
 		lite_conn_put_live(conn);
-		return lite_given_up() || (d->task && lite_is_given_up(d->task)) ? -EINTR : -EAGAIN;
+		return lite_given_up_for(d->task) ? -EINTR : -EAGAIN;
 	}
 	/*
 	 * What has failed may still be in flight. Before memory is freed, its store fences us from

@@ -35,7 +35,7 @@ static inline bool lite_piece_writes(const struct lite_piece_io *p)
 /* Is the result no longer wanted? */
 static inline bool lite_piece_given_up(const struct lite_piece_io *p)
 {
-	return lite_given_up() || (p->a->task && lite_is_given_up(p->a->task));
+	return lite_given_up_for(p->a->task);
 }
 
 /* Note that @n bytes have been transferred. */
