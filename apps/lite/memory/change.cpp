@@ -12,6 +12,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <string>
+#include <system_error>
 
 namespace tools {
 namespace {
@@ -21,20 +24,30 @@ namespace {
 constexpr std::uint64_t step = std::uint64_t{16} << 20;
 
 // Moves and counts in @done; throws failure or interrupted.
-void move_in_steps(lite::context& node, const move_arguments& args, std::uint64_t length,
+void move_in_steps(lite::region& lmr, const move_arguments& args, std::uint64_t length,
                    std::uint64_t& done, progress& progress) {
     while (done < length) {
         interrupt_guard::check();
         const auto from = args.offset + done;
         const auto part = std::min(length - done, step - from % step);
         try {
-            node.move(args.name, args.node, from, part);
+            lmr.move(args.node, from, part);
         } catch (const lite::error& e) {
             done += std::min(e.transferred(), part);
             throw cut_short("move", args.name, e.code().message(), done, length, "moved");
         }
         done += part;
         progress.advance(part);
+    }
+}
+
+// By handle, all steps are for one LMR, even if the name becomes that of another.
+lite::region open_to_move(lite::context& node, const std::string& name) {
+    try {
+        return node.map(name, lite::rights::master);
+    } catch (const lite::error& e) {
+        const bool denied = e.code() == std::errc::permission_denied;
+        throw explain("move", name, denied ? lite::error(EPERM, "move") : e);
     }
 }
 
@@ -64,23 +77,16 @@ int resize_command(session& session, const resize_arguments& args) {
 }
 
 int move_command(session& session, const move_arguments& args) {
-    auto& node = session.node();
-    const auto size = [&] {
-        try {
-            return node.stat(args.name).info.length;
-        } catch (const lite::error& e) {
-            throw explain("move", args.name, e);
-        }
-    }();
-    check_range("move", args.name, args.offset, args.length.value_or(0), size);
-    const auto length = args.length.value_or(size - args.offset);
+    auto lmr = open_to_move(session.node(), args.name);
+    check_range("move", args.name, args.offset, args.length.value_or(0), lmr.length());
+    const auto length = args.length.value_or(lmr.length() - args.offset);
 
     const auto& io = session.io();
     std::uint64_t done = 0;
     try {
         const interrupt_guard guard;
         progress progress(io.err, length, args.progress);
-        move_in_steps(node, args, length, done, progress);
+        move_in_steps(lmr, args, length, done, progress);
     } catch (const interrupted&) {
         complain(io.err, "lite",
                  cut_short("move", args.name, "interrupted", done, length, "moved").what());

@@ -38,6 +38,7 @@ struct lite_ask {
 	struct lite_ctx *ctx; /* of the caller */
 	const struct lite_target *target;
 	u32 home;             /* that has answered */
+	u64 id;               /* of the LMR that was found by name; 0: none yet */
 	/*
 	 * Its request begins with struct lite_wire_change or, if it changes nothing and may be
 	 * repeated, is struct lite_wire_id.
@@ -147,11 +148,18 @@ static int lite_ask(struct lite_ask *q)
 		err = lite_ask_handle(q) ?: lite_ask_call(q);
 		return err == -ENOENT ? -EIDRM : err;
 	}
+	if (q->id) {
+		/* A later step is for the same LMR, even if that was renamed. */
+		lite_ask_as(q, q->id, "", LITE_RIGHTS_ALL, q->target->cred);
+		return lite_ask_call(q);
+	}
 	while (lite_name_search(mem, &at)) {
 		lite_ask_as(q, at.id, at.name, LITE_RIGHTS_ALL, q->target->cred);
 		q->home = at.home;
 		at.err = lite_ask_call(q);
 	}
+	if (!at.err)
+		q->id = at.id;
 	return at.err;
 }
 

@@ -254,10 +254,10 @@ static int lite_lmr_publish(struct lite_lmr *lmr, struct lite_conn *conn,
 	return err;
 }
 
-/* @from: what to make it of; NULL: allocate as @c says. */
+/* @from: what to make it of; NULL: allocate as @c says. @life: see lite_home_create(). */
 static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 			 const struct lite_wire_create *c, const struct lite_origin *from,
-			 u32 *rights)
+			 unsigned long life, u32 *rights)
 {
 	struct lite_memory *mem = lmr->mem;
 	struct lite_replace r = { .lmr = lmr };
@@ -285,7 +285,10 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 	}
 	lmr->place = place;
 	lmr->length = place->length;
-	err = lite_parts_check(&r) ?: lite_lmr_publish(lmr, conn, c, rights);
+	/* A node that has left since has freed all memory of its store. */
+	err = lite_cluster_recheck(mem->cl, life) ?:
+	      lite_parts_check(&r) ?:
+	      lite_lmr_publish(lmr, conn, c, rights);
 	if (err)
 		goto err_parts;
 	lite_stat_inc(mem->stats, LITE_STAT_LMRS);
@@ -339,7 +342,7 @@ struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *con
 		lmr->unpinned = from->unpinned;
 		mem->rooms->unpinned_begin(lmr->unpinned, lmr, lmr->id);
 	}
-	err = lite_lmr_make(lmr, conn, c, from, rights);
+	err = lite_lmr_make(lmr, conn, c, from, life, rights);
 	if (err) {
 		lite_origin_drop(mem, from);
 	} else {

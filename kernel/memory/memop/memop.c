@@ -320,6 +320,7 @@ static int lite_memop_client_prepare(struct lite_memop_client *job)
  */
 static int lite_memop_client_await_nodes(struct lite_memop_client *job)
 {
+	unsigned long begun = jiffies;
 	bool back = false;
 	int err;
 	u32 i;
@@ -330,6 +331,8 @@ static int lite_memop_client_await_nodes(struct lite_memop_client *job)
 			return err;
 		back |= !err;
 	}
+	/* Nor does this time count as lack of progress. */
+	job->stuck += jiffies - begun;
 	return back || ++job->tries < LITE_MEMOP_CLIENT_TRIES ? 0 : -EHOSTDOWN;
 }
 

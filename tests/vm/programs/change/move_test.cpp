@@ -240,6 +240,34 @@ TEST_CASE_METHOD(ChangeEverywhere, "move: parts that are cut off between its ste
     REQUIRE_NOTHROW(threads.join());
 }
 
+TEST_CASE_METHOD(ChangeEverywhere, "move: by name, of one LMR, even if another gets the name",
+                 "[move]") {
+    INFO(where.label);
+    if (!all_here() || nodes.size() < 2)
+        return;
+    constexpr std::uint64_t pages = 64;
+    NamedLmr lmr(dev, pages * kPage, where.nodes), other(dev, pages * kPage, where.nodes);
+    const std::string away = lmr.name() + "-away";
+    const auto was = dev.places(other.name());
+    // Each page is a part, and each second one a step.
+    dev.move(lmr.name(), id(0));
+    for (std::uint64_t page = 0; page < pages; page += 2)
+        dev.move(lmr.name(), id(1), page * kPage, kPage);
+    const auto before = node(1).query().mem_used;
+    Threads threads;
+    threads.start([&] { node(0).move(lmr.name(), id(1)); });
+    threads.start([&] {
+        wait_until("it has begun", [&] { return node(1).query().mem_used > before; });
+        node(1).rename(lmr.name(), away);
+        node(1).rename(other.name(), lmr.name());
+    });
+    REQUIRE_NOTHROW(threads.join());
+    CHECK(dev.places(away) == std::vector{id(1)});
+    CHECK(dev.places(lmr.name()) == was);
+    dev.rename(lmr.name(), other.name());
+    dev.rename(away, lmr.name());
+}
+
 TEST_CASE_METHOD(ChangeEverywhere, "move: the mover may be killed", "[move]") {
     INFO(where.label);
     NamedLmr lmr(dev, 4 << 20, where.nodes, 0666);

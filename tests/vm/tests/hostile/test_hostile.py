@@ -2,6 +2,7 @@
 """Malicious peers that know the cluster secret: modules/hostile turns nodes into such peers."""
 
 import contextlib
+import json
 import subprocess
 
 from litelab import (USER_BUILD, Lite, module_path, nodes_in, on_machines, prepare, prepare_all, program_path, stop_all, times,
@@ -185,6 +186,40 @@ def test_a_store_that_frees_slowly_is_told_to_let_go(lab):
         for process in (user, *frees):
             process.wait(120, check=True)
         wait_until("nothing is left", lambda: store.stats()["allocs"] == 0, 60, vm.time_scale)
+
+
+@vmtest(nodes=1, cpus=2, timeout=300)
+def test_a_move_by_name_stays_with_what_it_began(lab):
+    """After its first step the LMR gets another name, and another LMR has the old one. There are steps of the kernel, as it has
+    parts, and of the command."""
+    vm = lab.n1
+    numbers = {name: number for name, number, _ in _requests()}
+    with _hostile(lab) as (home, there, make):
+        there.join(home)
+        wait_complete([home, there])
+
+        def nodes(name):
+            return json.loads(home.lite("stat", name, "-j").out)["nodes"]
+
+        for name in ("moved", "other"):
+            home.lite("alloc", name, "24M")
+        for node in (there, home):
+            home.lite("move", "moved", "--node", node.id, "--length", "4M")
+        make(late=numbers["MEM_ALLOC"], hold=1, late_calls=1)
+        try:
+            moving = vm.spawn(["lite", "-i", str(home.index), "move", "moved", "--node", str(there.id), "--verbose"])
+            wait_until("the first step has begun", lambda: vm.read(f"{_PARAMETERS}/late_calls") == "0\n", 60, vm.time_scale)
+            renaming = vm.spawn(["sh", "-c", "lite rename moved elsewhere && lite rename other moved"])
+            wait_until("it waits for the step", lambda: vm.run("grep -ls lite_serve_rename /proc/[0-9]*/stack", check=False).ok,
+                       60, vm.time_scale)
+        finally:
+            make(hold=0)
+        renaming.wait(60, check=True)
+        moving.wait(60, check=True)
+        assert (nodes("elsewhere"), nodes("moved")) == ([there.id], [home.id]), home.lite("stat", "moved").out + moving.out
+        assert f"{24 << 20} bytes moved" in moving.out, moving.out
+        for name in ("elsewhere", "moved"):
+            home.lite("free", name)
 
 
 @vmtest(nodes=1, cpus=2, timeout=300)
