@@ -460,6 +460,37 @@ def test_words_out_of_reach(lab):
 
 
 @vmtest(nodes=3, timeout=300, fresh=True)
+def test_grants_to_a_silent_node(lab):
+    """One user's hundreds of waiters at a silent node get a lock: telling them takes all workers that the user gets. Another
+    user's waiter at another node is told meanwhile."""
+    home, other, silent = lites = on_machines(lab, heartbeat=200_000, dead=600_000, op_timeout=200_000)
+    for name in ("many", "one"):
+        _alloc(home, name, home, mode="0666")
+    holders = [_holder(home, name) for name in ("many", "one")]
+    # All workers of the node are fewer.
+    many = _spawn(silent, "hold", "many", "--shared", "--threads", 300, user="alice")
+    _claims(home, 301)  # with the holder
+    one = _spawn(other, "hold", "one", user="bob")
+    _claims(home, 303)
+    granted = home.stats()["lock_grants"]
+    silent.vm.pause()
+    try:
+        _let_go(holders[0])
+        wait_until("they have the lock", lambda: home.stats()["lock_grants"] == granted + 300, 20, home.vm.time_scale)
+        _let_go(holders[1])
+        one.wait_output("held", timeout=20)
+    finally:
+        silent.vm.resume()
+    for process in (many, one):
+        process.write(b"\n")
+        process.wait(60, check=True)
+    for name in ("many", "one"):
+        home.lite("free", name)
+    _idle(lites)
+    stop_all(lites)
+
+
+@vmtest(nodes=3, timeout=300, fresh=True)
 def test_partition(lab):
     """A holder that is out of reach until it counts as dead loses the lock, and learns that. A waiter that is out of reach
     asks again."""

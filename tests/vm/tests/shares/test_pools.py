@@ -4,8 +4,8 @@
 import signal
 import statistics
 
-from litelab import (in_one_machine, memory_kb, module_path, nodes_in, on_machines, prepare_all, program_path, run_catch, stop_all,
-                     wait_complete, wait_until)
+from litelab import (in_one_machine, memory_kb, module_path, nodes_in, on_machines, prepare_all, probed, program_path, run_catch,
+                     stop_all, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -94,6 +94,49 @@ def test_long_replies_of_kernel_functions(lab):
     vm.rmmod("kcalls")
     for lite in lites:
         lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=300)
+def test_pages_of_files(lab):
+    """A user sends files to a node that is cut off until it gets no more pages for that: then it sends in small sets. Another user gets
+    full ones."""
+    here, there, lost = lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
+    vm, set_pages = lab.n1, 512
+    uid = {user: vm.run(["id", "-u", user]).out.strip() for user in ("alice", "bob")}
+    vm.run("head -c 4194304 /dev/urandom >/tmp/sent")
+    # It is mapped without asking the node that is cut off, which has the second half.
+    here.lite("alloc", "far", "8M", "--node", f"{here.id},{lost.id}", "--mode", "0666")
+    here.lite("alloc", "near", "4M", "--node", there.id, "--mode", "0666")
+
+    def trace():
+        return vm.run("cat /sys/kernel/tracing/trace").out
+
+    def gets_full_sets(user):
+        """While a file is sent: has the user got the pages for it, which are given back then?"""
+        with probed(vm, "lite_pool_give", "uid=$arg2:u32 pages=$arg3:u64"):
+            here.lite("put", "/tmp/sent", "near", user=user)
+            return f"uid={uid[user]} pages={set_pages}\n" in trace()
+
+    assert gets_full_sets("alice")
+    lost.vm.cut()
+    try:
+        with probed(vm, "lite_pool_take", "uid=$arg2:u32 pages=$arg3:u64"):
+            many = [vm.spawn(["lite", "put", "/tmp/sent", "far:4M"], user="alice") for _ in range(30)]
+            wait_until("all send", lambda: trace().count(f"uid={uid['alice']} pages={set_pages}\n") == len(many), 60, vm.time_scale)
+        assert not gets_full_sets("alice")
+        assert gets_full_sets("bob")
+        assert all(process.running for process in many)
+    finally:
+        lost.vm.cut(False)
+    for process in many:
+        process.wait(100, check=True)
+    assert gets_full_sets("alice")
+    wait_complete(lites)
+    for name in ("far", "near"):
+        here.lite("free", name)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
 
 
 @vmtest(nodes=1, cpus=2, kernels=("6.1", "6.12"), timeout=300)
