@@ -25,9 +25,13 @@
 
 /* ---- joiner -------------------------------------------------------------- */
 
-/* Ask a member as a guest; connect within @max jiffies. 1: redirected to @addr; 0: admitted @as. */
+/*
+ * Ask a member as a guest; connect within @max jiffies. @met: set if it knows the secret. 1:
+ * redirected to @addr; 0: admitted @as.
+ */
 static int lite_join_ask(struct lite_cluster *cl, struct lite_wire_addr *addr,
-			 unsigned long deadline, unsigned long max, struct lite_ident *as)
+			 unsigned long deadline, unsigned long max, bool *met,
+			 struct lite_ident *as)
 {
 	struct lite_wire_join req = {};
 	struct lite_wire_join_reply reply;
@@ -47,6 +51,7 @@ static int lite_join_ask(struct lite_cluster *cl, struct lite_wire_addr *addr,
 	err = lite_conn_connect(cl->fab, addr, max, &conn);
 	if (err)
 		return err;
+	*met = true;
 	req.addr = cl->fab->addr;
 	req.node = cpu_to_le16(cl->wanted);
 	req.incarnation = cpu_to_le64(cl->fab->self.incarnation);
@@ -81,12 +86,13 @@ static int lite_join_get_in(struct lite_cluster *cl, const struct lite_wire_addr
 {
 	struct lite_wire_addr to = *addr;
 	unsigned long max = LITE_JOIN_TRY;
-	bool again = false;
+	bool again = false, met = false;
 	int redirects = 0, broken = 0;
 	int err;
 
 	for (;;) {
-		err = lite_join_ask(cl, &to, deadline, redirects ? max : MAX_JIFFY_OFFSET, as);
+		err = lite_join_ask(cl, &to, deadline, redirects ? max : MAX_JIFFY_OFFSET, &met,
+				    as);
 		if (err > 0) {
 			if (++redirects == LITE_REDIRECTS_MAX)
 				return -ELOOP;
@@ -108,6 +114,8 @@ static int lite_join_get_in(struct lite_cluster *cl, const struct lite_wire_addr
 	}
 	if (err == -ETIMEDOUT && again)
 		*why = "the member that gives out ids does not answer, and is not down";
+	else if (met && lite_join_again(err))
+		*why = "a member is there, but has not let the node join";
 	return err;
 }
 

@@ -251,6 +251,22 @@ def test_members_are_asked_at_the_same_time(lab):
         ask("NAME_DROP", *lite, "free", "name")
 
 
+@vmtest(nodes=1, cpus=2, timeout=200)
+def test_a_member_that_lets_nodes_wait_is_there(lab):
+    """A node that cannot join in time through a member that it has met is not told that no member has answered (status 3), at
+    which the system's service would begin another cluster."""
+    vm = lab.n1
+    numbers = {name: number for name, number, _ in _requests()}
+    with _hostile(lab) as (member, guest, make):
+        before = member.stats()["conns"]
+        for kind in ("ATTACH", "JOIN"):
+            make(late=numbers[kind], hold=1, late_calls=1000)
+            refused = guest.ctl("join", member.address, "--timeout", int(3000 * vm.time_scale), check=False, timeout=90)
+            make(hold=0, late_calls=0)
+            assert refused.rc == 1 and "a member is there" in refused.err, (kind, refused)
+            wait_until("the connection is over", lambda: member.stats()["conns"] == before, 60, vm.time_scale)
+
+
 @vmtest(nodes=2, fresh=True, timeout=400)
 def test_a_machine_dies_before_it_attaches(lab):
     """It has proved that it knows the secret, and sends nothing more. What was made for it goes."""
