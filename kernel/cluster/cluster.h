@@ -160,6 +160,7 @@ u32 lite_cluster_directory(struct lite_cluster *cl, u64 hash);
 u32 lite_cluster_up(struct lite_cluster *cl);
 u32 lite_cluster_next(struct lite_cluster *cl, u32 after);
 bool lite_cluster_is_live(struct lite_cluster *cl, u32 node);
+bool lite_cluster_may_act(struct lite_cluster *cl, u32 node);
 u64 lite_cluster_incarnation(struct lite_cluster *cl, u32 node);
 bool lite_cluster_is_cut_off(struct lite_cluster *cl);
 unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,

@@ -144,7 +144,7 @@ static bool lite_peer_set_attaching(struct lite_peer *peer, bool attaching)
 	mutex_lock(&cl->lock);
 	/* Leaving ends all connections that were listed before, and waits for no later session. */
 	attaching = attaching && lite_cluster_connects(cl) && !lite_peer_is_up(peer);
-	peer->attaching = attaching;
+	WRITE_ONCE(peer->attaching, attaching); /* see lite_cluster_may_act() */
 	/* It may use the connection before we do. @heard says how long a suspect is waited for. */
 	if (attaching && peer->wait == LITE_PEER_DOWN)
 		peer->heard = jiffies;

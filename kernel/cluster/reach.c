@@ -29,6 +29,23 @@ bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
 	return live;
 }
 
+/*
+ * lite_cluster_is_live(), or does the node use a connection that is not its session here yet? As
+ * the responder it may, before we do. Any context.
+ */
+bool lite_cluster_may_act(struct lite_cluster *cl, u32 node)
+{
+	struct lite_peer *peer;
+	bool attaching;
+
+	rcu_read_lock();
+	peer = xa_load(&cl->peers, node);
+	attaching = peer && READ_ONCE(peer->attaching);
+	rcu_read_unlock();
+	smp_rmb(); /* with lite_peer_connect(): up before it ceases to attach */
+	return attaching || lite_cluster_is_live(cl, node);
+}
+
 /* The life of a member that is known here; 0: not a member, or it has left. Any context. */
 u64 lite_cluster_incarnation(struct lite_cluster *cl, u32 node)
 {

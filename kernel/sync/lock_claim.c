@@ -197,7 +197,7 @@ bool lite_lock_claim_is_dead(const struct lite_lock_claim *c)
 		return true;
 	if (c->lock->n && c->state == LITE_CLAIM_OWNER)
 		return false;
-	return c->swept || !lite_cluster_is_live(cl, c->name.node);
+	return c->swept || !lite_cluster_may_act(cl, c->name.node);
 }
 
 void lite_lock_claim_trace(const struct lite_lock_claim *c, int what, int status)

@@ -23,7 +23,8 @@
 #define LITE_SETTLE_SWAPS 16
 
 /*
- * The incarnation of the holder in a HELD word; 0: that life is over, or counts as over. Any
+ * The incarnation of the holder in a HELD word; 0: that life is over, or counts as over. Not if the
+ * node has a session with us that is not one here yet: it may have taken the lock in that. Any
  * context.
  */
 u64 lite_lock_holder(struct lite_locks *locks, u64 word)
@@ -32,7 +33,7 @@ u64 lite_lock_holder(struct lite_locks *locks, u64 word)
 	u64 incarnation = lite_cluster_incarnation(locks->cl, node);
 
 	return lite_lockword_is_of(word, incarnation) &&
-			       lite_cluster_is_live(locks->cl, node) ?
+			       lite_cluster_may_act(locks->cl, node) ?
 		       incarnation : 0;
 }
 
@@ -287,7 +288,8 @@ void lite_lock_job(struct work_struct *work)
 	if (l->removed)
 		goto out;
 	l->busy = true;
-	if (!l->managed && list_empty(&l->queue) && l->back)
+	/* @maybe is of a later swap than @back: the word may have got another holder in between. */
+	if (!l->managed && list_empty(&l->queue) && l->back && !l->maybe)
 		lite_lock_hand_back(l);
 	else if (!l->managed && (!list_empty(&l->queue) || l->maybe))
 		lite_lock_settle(l);

@@ -11,6 +11,7 @@
 #include <linux/module.h>
 
 #include "cluster/cluster.h"
+#include "core/lockword.h"
 
 static ushort call;
 module_param(call, ushort, 0644);
@@ -80,6 +81,18 @@ MODULE_PARM_DESC(mute, "while this is set, connections that are accepted are not
 static uint muted;
 module_param(muted, uint, 0444);
 MODULE_PARM_DESC(muted, "how many connections that were");
+
+static uint sessions;
+module_param(sessions, uint, 0644);
+MODULE_PARM_DESC(sessions, "so many connections made here, the next ones, wait for that before they are sessions");
+
+static uint lose;
+module_param(lose, uint, 0644);
+MODULE_PARM_DESC(lose, "so many swaps of words by homes of locks, the next ones, lose their answer");
+
+static uint lost;
+module_param(lost, uint, 0444);
+MODULE_PARM_DESC(lost, "how many were");
 
 static u8 nonce[LITE_NONCE_SIZE];
 static struct task_struct *connecting; /* under a false name; only compared */
@@ -200,6 +213,53 @@ static int attach(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
+static struct kprobe publish_probe;
+
+/* In place of lite_peer_publish(). */
+static bool publish_late(struct lite_cluster *cl, struct lite_conn *conn,
+			 const struct lite_wire_addr *addr)
+{
+	typeof(publish_late) *publish = (void *)publish_probe.addr;
+
+	while (READ_ONCE(hold))
+		msleep(20);
+	return publish(cl, conn, addr);
+}
+
+/* bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn, ...) */
+static int publish(struct kprobe *probe, struct pt_regs *regs)
+{
+	struct lite_conn *conn = (void *)regs_get_kernel_argument(regs, 1);
+	uint n = READ_ONCE(sessions);
+
+	if (!n || !hold || conn->passive || cmpxchg(&sessions, n, n - 1) != n)
+		return 0;
+	instruction_pointer_set(regs, (unsigned long)publish_late);
+	return 1;
+}
+
+/* int lite_word_cmp_swap(mem, word, u64 expected, u64 desired, u64 *old, bool *posted) */
+static int swap_begin(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	u64 managed = lite_lockword(LITE_LOCKWORD_MANAGED);
+
+	*(bool **)instance->data = (void *)regs_get_kernel_argument(regs, 5);
+	return !READ_ONCE(lose) || (regs_get_kernel_argument(regs, 2) != managed &&
+				    regs_get_kernel_argument(regs, 3) != managed);
+}
+
+static int swap_end(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	uint n = READ_ONCE(lose);
+
+	if (!n || (int)regs_return_value(regs) || cmpxchg(&lose, n, n - 1) != n)
+		return 0;
+	**(bool **)instance->data = true;
+	regs_set_return_value(regs, -EHOSTDOWN);
+	lost++;
+	return 0;
+}
+
 /* With this, a probe is not optimized to a jump, which would ignore the new instruction pointer. */
 static void no_jump(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
 {
@@ -233,8 +293,14 @@ static struct kprobe attach_probe = {
 	.post_handler = no_jump,
 };
 
+static struct kprobe publish_probe = {
+	.symbol_name = "lite_peer_publish",
+	.pre_handler = publish,
+	.post_handler = no_jump,
+};
+
 static struct kprobe *probes[] = { &ask_probe, &connect_probe, &accept_probe, &dispatch_probe,
-				   &attach_probe };
+				   &attach_probe, &publish_probe };
 
 static struct kretprobe random_probe = {
 	.kp.symbol_name = "get_random_bytes",
@@ -243,13 +309,22 @@ static struct kretprobe random_probe = {
 	.data_size = sizeof(void *),
 };
 
+static struct kretprobe swap_probe = {
+	.kp.symbol_name = "lite_word_cmp_swap",
+	.entry_handler = swap_begin,
+	.handler = swap_end,
+	.data_size = sizeof(void *),
+};
+
+static struct kretprobe *returns[] = { &random_probe, &swap_probe };
+
 static int __init hostile_init(void)
 {
 	int err = register_kprobes(probes, ARRAY_SIZE(probes));
 
 	if (err)
 		return err;
-	err = register_kretprobe(&random_probe);
+	err = register_kretprobes(returns, ARRAY_SIZE(returns));
 	if (err)
 		unregister_kprobes(probes, ARRAY_SIZE(probes));
 	return err;
@@ -258,7 +333,7 @@ module_init(hostile_init);
 
 static void __exit hostile_exit(void)
 {
-	unregister_kretprobe(&random_probe);
+	unregister_kretprobes(returns, ARRAY_SIZE(returns));
 	unregister_kprobes(probes, ARRAY_SIZE(probes));
 }
 module_exit(hostile_exit);

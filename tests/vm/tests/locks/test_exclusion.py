@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""Two holders of one lock: schedules that could let them in, made by modules/hostile."""
+
+import contextlib
+
+from litelab import dead_seconds, module_path, on_machines, prepare_all, program_path, stop_all, wait_complete, wait_until
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+_PARAMETERS = "/sys/module/hostile/parameters"
+
+
+def _make(vm, **values):
+    vm.run(f"cd {_PARAMETERS}; " + "; ".join(f"echo {value} >{name}" for name, value in values.items()))
+
+
+def _made(vm, name):
+    return int(vm.read(f"{_PARAMETERS}/{name}"))
+
+
+@contextlib.contextmanager
+def _hostile(*vms):
+    with contextlib.ExitStack() as stack:
+        for vm in vms:
+            vm.insmod(module_path(vm, "hostile"))
+            stack.callback(vm.rmmod, "hostile")
+            stack.callback(_make, vm, hold=0, lose=0)
+        yield
+
+
+def _hold(lite):
+    return lite.vm.spawn([program_path("locks"), "--index", str(lite.index), "hold", "word"])
+
+
+def _let_go(process):
+    process.write(b"\n")
+    return process.wait(30, check=True).out.split()[-1]
+
+
+@vmtest(nodes=2, fresh=True, timeout=300)
+def test_the_holder_is_in_a_session_that_its_home_has_not_published(lab):
+    """After a long partition the taker's node uses the new connection before the home does, and takes a lock in it. For the
+    home that node is still down; a second taker waits none the less."""
+    home, other = lites = on_machines(lab)
+    home.lite("alloc", "word", "4K")
+    with _hostile(lab.n1, lab.n2):
+        lab.n2.cut()
+        for lite, peer in (home, other), (other, home):
+            wait_until("it is down", lambda: lite.states()[peer.id] == "down", 60 + 2 * dead_seconds(lab.n1), lab.n1.time_scale)
+        # Only the home connects.
+        _make(lab.n2, hold=1, connects=1000)
+        _make(lab.n1, hold=1, sessions=1)
+        lab.n2.cut(False)
+        wait_until("the home is up for the other", lambda: other.states()[home.id] == "up", 60, lab.n1.time_scale)
+        holder = _hold(other)
+        holder.wait_output("held", timeout=30)
+        assert home.states()[other.id] == "down"
+        waits = home.stats()["lock_waits"]
+        waiter = _hold(home)
+        wait_until("the second waits", lambda: home.stats()["lock_waits"] > waits, 20, lab.n1.time_scale)
+        wait_until("the home has found the holder", lambda: home.stats()["lock_claims"] >= 2, 20, lab.n1.time_scale)
+        assert waiter.out.split() == [], waiter.out
+        _make(lab.n1, hold=0)
+        wait_complete(lites)
+        assert _let_go(holder) == "ok", holder.out
+        waiter.wait_output("held", timeout=20)
+        assert _let_go(waiter) == "ok"
+    home.lite("free", "word")
+    stop_all(lites)
+
+
+@vmtest(nodes=2, fresh=True, timeout=300)
+def test_the_home_loses_the_answers_of_two_swaps(lab):
+    """The home gives a lock back, and then takes it over from the next holder; it does not learn that it has done either. It
+    does not give back what that holder has."""
+    home, other = lites = on_machines(lab)
+    home.lite("alloc", "word", "4K")
+    with _hostile(lab.n1):
+        first = _hold(other)
+        first.wait_output("held", timeout=20)
+        second = _hold(other)
+        wait_until("the home has both", lambda: home.stats()["lock_claims"] == 2, 20, lab.n1.time_scale)
+        assert _let_go(first) == "ok"
+        second.wait_output("held", timeout=20)
+        _make(lab.n1, lose=1000)
+        assert _let_go(second) == "ok"
+        wait_until("it is given back", lambda: home.lite("fetch-or", "word", 0, 0).out.strip() == "0", 20, lab.n1.time_scale)
+        wait_until("that is not known", lambda: _made(lab.n1, "lost"), 20, lab.n1.time_scale)
+        holder = _hold(other)
+        holder.wait_output("held", timeout=20)
+        # It is refused, as the home does not know what became of its swap.
+        refused = _hold(home)
+        assert refused.wait(60).out.split() == ["EHOSTDOWN"], refused.out
+        lost = _made(lab.n1, "lost")
+        wait_until("the home tries again", lambda: _made(lab.n1, "lost") > lost + 1, 20, lab.n1.time_scale)
+        _make(lab.n1, lose=0)
+        waiter = _hold(home)
+        wait_until("the home has found the holder", lambda: home.stats()["lock_claims"] == 2, 20, lab.n1.time_scale)
+        assert waiter.out.split() == [], waiter.out
+        assert _let_go(holder) == "ok", holder.out
+        waiter.wait_output("held", timeout=20)
+        assert _let_go(waiter) == "ok"
+    home.lite("free", "word")
+    stop_all(lites)
