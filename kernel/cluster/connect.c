@@ -172,6 +172,9 @@ static int lite_peer_connect(struct lite_peer *peer, const struct lite_wire_addr
 		if (!err && !lite_peer_publish(cl, conn, addr))
 			err = -EALREADY;
 		lite_peer_set_attaching(peer, false);
+		/* What looked meanwhile took it for alive: lite_cluster_may_act(). */
+		if (!lite_peer_is_live(peer))
+			cl->ops->members_changed(cl->priv);
 	}
 	if (err)
 		lite_conn_kill(conn, err);

@@ -199,6 +199,8 @@ struct lite_lock {
 	bool died;                /* the next owner gets EOWNERDEAD */
 	bool ended;               /* the lock is unrecoverable */
 	bool removed;             /* no longer in locks->home */
+	bool more;                /* lite_lock_go_on() has more to do; @job is queued */
+	bool swept;               /* the sweep has ended some of its claims, and goes on */
 	bool back;                /* a swap for FREE, DIED or ENDED has an unknown outcome */
 	u64 seen;                 /* probable value of the word, tried first */
 	u64 maybe;                /* value that a swap of unknown outcome may have made MANAGED */
@@ -227,9 +229,10 @@ enum lite_lock_claim_state {
 
 /* What identifies a claim. */
 struct lite_claim_name {
-	u32 node;        /* of the taker */
+	/* First, so that claims of one life are side by side in lock->claims. */
+	u64 incarnation; /* of the taker's node */
+	u32 node;
 	u32 ticket;      /* number of the claim there */
-	u64 incarnation; /* of that node */
 };
 
 /* A claim on a lock, at the lock's home. */
@@ -269,6 +272,8 @@ struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l,
 					      const struct lite_claim_name *name, u32 uid);
 struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,
 					     const struct lite_claim_name *name);
+struct lite_lock_claim *lite_lock_claim_after(const struct lite_lock *l,
+					      const struct lite_claim_name *name);
 void lite_lock_claim_put(struct lite_lock_claim *c);
 void lite_lock_claim_move(struct lite_lock_claim *c, enum lite_lock_claim_state state);
 void lite_lock_claim_over(struct lite_lock_claim *c, int status);

@@ -63,6 +63,25 @@ struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,
 			     struct lite_lock_claim, node);
 }
 
+/* The claim of the next name, in the order of the tree, or NULL. */
+struct lite_lock_claim *lite_lock_claim_after(const struct lite_lock *l,
+					      const struct lite_claim_name *name)
+{
+	struct rb_node *node = l->claims.rb_node;
+	struct lite_lock_claim *found = NULL;
+
+	lockdep_assert_held(&l->locks->home_lock);
+	while (node) {
+		if (lite_lock_claim_cmp(name, node) >= 0) {
+			node = node->rb_right;
+		} else {
+			found = rb_entry(node, struct lite_lock_claim, node);
+			node = node->rb_left;
+		}
+	}
+	return found;
+}
+
 /*
  * Make a claim of a user, not counted, of zeroed memory or NULL, with the reference for the tree;
  * the caller puts it into a state. Return: the claim, or NULL.

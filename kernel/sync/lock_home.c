@@ -23,7 +23,7 @@
 /* How often an owner is probed while claims wait, in jiffies. */
 #define LITE_PROBE_PERIOD (2 * HZ)
 
-/* Locks that are looked at, and claims of a lost word that are ended, with home_lock held. */
+/* Locks that are looked at, and claims of one that are granted or ended, with home_lock held. */
 #define LITE_LOCK_WALK 64
 
 /* ---- objects ------------------------------------------------------------- */
@@ -143,11 +143,26 @@ static u32 lite_lock_end_some(struct list_head *list, int status, u32 n)
 	return n;
 }
 
-/* End all claims in the queue; @err is what the takers are told. */
+/*
+ * For the lock's job: end as many claims as are in the queue now; @err is what the takers are told.
+ * Drops home_lock now and then: others may come, or the lock may be removed.
+ */
 void lite_lock_refuse(struct lite_lock *l, int err)
 {
-	lockdep_assert_held(&l->locks->home_lock);
-	lite_lock_end_some(&l->queue, err, U32_MAX);
+	struct mutex *lock = &l->locks->home_lock;
+	u32 n = l->n_queued, some;
+
+	lockdep_assert_held(lock);
+	while (n && !list_empty(&l->queue)) {
+		some = min_t(u32, n, LITE_LOCK_WALK);
+		lite_lock_end_some(&l->queue, err, some);
+		n -= some;
+		if (!n)
+			break;
+		mutex_unlock(lock);
+		cond_resched();
+		mutex_lock(lock);
+	}
 }
 
 /* Forget a lock that has neither owner nor queue. */
@@ -216,11 +231,43 @@ static void lite_barrier_go_on(struct lite_lock *l)
 		lite_lock_remove(l);
 }
 
-/* Hand the lock over: grant what can be granted after a change, and queue the work to be done. */
+/* Grant or refuse some claims in the queue: at most @n. Return: how many of @n are left. */
+static u32 lite_lock_serve_some(struct lite_lock *l, u32 n)
+{
+	struct lite_lock_claim *c, *owner;
+
+	if (l->ended)
+		n = lite_lock_end_some(&l->queue, -ENOTRECOVERABLE, n);
+	for (; n && l->managed && !list_empty(&l->queue); n--) {
+		c = list_first_entry(&l->queue, struct lite_lock_claim, list);
+		owner = list_first_entry_or_null(&l->owners, struct lite_lock_claim, list);
+		if (lite_lock_claim_is_dead(c)) {
+			/* The sweep has not got to it yet. */
+			c->swept = true;
+			lite_lock_claim_end(c, LITE_LOCK_DEAD);
+		} else if (lite_lock_fits(owner, owner && owner->shared, c->shared)) {
+			lite_lock_claim_grant(c);
+		} else if (c->try) {
+			/* Those behind it may fit. */
+			lite_lock_claim_over(c, -EBUSY);
+		} else {
+			break;
+		}
+	}
+	while (n && l->managed &&
+	       (c = list_first_entry_or_null(&l->tries, struct lite_lock_claim, tried))) {
+		lite_lock_claim_over(c, -EBUSY);
+		n--;
+	}
+	return n;
+}
+
+/*
+ * Hand the lock over: grant what can be granted after a change, and queue the work to be done. If
+ * that is much, the lock's job does the rest.
+ */
 void lite_lock_go_on(struct lite_lock *l)
 {
-	struct lite_lock_claim *c, *owner, *next;
-
 	lockdep_assert_held(&l->locks->home_lock);
 	if (l->removed)
 		return;
@@ -228,27 +275,15 @@ void lite_lock_go_on(struct lite_lock *l)
 		lite_barrier_go_on(l);
 		return;
 	}
-	if (l->ended)
-		lite_lock_refuse(l, -ENOTRECOVERABLE);
+	l->more = !lite_lock_serve_some(l, LITE_LOCK_WALK);
+	if (l->more) {
+		lite_lock_queue_work(l, 0);
+		return;
+	}
 	/* The word is untouched, and no claim is left. */
 	if (!l->managed && !l->busy && !l->maybe && !l->back && list_empty(&l->queue)) {
 		lite_lock_remove(l);
 		return;
-	}
-	while (l->managed && !list_empty(&l->queue)) {
-		c = list_first_entry(&l->queue, struct lite_lock_claim, list);
-		owner = list_first_entry_or_null(&l->owners, struct lite_lock_claim, list);
-		if (lite_lock_fits(owner, owner && owner->shared, c->shared))
-			lite_lock_claim_grant(c);
-		else if (c->try)
-			/* Those behind it may fit. */
-			lite_lock_claim_over(c, -EBUSY);
-		else
-			break;
-	}
-	if (l->managed) {
-		list_for_each_entry_safe(c, next, &l->tries, tried)
-			lite_lock_claim_over(c, -EBUSY);
 	}
 	/* Take over or hand back the word; or probe an owner later, because others wait for it. */
 	if (!l->managed || (list_empty(&l->owners) && list_empty(&l->queue)))
@@ -449,26 +484,6 @@ static int lite_serve_lock_release(void *priv, struct lite_conn *conn, const voi
 
 /* ---- changes ------------------------------------------------------------- */
 
-static bool lite_lock_sweep_list(struct list_head *list)
-{
-	struct lite_lock_claim *c, *next;
-	bool found = false;
-
-	list_for_each_entry_safe(c, next, list, list) {
-		if (!lite_lock_claim_is_dead(c)) {
-			/* Its node may be back. */
-			if (c->lock->n && c->state == LITE_CLAIM_OWNER &&
-			    lite_cluster_is_live(c->lock->locks->cl, c->name.node))
-				lite_lock_claim_tell(c, c->status);
-			continue;
-		}
-		c->swept = true;
-		lite_lock_claim_end(c, LITE_LOCK_DEAD);
-		found = true;
-	}
-	return found;
-}
-
 /* The first lock from @key on, in the order of the tree; NULL: none. */
 static struct lite_lock *lite_lock_from(struct lite_locks *locks, const struct lite_lock_key *key)
 {
@@ -518,14 +533,39 @@ static void lite_locks_walk(struct lite_locks *locks, u64 id,
 	} while ((again || n == LITE_LOCK_WALK) && next);
 }
 
-/* All claims of a lock at once: until then, one of a dead node could be granted. */
+/*
+ * End claims of dead nodes, some at a time: one that is not ended yet is not granted
+ * (lite_lock_serve_some()). Claims of a living node are passed over together, but for those of
+ * barriers: a round that was complete when its node went down is told again when that is back.
+ */
 static bool lite_lock_sweep(struct lite_lock *l, u64 arg)
 {
-	bool found = lite_lock_sweep_list(&l->owners);
+	struct lite_claim_name at = {};
+	struct lite_lock_claim *c;
+	int n = 0;
 
-	found |= lite_lock_sweep_list(&l->queue);
-	if (found)
+	while ((c = lite_lock_claim_after(l, &at))) {
+		at = c->name;
+		if (lite_lock_claim_is_dead(c)) {
+			if (c->state == LITE_CLAIM_EARLY)
+				continue;
+			l->swept = true;
+			/* This claim, so the lock, stays. */
+			if (n++ == LITE_LOCK_WALK)
+				return true;
+			c->swept = true;
+			lite_lock_claim_end(c, LITE_LOCK_DEAD);
+		} else if (!l->n) {
+			at.ticket = U32_MAX;
+		} else if (c->state == LITE_CLAIM_OWNER &&
+			   lite_cluster_is_live(l->locks->cl, c->name.node)) {
+			lite_lock_claim_tell(c, c->status);
+		}
+	}
+	if (l->swept) {
+		l->swept = false;
 		lite_lock_go_on(l);
+	}
 	return false;
 }
 

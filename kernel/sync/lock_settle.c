@@ -57,7 +57,12 @@ static int lite_lock_word_swap(struct lite_lock *l, u64 expected, u64 desired,
 static void lite_lock_settle_failed(struct lite_lock *l, int err)
 {
 	lite_lock_refuse(l, err);
-	if (!lite_lock_is_final(err) && (l->maybe || l->back))
+	if (l->removed)
+		return;
+	/* Others may have come meanwhile. */
+	if (!list_empty(&l->queue))
+		lite_lock_queue_work(l, 0);
+	else if (!lite_lock_is_final(err) && (l->maybe || l->back))
 		lite_lock_queue_work(l, LITE_SETTLE_PERIOD);
 	else
 		lite_lock_remove(l);
@@ -174,21 +179,22 @@ static void lite_lock_settle(struct lite_lock *l)
 		}
 		/* Not @maybe, so that swap was not done. */
 		l->maybe = 0;
-		if (lite_lock_step(old) == LITE_LOCK_UNLOCKABLE)
-			lite_lock_refuse(l, -ENOTRECOVERABLE);
-		else if (lite_lock_step(old) == LITE_LOCK_NONE)
-			lite_lock_refuse(l, -EINVAL);
-		if (list_empty(&l->queue)) {
+		err = lite_lock_step(old) == LITE_LOCK_UNLOCKABLE ? -ENOTRECOVERABLE :
+		      lite_lock_step(old) == LITE_LOCK_NONE ? -EINVAL : 0;
+		if (err)
+			lite_lock_refuse(l, err);
+		if (list_empty(&l->queue))
 			lite_lock_remove(l);
+		if (l->removed)
 			return;
-		}
 		if (++swaps == LITE_SETTLE_SWAPS) {
 			/* The word keeps changing: retry later. */
 			l->seen = old;
 			lite_lock_queue_work(l, 1);
 			return;
 		}
-		guess = old;
+		/* What is no lock is never swapped. Others may have come: look again. */
+		guess = err ? 0 : old;
 	}
 }
 
@@ -285,7 +291,10 @@ void lite_lock_job(struct work_struct *work)
 	/* Here, as home_lock must not wait for memory. */
 	l->spare = kzalloc(sizeof(*l->spare), GFP_KERNEL | __GFP_NOFAIL);
 	mutex_lock(&locks->home_lock);
-	if (l->removed)
+	if (l->more)
+		lite_lock_go_on(l);
+	/* With more to do, the job is queued. */
+	if (l->removed || l->more)
 		goto out;
 	l->busy = true;
 	/* @maybe is of a later swap than @back: the word may have got another holder in between. */

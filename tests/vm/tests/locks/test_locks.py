@@ -682,6 +682,22 @@ def test_command(lab):
     _idle((first, second))
 
 
+@vmtest(nodes=1, cpus=2, timeout=200)
+def test_a_word_that_is_no_lock(lab):
+    """However many ask for it at a time, none gets a lock in it, and it stays as it is."""
+    lites = in_one_machine(lab.n1, dead=10000 * lab.kernel.time_scale)
+    home, other, _ = lites
+    _alloc(home, "number", home)
+    home.lite("fetch-add", "number", 0, 0xdeadbeef)
+    users = [_spawn(lite, "spoilt", "number", "--threads", 200, "--count", lab.scale(60, 10)) for lite in (home, other)]
+    for user in users:
+        assert _last(user, 150) == "0", user.out
+    assert _word(other, "number", 0) == 0xdeadbeef
+    home.lite("free", "number")
+    _idle(lites)
+    stop_all(lites)
+
+
 @vmtest(nodes=3, timeout=300)
 def test_spoilt(lab):
     """A process that writes to the word spoils the lock, and nothing else: all threads finish, and afterwards the word is a
