@@ -3,21 +3,13 @@
 
 import contextlib
 import json
-import subprocess
 
-from litelab import (USER_BUILD, Lite, module_path, nodes_in, on_machines, prepare, prepare_all, program_path, stop_all, times,
+import hostile
+from litelab import (Lite, module_path, nodes_in, on_machines, prepare, prepare_all, program_path, stop_all, times,
                      traced_calls, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
-
-
-_PARAMETERS = "/sys/module/hostile/parameters"
-
-
-def _make(vm, **values):
-    """Makes the nodes of a machine hostile."""
-    vm.run(f"cd {_PARAMETERS}; " + "; ".join(f"echo {value} >{name}" for name, value in values.items()))
 
 
 @contextlib.contextmanager
@@ -31,22 +23,16 @@ def _hostile(lab, ids=(None, None), **options):
     try:
         for lite, number in zip(lites, ids):
             lite.start(**{**times(vm), **options}, **({"id": number} if number else {}))
-        yield *lites, lambda **values: _make(vm, **values)
+        yield *lites, lambda **values: hostile.make(vm, **values)
         stop_all(lites)
     finally:
         vm.rmmod("hostile")
 
 
-def _requests():
-    """A well-formed request of every kind: [(name, number, payload)]."""
-    text = subprocess.run([USER_BUILD / "tests/unit/core/wire-requests"], check=True, capture_output=True, text=True).stdout
-    return [line.split(" ") for line in text.splitlines()]
-
-
 @vmtest(nodes=1, cpus=2, timeout=300)
 def test_a_guest_may_only_ask_to_join(lab):
     """All other requests are not served, however well formed, and the session ends."""
-    others = [request for request in _requests() if request[0] not in ("ATTACH", "JOIN", "MEMBERS")]
+    others = [request for request in hostile.requests() if request[0] not in ("ATTACH", "JOIN", "MEMBERS")]
     assert len(others) > 40, others
     with _hostile(lab) as (member, guest, make):
         before = member.stats()
@@ -103,7 +89,7 @@ def test_a_nonce_of_another_connection_proves_nothing(lab):
 def test_a_new_coordinator_knows_what_is_reserved(lab):
     """A joiner has got an id, but has not connected to any member, when another node joins and has the lowest id: from then
     on that one gives out ids, but not the joiner's."""
-    requests = {name: number for name, number, _ in _requests()}
+    requests = {name: number for name, number, _ in hostile.requests()}
     with _hostile(lab, (10, None, 5, None)) as (member, slow, lowest, last, make):
         # The joiner gets no further than the id: the request after JOIN ends its connection.
         make(instead=requests["MEMBERS"], call=requests["PING"], request="0" * 16)
@@ -122,7 +108,7 @@ def test_a_new_coordinator_knows_what_is_reserved(lab):
 def test_a_name_of_a_former_id_ends_no_session(lab):
     """A thread that asked about a name before its node joined may send that in a session of the next life. It is refused, and
     the session goes on."""
-    requests = {name: (number, payload) for name, number, payload in _requests()}
+    requests = {name: (number, payload) for name, number, payload in hostile.requests()}
     with _hostile(lab) as (first, second, make):
         second.join(first)
         wait_complete([first, second])
@@ -144,7 +130,7 @@ def test_a_name_of_a_former_id_ends_no_session(lab):
 def test_a_rename_is_killed_while_a_member_is_silent(lab):
     """The LMR has its new name when the old one is dropped, which waits for the members. The process does not have to."""
     vm = lab.n1
-    requests = {name: number for name, number, _ in _requests()}
+    requests = {name: number for name, number, _ in hostile.requests()}
     with _hostile(lab) as (home, other, make):
         other.join(home)
         wait_complete([home, other])
@@ -167,7 +153,7 @@ def test_a_store_that_frees_slowly_is_told_to_let_go(lab):
     """To free memory, a store may have to wait for a fence. A node where frees last is still told at once that an LMR which it
     has mapped ends, and keeps its session."""
     vm = lab.n1
-    requests = {name: number for name, number, _ in _requests()}
+    requests = {name: number for name, number, _ in hostile.requests()}
     with _hostile(lab) as (home, store, make):
         store.join(home)
         wait_complete([home, store])
@@ -193,7 +179,7 @@ def test_a_move_by_name_stays_with_what_it_began(lab):
     """After its first step the LMR gets another name, and another LMR has the old one. There are steps of the kernel, as it has
     parts, and of the command."""
     vm = lab.n1
-    numbers = {name: number for name, number, _ in _requests()}
+    numbers = {name: number for name, number, _ in hostile.requests()}
     with _hostile(lab) as (home, there, make):
         there.join(home)
         wait_complete([home, there])
@@ -208,7 +194,7 @@ def test_a_move_by_name_stays_with_what_it_began(lab):
         make(late=numbers["MEM_ALLOC"], hold=1, late_calls=1)
         try:
             moving = vm.spawn(["lite", "-i", str(home.index), "move", "moved", "--node", str(there.id), "--verbose"])
-            wait_until("the first step has begun", lambda: vm.read(f"{_PARAMETERS}/late_calls") == "0\n", 60, vm.time_scale)
+            wait_until("the first step has begun", lambda: vm.read(f"{hostile.PARAMETERS}/late_calls") == "0\n", 60, vm.time_scale)
             renaming = vm.spawn(["sh", "-c", "lite rename moved elsewhere && lite rename other moved"])
             wait_until("it waits for the step", lambda: vm.run("grep -ls lite_serve_rename /proc/[0-9]*/stack", check=False).ok,
                        60, vm.time_scale)
@@ -227,7 +213,7 @@ def test_members_are_asked_at_the_same_time(lab):
     """No member answers before all three have been asked: when a name is made, all names are listed, or one is dropped; and
     when a node has joined, and asks them for what it may have missed."""
     vm = lab.n1
-    numbers = {name: number for name, number, _ in _requests()}
+    numbers = {name: number for name, number, _ in hostile.requests()}
     # Nothing else asks, or loses patience.
     patient = {"heartbeat": 300_000, "dead": 1_000_000, "op_timeout": 100_000}
     with _hostile(lab, (None,) * 4, **patient) as (*members, last, make):
@@ -236,7 +222,7 @@ def test_members_are_asked_at_the_same_time(lab):
             make(late=numbers[kind], hold=1, late_calls=3)
             asking = vm.spawn(words)
             try:
-                wait_until(f"all have got {kind}", lambda: vm.read(f"{_PARAMETERS}/late_calls") == "0\n", 60, vm.time_scale)
+                wait_until(f"all have got {kind}", lambda: vm.read(f"{hostile.PARAMETERS}/late_calls") == "0\n", 60, vm.time_scale)
             finally:
                 make(hold=0)
             asking.wait(100, check=True)
@@ -256,7 +242,7 @@ def test_a_member_that_lets_nodes_wait_is_there(lab):
     """A node that cannot join in time through a member that it has met is not told that no member has answered (status 3), at
     which the system's service would begin another cluster."""
     vm = lab.n1
-    numbers = {name: number for name, number, _ in _requests()}
+    numbers = {name: number for name, number, _ in hostile.requests()}
     with _hostile(lab) as (member, guest, make):
         before = member.stats()["conns"]
         for kind in ("ATTACH", "JOIN"):
@@ -275,9 +261,9 @@ def test_a_machine_dies_before_it_attaches(lab):
         lite.start(**times(lab.n1))
     before = member.stats()["conns"]
     lab.n2.insmod(module_path(lab.n2, "hostile"))
-    _make(lab.n2, mute=1)
+    hostile.make(lab.n2, mute=1)
     lab.n2.spawn(["litectl", "join", member.address])
-    wait_until("it is accepted", lambda: lab.n2.read(f"{_PARAMETERS}/muted") != "0\n", 60, lab.n1.time_scale)
+    wait_until("it is accepted", lambda: lab.n2.read(f"{hostile.PARAMETERS}/muted") != "0\n", 60, lab.n1.time_scale)
     assert member.stats()["conns"] > before
     lab.n2.crash()
     wait_until("nothing is left of it", lambda: member.stats()["conns"] == before, 60, lab.n1.time_scale)
@@ -292,24 +278,24 @@ def test_a_machine_dies_before_it_attaches(lab):
 @vmtest(nodes=2, fresh=True, timeout=400)
 def test_a_node_that_leaves_begins_no_session(lab):
     """It had begun to connect, to a peer without a session, before it left. It frees its memory, so the peer must get none."""
-    attach = next(int(number) for name, number, _ in _requests() if name == "ATTACH")
+    attach = next(int(number) for name, number, _ in hostile.requests() if name == "ATTACH")
     here, there = lites = on_machines(lab)
     for lite in lites:
         lite.vm.insmod(module_path(lite.vm, "hostile"))
-        _make(lite.vm, hold=1, connects=1000)
+        hostile.make(lite.vm, hold=1, connects=1000)
     broken = [lite.broken() for lite in lites]
     lab.n2.cut()
     wait_until("the session ends", lambda: all(lite.broken() > before for lite, before in zip(lites, broken)), 60, lab.n1.time_scale)
     lab.n2.cut(False)
-    wait_until("it connects", lambda: lab.n1.read(f"{_PARAMETERS}/connects") != "1000\n", 60, lab.n1.time_scale)
+    wait_until("it connects", lambda: lab.n1.read(f"{hostile.PARAMETERS}/connects") != "1000\n", 60, lab.n1.time_scale)
     with traced_calls(lab.n1) as made:
         leaving = lab.n1.spawn(["litectl", "leave"])
         wait_until("it waits for its connecting thread", lambda: lab.n1.run(
             "grep -ls lite_peers_clear /proc/[0-9]*/stack", check=False).ok, 60, lab.n1.time_scale)
-        _make(lab.n1, hold=0)
+        hostile.make(lab.n1, hold=0)
         leaving.wait(100, check=True)
     assert attach not in {call for _, call, _ in made}, made
-    _make(lab.n2, hold=0)
+    hostile.make(lab.n2, hold=0)
     stop_all(lites)
     for lite in lites:
         lite.vm.rmmod("hostile")

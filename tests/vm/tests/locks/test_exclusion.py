@@ -3,21 +3,11 @@
 
 import contextlib
 
+import hostile
 from litelab import dead_seconds, module_path, on_machines, prepare_all, program_path, stop_all, wait_complete, wait_until
 from vmlab.testing import vmtest
 
 setup = prepare_all
-
-_PARAMETERS = "/sys/module/hostile/parameters"
-
-
-def _make(vm, **values):
-    vm.run(f"cd {_PARAMETERS}; " + "; ".join(f"echo {value} >{name}" for name, value in values.items()))
-
-
-def _made(vm, name):
-    return int(vm.read(f"{_PARAMETERS}/{name}"))
-
 
 @contextlib.contextmanager
 def _hostile(*vms):
@@ -25,7 +15,7 @@ def _hostile(*vms):
         for vm in vms:
             vm.insmod(module_path(vm, "hostile"))
             stack.callback(vm.rmmod, "hostile")
-            stack.callback(_make, vm, hold=0, lose=0)
+            stack.callback(hostile.make, vm, hold=0, lose=0)
         yield
 
 
@@ -49,8 +39,8 @@ def test_the_holder_is_in_a_session_that_its_home_has_not_published(lab):
         for lite, peer in (home, other), (other, home):
             wait_until("it is down", lambda: lite.states()[peer.id] == "down", 60 + 2 * dead_seconds(lab.n1), lab.n1.time_scale)
         # Only the home connects.
-        _make(lab.n2, hold=1, connects=1000)
-        _make(lab.n1, hold=1, sessions=1)
+        hostile.make(lab.n2, hold=1, connects=1000)
+        hostile.make(lab.n1, hold=1, sessions=1)
         lab.n2.cut(False)
         wait_until("the home is up for the other", lambda: other.states()[home.id] == "up", 60, lab.n1.time_scale)
         holder = _hold(other)
@@ -61,7 +51,7 @@ def test_the_holder_is_in_a_session_that_its_home_has_not_published(lab):
         wait_until("the second waits", lambda: home.stats()["lock_waits"] > waits, 20, lab.n1.time_scale)
         wait_until("the home has found the holder", lambda: home.stats()["lock_claims"] >= 2, 20, lab.n1.time_scale)
         assert waiter.out.split() == [], waiter.out
-        _make(lab.n1, hold=0)
+        hostile.make(lab.n1, hold=0)
         wait_complete(lites)
         assert _let_go(holder) == "ok", holder.out
         waiter.wait_output("held", timeout=20)
@@ -83,23 +73,51 @@ def test_the_home_loses_the_answers_of_two_swaps(lab):
         wait_until("the home has both", lambda: home.stats()["lock_claims"] == 2, 20, lab.n1.time_scale)
         assert _let_go(first) == "ok"
         second.wait_output("held", timeout=20)
-        _make(lab.n1, lose=1000)
+        hostile.make(lab.n1, lose=1000)
         assert _let_go(second) == "ok"
         wait_until("it is given back", lambda: home.lite("fetch-or", "word", 0, 0).out.strip() == "0", 20, lab.n1.time_scale)
-        wait_until("that is not known", lambda: _made(lab.n1, "lost"), 20, lab.n1.time_scale)
+        wait_until("that is not known", lambda: hostile.made(lab.n1, "lost"), 20, lab.n1.time_scale)
         holder = _hold(other)
         holder.wait_output("held", timeout=20)
         # It is refused, as the home does not know what became of its swap.
         refused = _hold(home)
         assert refused.wait(60).out.split() == ["EHOSTDOWN"], refused.out
-        lost = _made(lab.n1, "lost")
-        wait_until("the home tries again", lambda: _made(lab.n1, "lost") > lost + 1, 20, lab.n1.time_scale)
-        _make(lab.n1, lose=0)
+        lost = hostile.made(lab.n1, "lost")
+        wait_until("the home tries again", lambda: hostile.made(lab.n1, "lost") > lost + 1, 20, lab.n1.time_scale)
+        hostile.make(lab.n1, lose=0)
         waiter = _hold(home)
         wait_until("the home has found the holder", lambda: home.stats()["lock_claims"] == 2, 20, lab.n1.time_scale)
         assert waiter.out.split() == [], waiter.out
         assert _let_go(holder) == "ok", holder.out
         waiter.wait_output("held", timeout=20)
         assert _let_go(waiter) == "ok"
+    home.lite("free", "word")
+    stop_all(lites)
+
+
+@vmtest(nodes=2, fresh=True, timeout=300)
+def test_a_node_dies_while_it_is_attached(lab):
+    """It accepts a connection, and counts as down before it attaches, which it never does. Its claims end, although it might have
+    used that connection until then."""
+    attach = next(int(number) for name, number, _ in hostile.requests() if name == "ATTACH")
+    dead = 8 * lab.n1.time_scale
+    home, other = lites = on_machines(lab, dead=1000 * dead)
+    home.lite("alloc", "word", "4K")
+    with _hostile(lab.n2):
+        # A shared owner is known at the home.
+        holder = lab.n2.spawn([program_path("locks"), "--index", str(other.index), "hold", "word", "--shared"])
+        holder.wait_output("held", timeout=20)
+        assert home.stats()["lock_claims"] == 1
+        broken = home.broken()
+        hostile.make(lab.n2, hold=1, connects=1000, late=attach, late_calls=1000)
+        lab.n2.cut()
+        wait_until("the session ends", lambda: home.broken() > broken, 60, lab.n1.time_scale)
+        lab.n2.cut(False)
+        wait_until("it is down", lambda: home.states()[other.id] == "down", 60 + dead, lab.n1.time_scale)
+        wait_until("its claim is over", lambda: not home.stats()["lock_claims"], 60, lab.n1.time_scale)
+        assert hostile.made(lab.n2, "late_calls") < 1000, "it was not attached"
+        hostile.make(lab.n2, hold=0, late_calls=0)
+        wait_complete(lites)
+        assert _let_go(holder) == "ENOLCK", holder.out
     home.lite("free", "word")
     stop_all(lites)

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+"""modules/hostile, which makes nodes do what no peer may: what its tests share."""
+
+import subprocess
+
+from litelab import USER_BUILD
+
+PARAMETERS = "/sys/module/hostile/parameters"
+
+
+def make(vm, **values):
+    """Sets parameters of the module, which makes the nodes of a machine hostile."""
+    vm.run(f"cd {PARAMETERS}; " + "; ".join(f"echo {value} >{name}" for name, value in values.items()))
+
+
+def made(vm, name):
+    """A parameter that is a number."""
+    return int(vm.read(f"{PARAMETERS}/{name}"))
+
+
+def requests():
+    """A well-formed request of every kind: [(name, number, payload)]."""
+    text = subprocess.run([USER_BUILD / "tests/unit/core/wire-requests"], check=True, capture_output=True, text=True).stdout
+    return [line.split(" ") for line in text.splitlines()]
