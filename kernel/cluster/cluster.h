@@ -163,6 +163,7 @@ bool lite_cluster_is_live(struct lite_cluster *cl, u32 node);
 bool lite_cluster_may_act(struct lite_cluster *cl, u32 node);
 u64 lite_cluster_incarnation(struct lite_cluster *cl, u32 node);
 bool lite_cluster_is_cut_off(struct lite_cluster *cl);
+bool lite_cluster_life_is_over(struct lite_cluster *cl, u32 node, u64 incarnation);
 unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 				     u64 incarnation, unsigned long patience);
 u64 lite_cluster_session(struct lite_cluster *cl, u32 node, u64 *incarnation);
@@ -212,6 +213,7 @@ void lite_peer_retry(struct lite_peer *peer, unsigned long delay);
 void lite_peer_drop(struct lite_peer *peer);
 bool lite_peer_is_up(struct lite_peer *peer);
 bool lite_peer_is_live(struct lite_peer *peer);
+struct lite_conn *lite_peer_unfenced(struct lite_peer *peer, const struct lite_conn *but);
 int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout);
 
 void lite_peer_connect_work(struct work_struct *work);

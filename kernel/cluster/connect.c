@@ -134,22 +134,42 @@ int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 }
 
 /*
- * Choose our connection, which the peer has accepted, if that has no session; or choose none.
- * Return: is it chosen?
+ * Choose our connection @conn, which the peer has accepted, if that has no session. The peer may
+ * use it before we do: what it has sent in earlier ones must not take effect any more. May sleep.
+ * Return: is it chosen? Then lite_peer_attached() follows.
  */
-static bool lite_peer_set_attaching(struct lite_peer *peer, bool attaching)
+static bool lite_peer_may_attach(struct lite_peer *peer, const struct lite_conn *conn)
+{
+	struct lite_cluster *cl = peer->cl;
+	struct lite_conn *old = NULL;
+	bool ok;
+
+	do {
+		lite_conn_replace(old, true);
+		mutex_lock(&cl->lock);
+		/* Leaving ends all connections listed before, and waits for no later session. */
+		ok = lite_cluster_connects(cl) && !lite_peer_is_up(peer);
+		old = ok ? lite_peer_unfenced(peer, conn) : NULL;
+		WRITE_ONCE(peer->attaching, ok && !old); /* see lite_cluster_may_act() */
+		/* @heard says how long a suspect is waited for. */
+		if (peer->attaching && peer->wait == LITE_PEER_DOWN)
+			peer->heard = jiffies;
+		mutex_unlock(&cl->lock);
+	} while (old);
+	return ok;
+}
+
+/* The attempt is over. May sleep. */
+static void lite_peer_attached(struct lite_peer *peer)
 {
 	struct lite_cluster *cl = peer->cl;
 
 	mutex_lock(&cl->lock);
-	/* Leaving ends all connections that were listed before, and waits for no later session. */
-	attaching = attaching && lite_cluster_connects(cl) && !lite_peer_is_up(peer);
-	WRITE_ONCE(peer->attaching, attaching); /* see lite_cluster_may_act() */
-	/* It may use the connection before we do. @heard says how long a suspect is waited for. */
-	if (attaching && peer->wait == LITE_PEER_DOWN)
-		peer->heard = jiffies;
+	WRITE_ONCE(peer->attaching, false);
 	mutex_unlock(&cl->lock);
-	return attaching;
+	/* What looked meanwhile took it for alive: lite_cluster_may_act(). */
+	if (!lite_peer_is_live(peer))
+		cl->ops->members_changed(cl->priv);
 }
 
 static int lite_peer_connect(struct lite_peer *peer, const struct lite_wire_addr *addr,
@@ -165,16 +185,13 @@ static int lite_peer_connect(struct lite_peer *peer, const struct lite_wire_addr
 	/* Another node, or a new life of the peer, may live there: it joins by itself. */
 	if (conn->from.node != peer->id || conn->from.incarnation != READ_ONCE(peer->incarnation))
 		err = -ENXIO;
-	if (!err && !lite_peer_set_attaching(peer, true))
+	if (!err && !lite_peer_may_attach(peer, conn))
 		err = -EALREADY;
 	if (!err) {
 		err = lite_cluster_attach(cl, conn);
 		if (!err && !lite_peer_publish(cl, conn, addr))
 			err = -EALREADY;
-		lite_peer_set_attaching(peer, false);
-		/* What looked meanwhile took it for alive: lite_cluster_may_act(). */
-		if (!lite_peer_is_live(peer))
-			cl->ops->members_changed(cl->priv);
+		lite_peer_attached(peer);
 	}
 	if (err)
 		lite_conn_kill(conn, err);

@@ -198,7 +198,7 @@ static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn, st
  * effect after those of the next one. It may be an initiated connection that was never
  * published, as the responder uses it before it replies to ATTACH.
  */
-static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer, const struct lite_conn *but)
+struct lite_conn *lite_peer_unfenced(struct lite_peer *peer, const struct lite_conn *but)
 {
 	struct lite_conn *conn = NULL;
 

@@ -81,6 +81,29 @@ bool lite_cluster_is_cut_off(struct lite_cluster *cl)
 	return cut_off;
 }
 
+/* Is a life over: the member has left, or is in a newer one? Cluster locked. */
+static bool lite_peer_is_past(struct lite_peer *peer, u64 incarnation)
+{
+	return peer->incarnation > incarnation ||
+	       (lite_peer_has_left(peer) && peer->incarnation == incarnation);
+}
+
+/*
+ * Is a life of a node known to be over? One that is newer than the one we know is about to be
+ * published. May sleep.
+ */
+bool lite_cluster_life_is_over(struct lite_cluster *cl, u32 node, u64 incarnation)
+{
+	struct lite_peer *peer;
+	bool over;
+
+	mutex_lock(&cl->lock);
+	peer = xa_load(&cl->peers, node);
+	over = peer && lite_peer_is_past(peer, incarnation);
+	mutex_unlock(&cl->lock);
+	return over;
+}
+
 /*
  * How long to wait for one life of a node, which is given up @patience jiffies after its last sign
  * of life. May sleep. Return: jiffies; 0: over, or given up; MAX_JIFFY_OFFSET: it is not down.
@@ -94,11 +117,12 @@ unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 	mutex_lock(&cl->lock);
 	peer = xa_load(&cl->peers, node);
 	/* A life newer than the one we know is about to be published. */
-	if (!peer || peer->incarnation > incarnation ||
-	    (lite_peer_has_left(peer) && peer->incarnation == incarnation))
+	if (!peer || lite_peer_is_past(peer, incarnation))
 		left = 0;
 	else if (peer->incarnation == incarnation && !lite_peer_is_live(peer))
-		left = lite_jiffies_left(peer->heard + patience);
+		/* While we attach to it, it may be at work. */
+		left = peer->attaching ? cl->heartbeat :
+					 lite_jiffies_left(peer->heard + patience);
 	mutex_unlock(&cl->lock);
 	return left;
 }

@@ -279,8 +279,11 @@ void lite_memory_peer_gone(struct lite_memory *mem, const struct lite_conn *conn
 {
 	lite_home_session_gone(mem, conn->session);
 	lite_store_session_gone(mem, conn->session);
-	/* Its requests may have been served after lite_memory_peer_lost(). */
-	if (lite_cluster_incarnation(mem->cl, conn->from.node) != conn->from.incarnation)
+	/*
+	 * Its requests may have been served after lite_memory_peer_lost(). (It may also be a
+	 * connection in vain of a life that is about to begin, and has another one.)
+	 */
+	if (lite_cluster_life_is_over(mem->cl, conn->from.node, conn->from.incarnation))
 		lite_store_lost(mem, conn->from.node, conn->from.incarnation);
 }
 

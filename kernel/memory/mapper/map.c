@@ -33,7 +33,7 @@ int lite_home_error(struct lite_memory *mem, u32 home, int err)
 /* To be called before a MAP. Any context. */
 struct lite_map_begun lite_map_begin(struct lite_memory *mem)
 {
-	struct lite_map_begun begun;
+	struct lite_map_begun begun = { .life = lite_cluster_life(mem->cl) };
 
 	spin_lock(&mem->map_lock);
 	begun.revoked = mem->revoked.count;
@@ -229,8 +229,12 @@ static struct lite_mapping *lite_mapping_known(struct lite_memory *mem, struct l
 	return m;
 }
 
-/* Publish a mapping. -EAGAIN: overtaken, or the LMR was mapped concurrently. */
-static int lite_mapping_enter_table(struct lite_mapping *m, u64 revoked)
+/*
+ * Publish a mapping. -EAGAIN: overtaken, or the LMR was mapped concurrently; -ENOTCONN: it is of
+ * this node, which has left since, and so freed the memory. lite_memory_forget() finds what has
+ * entered before.
+ */
+static int lite_mapping_enter_table(struct lite_mapping *m, const struct lite_map_begun *begun)
 {
 	struct lite_memory *mem = m->mem;
 	unsigned long key = lite_mapping_key(m->home, m->id);
@@ -241,8 +245,11 @@ static int lite_mapping_enter_table(struct lite_mapping *m, u64 revoked)
 	if (err)
 		return err;
 	spin_lock(&mem->map_lock);
-	if (lite_revoked_since(mem, m->home, m->id, revoked) || xa_load(&mem->mappings, key))
+	if (lite_revoked_since(mem, m->home, m->id, begun->revoked) ||
+	    xa_load(&mem->mappings, key))
 		err = -EAGAIN;
+	else if (!m->conn && lite_cluster_recheck(mem->cl, begun->life))
+		err = -ENOTCONN;
 	else
 		err = xa_err(xa_store(&mem->mappings, key, m, GFP_NOWAIT));
 	/* One that was there just now took the reserved memory with it. */
@@ -334,7 +341,7 @@ struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_co
 		err = lite_mapping_extents(m, r, newer);
 	if (!err) {
 		lite_mapping_locate(m);
-		err = lite_mapping_enter_table(m, begun->revoked);
+		err = lite_mapping_enter_table(m, begun);
 	}
 	if (!err) {
 		trace_lite_map(home, m->id, m->length);

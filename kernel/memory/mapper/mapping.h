@@ -173,6 +173,7 @@ static inline bool lite_mapping_is_remote(const struct lite_mapping *m)
 struct lite_map_begun {
 	u64 revoked;  /* number of the last REVOKE or RECALL */
 	u64 sessions; /* higher than lite_conn.up_before of all sessions */
+	unsigned long life; /* of this node: lite_cluster_life() */
 };
 
 /* map.c */

@@ -4,6 +4,7 @@
 import re
 from contextlib import contextmanager
 
+import hostile
 from litelab import (environment, in_one_machine, module_path, nodes_in, on_machines, prepare, prepare_all, program_path, stop_all,
                      times, trace_sessions, traced_sessions, wait_complete, wait_until)
 from vmlab.testing import vmtest
@@ -142,9 +143,34 @@ def test_all_are_fenced_once(lab):
     ended = [(number, state) for _, number, state in seen if int(number) in numbers and state in ("dead", "fenced")]
     assert [state for _, state in ended[:len(others)]] == ["dead"] * len(others), seen
     store.vm.run("echo 0 > /sys/module/rigged/parameters/destroy_ms")
-    wait_complete(lites, timeout=60)
+    wait_complete(lites, timeout=90)
     stop_all(lites)
     store.vm.rmmod("rigged")
+
+
+@vmtest(nodes=2, fresh=True, timeout=200)
+def test_no_session_is_used_before_the_last_one_is_fenced(lab):
+    """A link breaks, and the device of the node that connects anew is slow to destroy queue pairs. The other node may use a
+    session as soon as it has got ATTACH, so that is sent when the old one is fenced: what was sent there is over."""
+    attach = next(int(number) for name, number, _ in hostile.requests() if name == "ATTACH")
+    here, there = lites = on_machines(lab, qps=1)
+    trace_sessions(here.vm)
+    here.vm.insmod(module_path(here.vm, "rigged"), device="rxe0", destroy_ms=10000)
+    here.vm.run("echo 1 >/sys/kernel/tracing/events/lite/lite_call/enable")
+    broken = here.broken()
+    there.vm.cut()
+    wait_until("the session ends", lambda: here.broken() > broken, 60, here.vm.time_scale)
+    there.vm.cut(False)
+    wait_complete(lites, timeout=90)
+    trace = here.vm.run("cat /sys/kernel/tracing/trace; echo 0 >/sys/kernel/tracing/events/lite/lite_call/enable").out
+    events = re.findall(rf"lite_(?:conn: session=(\d+) node={there.id} state=(dead|fenced)|call: session=(\d+) node=\d+ call={attach}) ",
+                        trace)
+    dead = next(session for session, state, _ in events if state == "dead")
+    order = [state or "attach" for session, state, attached in events if session == dead or attached]
+    assert order[:2] == ["dead", "fenced"] and "attach" in order, trace
+    here.vm.run("echo 0 > /sys/module/rigged/parameters/destroy_ms")
+    stop_all(lites)
+    here.vm.rmmod("rigged")
 
 
 @vmtest(nodes=3, timeout=300, fresh=True, kernels=("6.1", "6.12"))
