@@ -125,16 +125,19 @@ std::string unprintable(std::string_view text) {
     return result;
 }
 
-bool is_text(std::string_view bytes) {
-    unsigned char before = 0;
-    return std::ranges::all_of(bytes, [&before](char c) {
+bool text_check::take(std::string_view bytes) {
+    return std::ranges::all_of(bytes, [this](char c) {
         const auto byte = static_cast<unsigned char>(c);
-        // U+0080 to U+009F, which terminals obey, too.
-        const bool controls = std::exchange(before, byte) == 0xc2 && byte >= 0x80 && byte < 0xa0;
+        const auto before = std::exchange(m_before, byte);
+        if ((byte & 0xc0) == 0x80)
+            // After 0xc2: U+0080 to U+009F, which terminals obey, too.
+            return before && (*before != 0xc2 || byte >= 0xa0);
         // 9..13: tab, newline, vertical tab, form feed, return.
-        return !controls && (byte >= 0x20 || (byte >= 9 && byte <= 13)) && byte != 0x7f;
+        return (byte >= 0x20 || (byte >= 9 && byte <= 13)) && byte != 0x7f;
     });
 }
+
+bool is_text(std::string_view bytes) { return text_check().take(bytes); }
 
 std::string byte_count(std::uint64_t bytes) {
     return bytes == 1 ? "1 byte" : fmt::format("{} bytes", bytes);

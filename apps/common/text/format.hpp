@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,7 +39,18 @@ std::string printable(std::string_view text);
 // The inverse of printable().
 std::string unprintable(std::string_view text);
 
-// Can a terminal show these bytes as text? No control characters except white space.
+// Can a terminal show these bytes as text? No control characters except white space. What comes in
+// pieces is one text: a character may be split between them.
+class text_check {
+  public:
+    bool take(std::string_view bytes);
+
+  private:
+    // None before a text. Its first byte continues no character, since what was printed before may
+    // have left one open.
+    std::optional<unsigned char> m_before;
+};
+
 bool is_text(std::string_view bytes);
 
 // "1 byte", "2 bytes".

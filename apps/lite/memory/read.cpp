@@ -24,8 +24,8 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 }
 
 // Control characters are not sent to a terminal unless asked for.
-void refuse_binary(const read_arguments& args, std::span<const std::byte> bytes) {
-    if (!is_text(as_text(bytes)))
+void refuse_binary(const read_arguments& args, text_check& text, std::span<const std::byte> bytes) {
+    if (!text.take(as_text(bytes)))
         throw failure(
             fmt::format("read {}: binary data might upset the terminal (--hex shows it, "
                         "--raw prints it all the same, --file saves it)",
@@ -47,9 +47,10 @@ void to_stream(session& session, const read_arguments& args, const lite::region&
         print(io.out, dump.finish());
         return;
     }
+    text_check text;
     give([&](std::span<const std::byte> bytes) {
         if (to_terminal && !args.raw)
-            refuse_binary(args, bytes);
+            refuse_binary(args, text, bytes);
         print(io.out, bytes);
     });
 }

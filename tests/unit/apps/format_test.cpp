@@ -93,6 +93,24 @@ TEST_CASE("modes, counts and odd characters", "[format]") {
     CHECK(is_text("\xc2\xa0"));
 }
 
+TEST_CASE("two texts, one after the other, make no control character", "[format]") {
+    CHECK(is_text("\xc2"));
+    CHECK_FALSE(
+        is_text("\x9b"
+                "31m"));
+    CHECK_FALSE(is_text("\xa4"));
+
+    // The pieces of one text may split a character.
+    text_check text;
+    CHECK(text.take("a\xe2\x82"));
+    CHECK(text.take(""));
+    CHECK(text.take("\xac\xc2"));
+    CHECK(text.take("\xa0\xc2"));
+    CHECK_FALSE(
+        text.take("\x9b"
+                  "31m"));
+}
+
 TEST_CASE("unprintable restores every text from its printable form", "[format]") {
     std::mt19937 random(1);
     for (int round = 0; round < 10000; round++) {

@@ -13,12 +13,14 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -485,6 +487,32 @@ TEST_CASE("lite read spares the terminal", "[lite]") {
     CHECK(screen.take().size() == 16);
     CHECK(tools::run_lite({"read", "x", "--hex"}, lite.env) == 0);
     CHECK(screen.take().starts_with("00000000  74 65 78 74"));
+}
+
+TEST_CASE("lite read to a terminal: a character that is split between two pieces", "[lite]") {
+    machine lite;
+    lite({"alloc", "x", "5M"});
+    lite({"set", "x", "0", "all", "61"});
+    const terminal screen;
+    const capture err;
+    const auto shown_with = [&](const char* character) {
+        check_silent(lite({"set", "x", "4194303", "2", character}));
+        lite.env.io = {0, screen.fd(), err.fd()};
+        std::atomic<bool> ended = false;
+        std::string shown;
+        std::thread reader([&] {
+            while (!ended)
+                shown += screen.take();
+        });
+        const int status = tools::run_lite({"read", "x"}, lite.env);
+        ended = true;
+        reader.join();
+        shown += screen.take();
+        return std::pair(status, shown.size());
+    };
+    CHECK(shown_with("c3a4") == std::pair(0, std::size_t{5} << 20));
+    // A control character of two bytes.
+    CHECK(shown_with("c29b") == std::pair(1, std::size_t{4} << 20));
 }
 
 TEST_CASE("lite: write errors are reported", "[lite]") {
