@@ -303,8 +303,8 @@ std::uint32_t function_number(session& session, std::string_view verb, const cal
     return static_cast<std::uint32_t>(number);
 }
 
-// Calls to several nodes at once: prints replies prefixed by the node, and failures on standard
-// error.
+// Calls to several nodes at once: prints the lines of replies prefixed by the node, and failures on
+// standard error.
 class several {
   public:
     several(session& session, const call_arguments& args)
@@ -375,15 +375,25 @@ class several {
             complain(leg.node, lite_rpc_strerror(leg.error));
             return;
         }
-        auto line = fmt::format("{}: ", leg.node);
-        line.append(reinterpret_cast<const char*>(reply.data()), leg.length);
-        if (line.back() != '\n')
-            line += '\n';
-        print_foreign(m_session.io().out, std::as_bytes(std::span(line)));
+        print_lines(leg.node, {reinterpret_cast<const char*>(reply.data()), leg.length});
         if (leg.status) {
             complain(leg.node, fmt::format("the server says {}", leg.status));
             m_refused = true;
         }
+    }
+
+    // Each line has the id, so that no reply looks like that of another node. On a terminal, a
+    // return would go back to before the id.
+    void print_lines(std::uint32_t node, std::string_view reply) {
+        const bool terminal = ::isatty(m_session.io().out);
+        std::string text;
+        do {
+            const auto line = reply.substr(0, reply.find('\n'));
+            const bool safe = !terminal || (is_text(line) && line.find('\r') == line.npos);
+            text += fmt::format("{}: {}\n", node, safe ? std::string(line) : printable(line));
+            reply.remove_prefix(std::min(line.size() + 1, reply.size()));
+        } while (!reply.empty());
+        print(m_session.io().out, text);
     }
 
     session& m_session;

@@ -486,6 +486,39 @@ TEST_CASE("lite call of several nodes reports each failure with the texts for fu
           "lite: call f: 0 of 3 nodes have answered\n");
 }
 
+TEST_CASE("lite call of several nodes: each line of a reply has the id of its node",
+          "[lite][rpc]") {
+    machine lite;
+    const std::vector<std::string> replies = {"one\n3: evil\n\nend", "", "\xff\r4: evil\n"};
+    std::vector<lite_ioc_rpc_call> calls;
+    std::size_t collected = 0;
+    lite.cluster.intercept = [&](unsigned long request, void* arg) -> std::optional<int> {
+        if (request == LITE_IOC_RPC_CALL) {
+            calls.push_back(*static_cast<lite_ioc_rpc_call*>(arg));
+            return 0;
+        }
+        if (request != LITE_IOC_RPC_COLLECT)
+            return std::nullopt;
+        auto& ended = *static_cast<lite_ioc_rpc_collect*>(arg);
+        const auto& reply = replies[collected];
+        std::memcpy(reinterpret_cast<void*>(calls[collected].reply), reply.data(), reply.size());
+        ended.cookie = collected++;
+        ended.reply_len = static_cast<std::uint32_t>(reply.size());
+        return 0;
+    };
+    const auto r = lite({"call", "2,3,4", "7"});
+    CHECK(r.status == 0);
+    CHECK(r.out == "2: one\n2: 3: evil\n2: \n2: end\n3: \n4: \xff\r4: evil\n");
+
+    calls.clear();
+    collected = 0;
+    const terminal screen;
+    const capture err;
+    lite.env.io = {0, screen.fd(), err.fd()};
+    CHECK(tools::run_lite({"call", "2,3,4", "7"}, lite.env) == 0);
+    CHECK(screen.take() == "2: one\n2: 3: evil\n2: \n2: end\n3: \n4: \\xff\\x0d4: evil\n");
+}
+
 TEST_CASE("lite call, serve: write errors are reported", "[lite][rpc]") {
     machine lite;
     functions f(lite);
