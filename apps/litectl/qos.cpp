@@ -177,45 +177,64 @@ unique_fd lock_rules(const surroundings& world) {
     return fd;
 }
 
-// The file's rules for control groups, by name.
-json group_rules_in(const std::string& path) {
+// Which tenant a rule is for, in a form that outlives the machine: {"uid": N} or {"cgroup": NAME};
+// null if it is for none.
+json lasting_tenant(const json& rule) {
+    if (!rule.is_object())
+        return {};
+    if (const auto group = rule.find("cgroup"); group != rule.end()) {
+        // A number means nothing to the next life of the machine.
+        if (group->is_string() && *group != "" && !group->get<std::string>().starts_with('#'))
+            return {{"cgroup", *group}};
+    } else if (const auto uid = rule.find("uid"); uid != rule.end()) {
+        if (uid->is_number_unsigned() && *uid <= std::numeric_limits<std::uint32_t>::max())
+            return {{"uid", *uid}};
+    }
+    return {};
+}
+
+bool has_rule(const json& rules, const json& tenant) {
+    return std::any_of(rules.begin(), rules.end(),
+                       [&](const json& rule) { return lasting_tenant(rule) == tenant; });
+}
+
+// The rules of the file. Throws failure if it is wrong: then it must not be replaced, either.
+json rules_in(const std::string& path) {
     auto rules = json::array();
     std::ifstream file(path);
-    const auto said = json::parse(file, nullptr, false);
-    if (!said.is_object() || !said.contains("rules") || !said["rules"].is_array())
+    if (!file)
         return rules;
-    for (const auto& rule : said["rules"]) {
-        if (!rule.is_object() || !rule.contains("cgroup") || !rule["cgroup"].is_string())
-            continue;
-        const auto name = rule["cgroup"].get<std::string>();
-        if (!name.empty() && !name.starts_with('#'))
-            rules.push_back(rule);
+    try {
+        const auto said = json::parse(file);
+        for (const auto& rule : said.at("rules").get_ref<const json::array_t&>())
+            if (!lasting_tenant(rule).empty())
+                rules.push_back(rule);
+    } catch (const json::exception& e) {
+        // It begins with "[json.exception.KIND.N] ".
+        std::string_view why = e.what();
+        why.remove_prefix(std::min(why.find(' '), why.size() - 1) + 1);
+        throw failure(
+            fmt::format("qos: {}: nothing was changed, as this file is wrong: {}", path, why));
     }
     return rules;
 }
 
-bool has_group(const json& rules, const json& name) {
-    return std::any_of(rules.begin(), rules.end(), [&](const json& rule) {
-        return rule.contains("cgroup") && rule["cgroup"] == name;
-    });
-}
-
-// Has the node's file say what the kernel says now; without anything to say there is none. It also
-// keeps its rules for control groups that the kernel has none for, as the groups have gone, or were
-// made anew: these hold again when the node is started. But not that of @gone, which was removed.
+// Has the node's file say what the kernel says now; without anything to say there is none. Rules
+// that it @had stay if the kernel has none for their tenants: they were not restored, or the
+// control groups have gone, or were made anew. These hold again when the node is started. But not
+// that of @gone, which was removed.
 void keep(const surroundings& world, channel& channel, const std::optional<std::uint32_t>& index,
-          const std::string& gone = {}) {
+          const json& had, const json& gone = {}) {
     const auto path = file_of(world, index.value_or(0));
     auto rules = ask_rules(world, channel, index);
     rules.erase("classes");
     rules.erase("tenants");
     auto& list = rules["rules"];
-    // A number means nothing to the next life of the machine.
     list.erase(std::remove_if(list.begin(), list.end(),
-                              [](const json& rule) { return tenant_text(rule).starts_with('#'); }),
+                              [](const json& rule) { return lasting_tenant(rule).empty(); }),
                list.end());
-    for (const auto& rule : group_rules_in(path))
-        if (rule["cgroup"] != gone && !has_group(list, rule["cgroup"]))
+    for (const auto& rule : had)
+        if (const auto tenant = lasting_tenant(rule); tenant != gone && !has_rule(list, tenant))
             list.push_back(rule);
     try {
         if (rules["mode"] != "none" || rules["tenants_are"] != "uid" || !list.empty())
@@ -319,6 +338,7 @@ int qos_set_command(const surroundings& world, const qos_arguments& args) {
             "qos set: weight, ceiling and default are those of a tenant (--uid or --cgroup)");
     const auto channel = world.connect();
     const auto lock = lock_rules(world);
+    const auto had = rules_in(file_of(world, args.index.value_or(0)));
     // First, as there may be no such control group.
     const auto request = rule ? std::optional(rule_request(world, args)) : std::nullopt;
     bool changed = false;
@@ -338,10 +358,10 @@ int qos_set_command(const surroundings& world, const qos_arguments& args) {
             throw;
         // What was done before holds.
         complain(world.io.err, "litectl", e.what());
-        keep(world, *channel, args.index);
+        keep(world, *channel, args.index, had);
         return 1;
     }
-    keep(world, *channel, args.index);
+    keep(world, *channel, args.index, had);
     return 0;
 }
 
@@ -350,17 +370,21 @@ int qos_reset_command(const surroundings& world, const qos_arguments& args) {
         throw usage_error("qos reset: give the tenant (--uid or --cgroup)");
     const auto channel = world.connect();
     const auto lock = lock_rules(world);
-    // The rule of a control group that has gone, or was made anew, is in the file only.
-    const auto gone = args.cgroup ? cgroups(world.cgroups).path(*args.cgroup) : std::string();
+    const auto had = rules_in(file_of(world, args.index.value_or(0)));
+    json gone;
+    if (args.cgroup)
+        gone["cgroup"] = cgroups(world.cgroups).path(*args.cgroup);
+    else
+        gone["uid"] = *args.uid;
     try {
         if (args.uid || cgroups(world.cgroups).exists(*args.cgroup))
             channel->request(rule_request(world, args), false);
     } catch (const refusal& e) {
-        if (e.code() != ENOENT ||
-            !has_group(group_rules_in(file_of(world, args.index.value_or(0))), gone))
+        // The file may have one that the kernel has not.
+        if (e.code() != ENOENT || !has_rule(had, gone))
             throw explained("qos reset", LITE_CMD_QOS_SET, e.code(), e.what());
     }
-    keep(world, *channel, args.index, gone);
+    keep(world, *channel, args.index, had, gone);
     return 0;
 }
 

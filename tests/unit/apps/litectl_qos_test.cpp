@@ -165,8 +165,10 @@ TEST_CASE("litectl qos: rules outlive a node", "[litectl]") {
     CHECK(litectl.kernel.asked[1].u8(LITE_A_PRIORITY) == LITE_PRIORITY(6));
     CHECK(litectl.kernel.asked[2].u8(LITE_A_QOS_MODE) == LITE_QOS_FAIR);
 
-    // Nothing holds any more, so nothing is kept.
+    // Nothing holds any more: the rule stays until it is removed, and then nothing is kept.
     CHECK(litectl({"qos", "set", "-m", "none", "-i", "3"}).status == 0);
+    CHECK(json::parse(read_file(litectl.world.qos_file + ".3"))["rules"][0]["weight"] == 300);
+    CHECK(litectl({"qos", "reset", "-u", "1000", "-i", "3"}).status == 0);
     CHECK(!std::filesystem::exists(litectl.world.qos_file + ".3"));
 
     for (const auto* wrong :
@@ -418,4 +420,61 @@ TEST_CASE("litectl qos set: half of it is refused", "[litectl]") {
     CHECK(half.err == "litectl: qos set: there are too many rules\n");
     REQUIRE(std::filesystem::exists(litectl.world.qos_file));
     CHECK(json::parse(read_file(litectl.world.qos_file))["mode"] == "fair");
+}
+
+TEST_CASE("litectl qos: rules that were not restored stay in the file", "[litectl]") {
+    machine litectl;
+    const auto& file = litectl.world.qos_file;
+    const auto uids = [&] {
+        std::string all;
+        const auto said = json::parse(read_file(file));
+        for (const auto& rule : said["rules"])
+            all += rule["uid"].dump() + "=" + rule["weight"].dump() + " ";
+        return all;
+    };
+    write_file(file, R"({"mode": "fair", "rules": [{"uid": 5, "weight": 50, "ceiling": 4},
+                     {"uid": 1000, "weight": 9, "ceiling": 4}, {"uid": -1}, {"uid": 4294967296}]})");
+    // The kernel has one for uid 1000, which was set meanwhile.
+    litectl.kernel.answers = {fair(), rule_of_alice()};
+    CHECK(litectl({"qos", "set", "-u", "1000", "-w", "300"}).status == 0);
+    CHECK(uids() == "1000=300 5=50 ");
+
+    // Also when the kernel refuses a new one.
+    litectl.kernel.refusal.emplace(ENOSPC, "there are too many rules");
+    litectl.kernel.refuses = [](const message& asked) { return asked.u32(LITE_A_UID).has_value(); };
+    CHECK(litectl({"qos", "set", "-m", "fair", "-u", "5", "-w", "60"}).status == 1);
+    CHECK(uids() == "1000=300 5=50 ");
+
+    // Until they are removed, although the kernel has none.
+    litectl.kernel.refusal.emplace(ENOENT, "this tenant has no rule");
+    CHECK(litectl({"qos", "reset", "-u", "5"}).status == 0);
+    CHECK(uids() == "1000=300 ");
+    const auto again = litectl({"qos", "reset", "-u", "5"});
+    CHECK(again.status == 1);
+    CHECK(again.err == "litectl: qos reset: this tenant has no rule\n");
+}
+
+TEST_CASE("litectl qos: a file that does not parse is not replaced", "[litectl]") {
+    machine litectl;
+    const auto& file = litectl.world.qos_file;
+    litectl.kernel.answers = {fair(), rule_of_alice()};
+    const auto check_refused = [&](const std::string& content, const std::string& why) {
+        CAPTURE(content);
+        write_file(file, content);
+        for (const tools::arguments& words :
+             {tools::arguments{"qos", "set", "-m", "fair"}, {"qos", "reset", "-u", "1000"}}) {
+            const auto r = litectl(words);
+            CHECK(r.status == 1);
+            CHECK(r.err.find(file + ": nothing was changed, as this file is wrong: " + why) !=
+                  std::string::npos);
+        }
+        CHECK(litectl.kernel.asked.empty());
+        CHECK(read_file(file) == content);
+    };
+    check_refused("{\"mode\": \"fair\",\n\"rules\": [{\"uid\": 5,}]}",
+                  "parse error at line 2, column 21: ");
+    check_refused("", "parse error at line 1, column 1: ");
+    check_refused(R"({"mode": "fair"})", "key 'rules' not found");
+    check_refused(R"({"mode": "fair", "rules": {"uid": 5}})", "");
+    check_refused("[]", "");
 }
