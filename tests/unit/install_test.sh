@@ -37,29 +37,38 @@ if [[ -s $build/ulib/malloc/liblite-arena.so ]]; then
 	[[ $said == liblite-arena*": no such LITE node"* ]] || fail "liblite-arena.so says: $said"
 fi
 
-# The unit, with a fake litectl that can join only through member b. Member r refuses.
+# The unit, with a fake litectl that can join only through member b. Member r refuses; member t, and a start with -t, take
+# so long that systemd stops the unit meanwhile. A start with -f fails.
 unit=$root$prefix/lib/systemd/system/lite.service
 cat >"$root/litectl" <<-END
 	#!/bin/sh
 	echo "\$*" >>"$root/log"
-	case "\$1 \$4" in
-	"join b") ;;
-	"join r") exit 1 ;;
+	case "\$1 \$4 \$5" in
+	"join t "* | start*-t*) kill -TERM \$PPID ;;
+	esac
+	case "\$1 \$4 \$5" in
+	"join b "*) ;;
+	"join r "* | start*-f*) exit 1 ;;
 	join*) exit 3 ;;
 	esac
 END
 chmod +x "$root/litectl"
-second=$(sed -n 's/^ExecStart=//p' "$unit" | tail -n 1)
-second=${second//"$prefix/sbin/litectl"/$root/litectl}
-# boot JOIN FIRST WANTED: runs the unit's second command; WANTED: its exit status, and the calls of litectl.
+command=$(sed -n ':more; /\\$/ { N; s/\\\n/ /; b more }; s/^ExecStart=//p' "$unit")
+command=${command//"$prefix/sbin/litectl"/$root/litectl}
+# boot JOIN FIRST WANTED START...: runs the unit's command; WANTED: its exit status, and the calls of litectl.
 boot() {
 	local status=0
 	: >"$root/log"
-	LITE_JOIN=$1 LITE_FIRST=$2 sh -c "${second//'$$'/$}" || status=1
+	LITE_JOIN=$1 LITE_FIRST=$2 LITE_START=${*:4} sh -c "${command//'$$'/$}" || status=1
 	[[ $status:$(<"$root/log") == "$3" ]] || fail "to join '$1' it did, $status being the end:"$'\n'"$(<"$root/log")"
 }
-boot "" "" "0:"
-boot "a b c" "" $'0:join -t 5s a\njoin -t 5s b'
-boot "a c" yes $'0:join -t 5s a\njoin -t 5s c'
-boot "a c" "" $'1:join -t 5s a\njoin -t 5s c\nstop'
-boot "r c" yes $'1:join -t 5s r\njoin -t 5s c\nstop'
+boot "" "" "0:start --index 0"
+boot "a b c" "" $'0:start --index 0 -m 1G\njoin -t 5s a\njoin -t 5s b' -m 1G
+boot "a c" yes $'0:start --index 0\njoin -t 5s a\njoin -t 5s c'
+boot "a c" "" $'1:start --index 0\njoin -t 5s a\njoin -t 5s c\nstop'
+boot "r c" yes $'1:start --index 0\njoin -t 5s r\njoin -t 5s c\nstop'
+# What is stopped is the node that the unit has started, not one that was there before.
+boot "a" "" $'1:start --index 0 -f' -f
+boot "a" "" $'1:start --index 0 -f -t' -f -t
+boot "" "" $'1:start --index 0 -t\nstop' -t
+boot "a t b" yes $'1:start --index 0\njoin -t 5s a\njoin -t 5s t\nstop'
