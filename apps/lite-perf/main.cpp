@@ -52,7 +52,11 @@ int execute(const RunOptions& options) {
         print_tables(stdout, setting, results);
     if (!options.json.empty())
         write_json(options.json, setting, results);
-    return 0;
+    const auto missing =
+        options.arms.empty() ? std::vector<std::string>() : not_measured(arms, results);
+    for (const std::string& arm : missing)
+        fmt::print(stderr, "lite-perf: {} was not measured\n", arm);
+    return missing.empty() ? 0 : 1;
 }
 
 }  // namespace

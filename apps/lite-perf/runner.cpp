@@ -103,4 +103,14 @@ std::vector<std::string> left_out(const Plan& plan, std::span<const std::string>
     return lines;
 }
 
+std::vector<std::string> not_measured(std::span<const std::string> arms,
+                                      const std::vector<Result>& results) {
+    std::vector<std::string> missing(arms.begin(), arms.end());
+    for (const Result& result : results) {
+        for (const Outcome& outcome : result.outcomes)
+            std::erase(missing, outcome.arm);
+    }
+    return missing;
+}
+
 }  // namespace perf

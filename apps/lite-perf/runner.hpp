@@ -55,6 +55,10 @@ std::vector<Result> run(const Plan& plan, Field& field, const Progress& progress
 std::vector<std::string> left_out(const Plan& plan, std::span<const std::string> arms,
                                   const std::vector<Result>& results);
 
+/// Those of the arms that took part in no workload.
+std::vector<std::string> not_measured(std::span<const std::string> arms,
+                                      const std::vector<Result>& results);
+
 Result run_turns(const Workload& workload, std::uint64_t size,
                  const std::vector<Contestant>& contestants, const Plan& plan,
                  const Progress& progress);

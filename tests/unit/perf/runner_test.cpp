@@ -67,6 +67,12 @@ TEST_CASE("arms that a workload lacks are reported") {
                   result(plan.workloads[1], {"send"})});
     REQUIRE(lines.size() == 1);
     CHECK_THAT(lines[0], Catch::StartsWith("rpc-latency is without lite, verbs:"));
+    // One workload is enough.
+    CHECK(not_measured(arms, {result(plan.workloads[0], {"lite", "verbs"}),
+                              result(plan.workloads[1], {"send"})})
+              .empty());
+    CHECK(not_measured(arms, {result(plan.workloads[0], {"verbs"})}) ==
+          std::vector<std::string>{"lite", "send"});
 }
 
 TEST_CASE("without the chosen baseline, the first contestant is the baseline") {
