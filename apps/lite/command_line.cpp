@@ -217,7 +217,7 @@ class command_line {
 
     void add_get() {
         auto* sub = add("get", "copy an LMR, or a part of it, into a file", get_command, m_get);
-        add_parsed(*sub, "NAME", parse_range, m_get.from,
+        add_parsed(*sub, "NAME", parse_source, m_get.from,
                    "the LMR, and which part of it: NAME[:OFFSET[:LENGTH]]")
             ->required();
         sub->add_option("FILE", m_get.file, "the file; '-': standard output")->required();

@@ -195,9 +195,9 @@ struct place {
     }
 };
 
-place parse_place(const std::string& word) {
+place parse_place(const std::string& word, lmr_range (*parse)(std::string_view) = parse_range) {
     if (names_lmr(word))
-        return {parse_range(word), {}};
+        return {parse(word), {}};
     return {std::nullopt, word};
 }
 
@@ -255,7 +255,7 @@ int cp_command(session& session, const cp_arguments& args) {
     // All of the command line, before anything is copied.
     std::vector<std::pair<place, place>> copies;
     for (const auto& word : sources) {
-        auto from = parse_place(word);
+        auto from = parse_place(word, parse_source);
         auto target = target_of(from, to);
         // With "a", "a.lite-part" is the name of an unfinished file, too.
         for (const auto& [other, same] : copies)

@@ -3,7 +3,10 @@
 #include "copy/lmr_range.hpp"
 
 #include "common/error.hpp"
+#include "common/text/format.hpp"
 #include "common/text/parse.hpp"
+
+#include <fmt/format.h>
 
 namespace tools {
 namespace {
@@ -33,15 +36,25 @@ std::optional<std::uint64_t> take_number(std::string_view& text) {
 }  // namespace
 
 lmr_range parse_range(std::string_view text) {
-    if (text.ends_with(':'))
-        text.remove_suffix(1);
     lmr_range range;
-    const auto last = take_number(text);
-    const auto first = last ? take_number(text) : std::nullopt;
-    range.offset = first.value_or(last.value_or(0));
-    if (first)
-        range.length = last;
+    if (text.ends_with(':')) {
+        text.remove_suffix(1);
+    } else {
+        const auto last = take_number(text);
+        const auto first = last ? take_number(text) : std::nullopt;
+        range.offset = first.value_or(last.value_or(0));
+        if (first)
+            range.length = last;
+    }
     range.name = parse_name(text);
+    return range;
+}
+
+lmr_range parse_source(std::string_view text) {
+    auto range = parse_range(text);
+    if (range.length == 0)
+        throw usage_error(
+            fmt::format("'{}' has the length 0: there is nothing to copy", printable(text)));
     return range;
 }
 

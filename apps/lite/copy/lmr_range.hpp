@@ -17,9 +17,12 @@ struct lmr_range {
 };
 
 // NAME, NAME:OFFSET or NAME:OFFSET:LENGTH. At most two numbers at the end count; what is before
-// them is the name, colons and all. One colon at the very end is dropped: "NAME:" is NAME. Throws
-// usage_error.
+// them is the name, colons and all. Before a colon at the very end, all is the name: "x:1:" is the
+// LMR "x:1". Throws usage_error.
 lmr_range parse_range(std::string_view text);
+
+// The same of what is read. Refuses a length of 0: a file would be emptied.
+lmr_range parse_source(std::string_view text);
 
 // Has the word a colon before any slash? The operands of lite cp that have are LMRs, others are
 // files: scp(1) tells hosts from files so.
