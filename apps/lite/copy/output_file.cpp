@@ -99,6 +99,12 @@ output_file::output_file(const std::string& path, partial left) : m_path(path), 
         if (!real)
             throw file_failure(path);
         m_target = real.get();
+        // In a directory that all can write to, another user may have put a link in its place
+        // meanwhile. No system call follows that (fs.protected_symlinks), but realpath() does.
+        struct stat found {};
+        if (::lstat(m_target.c_str(), &found) || !S_ISREG(found.st_mode) ||
+            found.st_dev != status.st_dev || found.st_ino != status.st_ino)
+            throw failure(fmt::format("{}: another process has just replaced it", path));
     } else if (errno != ENOENT) {
         throw file_failure(path);
     } else if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) {

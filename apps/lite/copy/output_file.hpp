@@ -13,7 +13,7 @@ namespace tools {
 // Data goes to a temporary file in the directory of @path, renamed when complete; until then an old
 // file stays as it is. The new file is readable and writable by its owner only, less the umask. A
 // target that cannot be replaced in this way (a device, a pipe) is written directly. Symbolic links
-// are followed, to what exists.
+// are followed, to what exists, but not one that takes the place of a file meanwhile.
 class output_file {
   public:
     // What becomes of the temporary file if it is not committed.

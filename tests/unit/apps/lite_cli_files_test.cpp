@@ -16,8 +16,10 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -58,7 +60,22 @@ struct counter {
 
 constexpr std::size_t piece = 16 << 20;
 
+// Called once, before the next resolution of a path.
+std::function<void()> before_realpath;
+
 }  // namespace
+
+// The linker directs the tools' calls of realpath(3) here (--wrap).
+extern "C" {
+char* real_realpath(const char* path, char* resolved) __asm__("__real_realpath");
+char* wrapped_realpath(const char* path, char* resolved) __asm__("__wrap_realpath");
+
+char* wrapped_realpath(const char* path, char* resolved) {
+    if (before_realpath)
+        std::exchange(before_realpath, nullptr)();
+    return real_realpath(path, resolved);
+}
+}
 
 TEST_CASE("crc32c: both ways are that of the definition", "[lite]") {
     const auto text = pattern(1000);
@@ -354,6 +371,26 @@ TEST_CASE("lite get follows symbolic links, but makes no file behind one", "[lit
     write_file(directory / "data/new", "old");
     check_silent(lite({"get", "x", directory / "link"}));
     CHECK(read_file(directory / "data/new") == std::string(8, 0));
+}
+
+TEST_CASE("lite get replaces the file that it has looked at, and no other", "[lite]") {
+    machine lite;
+    const temporary_directory directory;
+    lite({"alloc", "x", "8"});
+    write_file(directory / "victim", "precious");
+    const auto out = directory / "out";
+    for (const tools::arguments& words :
+         {tools::arguments{"get", "x", out}, tools::arguments{"read", "x", "-f", out}}) {
+        write_file(out, "old");
+        before_realpath = [&] {
+            REQUIRE(::unlink(out.c_str()) == 0);
+            REQUIRE(::symlink("victim", out.c_str()) == 0);
+        };
+        check_failure(lite(words), out + ": another process has just replaced it");
+        CHECK(read_file(directory / "victim") == "precious");
+        CHECK_FALSE(exists(directory / "victim.lite-part"));
+        ::unlink(out.c_str());
+    }
 }
 
 TEST_CASE("lite put and get end with the signal that came", "[lite]") {
