@@ -20,15 +20,42 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 namespace tools {
 namespace {
 
 // The first length of an LMR for a stream, which has no length that is known.
 constexpr std::uint64_t first_length = std::uint64_t{16} << 20;
 
+// The owner of what root makes on another node with root squash.
+constexpr std::uint32_t squashed_root = 65534;
+
 failure no_data(std::string_view verb, const std::string& name) {
     return failure(fmt::format("{} {}: there is no data, and an LMR cannot be of size 0", verb,
                                printable(name)));
+}
+
+// Takes an LMR for that of an earlier attempt, and gives it the mode that a new one would have. An
+// LMR that another user has made, and let this user write to, is none: the data would be lost to
+// that user.
+void take_up(lite::region& region, std::string_view verb, const lmr_range& to, std::uint64_t length,
+             std::uint32_t mode) {
+    const auto other = [&](const std::string& what) {
+        return failure(
+            fmt::format("{} {}: an LMR of that name exists, {}", verb, printable(to.name), what));
+    };
+    if (region.length() != length)
+        throw other(fmt::format("with another length ({})", byte_count(region.length())));
+    try {
+        const auto owner = region.stat().info.uid;
+        const auto user = ::geteuid();
+        if (owner != user && (user || owner != squashed_root))
+            throw other(fmt::format("and belongs to uid {}", owner));
+        region.chmod(mode);
+    } catch (const lite::error& e) {
+        throw explain(verb, to.name, e);
+    }
 }
 
 // The LMR to write to, made if that was asked for. Its owner can write to it, and read it, until
@@ -37,16 +64,15 @@ lite::region open_target(session& session, std::string_view verb, const lmr_rang
                          std::uint64_t size, const make_options& make,
                          const copy_options& options) {
     bool earlier = false;
+    const auto mode = make.mode | 0600;
     if (make.alloc && !size)
         throw no_data(verb, to.name);
     if (make.alloc && (size > LITE_LMR_SIZE_MAX || to.offset > LITE_LMR_SIZE_MAX - size))
         throw failure(fmt::format("{} {}: more than an LMR can have", verb, printable(to.name)));
     if (make.alloc) {
         try {
-            session.node().create({.name = to.name,
-                                   .length = to.offset + size,
-                                   .nodes = make.nodes,
-                                   .mode = make.mode | 0600});
+            session.node().create(
+                {.name = to.name, .length = to.offset + size, .nodes = make.nodes, .mode = mode});
         } catch (const lite::error& e) {
             if (!options.resume || e.code().value() != EEXIST)
                 throw explain(verb, to.name, e);
@@ -59,9 +85,8 @@ lite::region open_target(session& session, std::string_view verb, const lmr_rang
     if (options.checksum || options.resume)
         rights |= lite::rights::read;
     auto region = map_for(session, verb, to.name, rights);
-    if (earlier && region.length() != to.offset + size)
-        throw failure(fmt::format("{} {}: an LMR of that name exists, with another length ({})",
-                                  verb, printable(to.name), byte_count(region.length())));
+    if (earlier)
+        take_up(region, verb, to, to.offset + size, mode);
     return region;
 }
 

@@ -265,6 +265,7 @@ TEST_CASE("lite put from a pipe makes the LMR as long as what comes", "[lite]") 
 
 TEST_CASE("lite put and get go on where they were interrupted", "[lite]") {
     machine lite;
+    lite.cluster.uid = ::geteuid();
     const temporary_directory directory;
     const auto data = pattern(3 * piece + 5);
     write_file(directory / "in", data);
@@ -324,6 +325,53 @@ TEST_CASE("lite put and get go on where they were interrupted", "[lite]") {
     write_file(directory / "out.lite-part", "xyz");
     check_silent(lite({"get", "x:0:2", directory / "out"}));
     CHECK(read_file(directory / "out") == data.substr(0, 2));
+}
+
+TEST_CASE("lite put and cp go on only with an LMR of their user", "[lite]") {
+    machine lite;
+    const temporary_directory directory;
+    write_file(directory / "in", "secret");
+    const std::uint32_t user = ::geteuid();
+    const auto make = [&](std::uint32_t owner, std::uint32_t mode) {
+        lite.cluster.uid = owner;
+        auto node = lite.cluster.context();
+        node.create({.name = "x", .length = 6, .mode = mode});
+        node.grant("x", {.uid = user, .allowed = lite::rights::all});
+        lite.cluster.uid = user;
+    };
+    make(user, 0600);
+    check_silent(lite({"rename", "x", "source"}));
+    lite.cluster.find("source")->data[0] = std::byte{'s'};
+    const tools::arguments put{"put", directory / "in", "x", "-a", "-r", "-m", "0644"};
+    const tools::arguments cp{"cp", "source:", "x:", "-a", "-r", "-m", "0400"};
+
+    make(user + 1, 0666);
+    const std::string refused =
+        " x: an LMR of that name exists, and belongs to uid " + std::to_string(user + 1);
+    check_failure(lite(put), "put" + refused);
+    check_failure(lite(cp), "cp" + refused);
+    CHECK(lite.content("x", 6) == std::string(6, 0));
+    CHECK(lite.cluster.find("x")->info.mode == 0666);
+    check_silent(lite({"free", "x"}));
+
+    // What root makes on a node with root squash.
+    make(65534, 0600);
+    CHECK(lite(put).status == (user == 0 || user == 65534 ? 0 : 1));
+    check_silent(lite({"free", "x"}));
+
+    // The mode is the one asked for, while it is copied, too.
+    make(user, 0666);
+    std::uint32_t meanwhile = 0;
+    lite.cluster.intercept = [&](unsigned long request, void*) -> std::optional<int> {
+        if (request == LITE_IOC_SENDFILE)
+            meanwhile = lite.cluster.find("x")->info.mode;
+        return std::nullopt;
+    };
+    check_silent(lite(put));
+    CHECK(meanwhile == 0644);
+    CHECK(lite.cluster.find("x")->info.mode == 0644);
+    check_silent(lite(cp));
+    CHECK(lite.cluster.find("x")->info.mode == 0400);
 }
 
 TEST_CASE("lite get does not write to a partial file that is not its own", "[lite]") {
