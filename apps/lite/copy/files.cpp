@@ -25,8 +25,10 @@
 namespace tools {
 namespace {
 
-// The first length of an LMR for a stream, which has no length that is known.
+// The first length of an LMR for a stream, which has no length that is known; where that is too
+// much, a page.
 constexpr std::uint64_t first_length = std::uint64_t{16} << 20;
+constexpr std::uint64_t least_length = 4096;
 
 // The owner of what root makes on another node with root squash.
 constexpr std::uint32_t squashed_root = 65534;
@@ -34,6 +36,28 @@ constexpr std::uint32_t squashed_root = 65534;
 failure no_data(std::string_view verb, const std::string& name) {
     return failure(fmt::format("{} {}: there is no data, and an LMR cannot be of size 0", verb,
                                printable(name)));
+}
+
+// Its owner can write to the LMR, and read it, until finish().
+std::uint32_t first_mode(const make_options& make) { return make.mode | 0600; }
+
+// Throws lite::error.
+void create(session& session, const lmr_range& to, std::optional<std::uint64_t> size,
+            const make_options& make) {
+    const auto with = [&](std::uint64_t bytes) {
+        session.node().create({.name = to.name,
+                               .length = to.offset + bytes,
+                               .nodes = make.nodes,
+                               .mode = first_mode(make)});
+    };
+    try {
+        with(size.value_or(first_length));
+    } catch (const lite::error& e) {
+        const int error = e.code().value();
+        if (size || (error != ENOSPC && error != EDQUOT && error != ENOMEM))
+            throw;
+        with(least_length);
+    }
 }
 
 // Takes an LMR for that of an earlier attempt, and gives it the mode that a new one would have. An
@@ -58,21 +82,19 @@ void take_up(lite::region& region, std::string_view verb, const lmr_range& to, s
     }
 }
 
-// The LMR to write to, made if that was asked for. Its owner can write to it, and read it, until
-// finish().
+// The LMR to write to, made if that was asked for. No size: it is for a stream.
 lite::region open_target(session& session, std::string_view verb, const lmr_range& to,
-                         std::uint64_t size, const make_options& make,
+                         std::optional<std::uint64_t> known_size, const make_options& make,
                          const copy_options& options) {
     bool earlier = false;
-    const auto mode = make.mode | 0600;
+    const auto size = known_size.value_or(first_length);
     if (make.alloc && !size)
         throw no_data(verb, to.name);
     if (make.alloc && (size > LITE_LMR_SIZE_MAX || to.offset > LITE_LMR_SIZE_MAX - size))
         throw failure(fmt::format("{} {}: more than an LMR can have", verb, printable(to.name)));
     if (make.alloc) {
         try {
-            session.node().create(
-                {.name = to.name, .length = to.offset + size, .nodes = make.nodes, .mode = mode});
+            create(session, to, known_size, make);
         } catch (const lite::error& e) {
             if (!options.resume || e.code().value() != EEXIST)
                 throw explain(verb, to.name, e);
@@ -86,7 +108,7 @@ lite::region open_target(session& session, std::string_view verb, const lmr_rang
         rights |= lite::rights::read;
     auto region = map_for(session, verb, to.name, rights);
     if (earlier)
-        take_up(region, verb, to, to.offset + size, mode);
+        take_up(region, verb, to, to.offset + size, first_mode(make));
     return region;
 }
 
@@ -140,7 +162,7 @@ void put(session& session, std::string_view verb, const std::string& file, const
     if (!from.size)
         refuse_resume(verb, from.name, options.resume, "a size and is not empty");
     const interrupt_guard guard;
-    auto region = open_target(session, verb, to, from.size.value_or(first_length), make, options);
+    auto region = open_target(session, verb, to, from.size, make, options);
     const lmr_end end(verb, to, region);
     check_range(verb, to.name, to.offset, from.size.value_or(0), region.length());
     try {

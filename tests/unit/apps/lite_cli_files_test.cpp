@@ -263,6 +263,51 @@ TEST_CASE("lite put from a pipe makes the LMR as long as what comes", "[lite]") 
     }
 }
 
+TEST_CASE("lite put from a pipe needs no more memory than the data", "[lite]") {
+    machine lite;
+    std::uint64_t room = 0;
+    int error = 0;
+    lite.cluster.intercept = [&](unsigned long request, void* arg) -> std::optional<int> {
+        const bool too_long =
+            (request == LITE_IOC_ALLOC && static_cast<lite_ioc_alloc*>(arg)->length > room) ||
+            (request == LITE_IOC_RESIZE && static_cast<lite_ioc_resize*>(arg)->length > room);
+        return too_long ? std::optional(-error) : std::nullopt;
+    };
+    const auto put = [&](const std::string& data, const tools::arguments& words) {
+        std::array<int, 2> ends{};
+        REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+        // A pipe holds 64 KiB.
+        REQUIRE(::write(ends[1], data.data(), data.size()) == static_cast<ssize_t>(data.size()));
+        ::close(ends[1]);
+        const capture out;
+        const capture err;
+        lite.env.io = {ends[0], out.fd(), err.fd()};
+        const int status = tools::run_lite(words, lite.env);
+        ::close(ends[0]);
+        return result{status, out.text(), err.text()};
+    };
+    const auto data = pattern(10000);
+    for (const int what : {ENOSPC, EDQUOT, ENOMEM}) {
+        error = what;
+        room = 12288;
+        check_silent(put("hi", {"put", "-", "x:100", "-a", "-c"}));
+        REQUIRE(lite.cluster.find("x"));
+        CHECK(lite.cluster.find("x")->info.length == 102);
+        CHECK(lite.content("x", 102) == std::string(100, 0) + "hi");
+        check_silent(lite({"free", "x"}));
+        check_silent(put(data, {"put", "-", "x", "-a", "-c"}));
+        CHECK(lite.cluster.find("x")->info.length == data.size());
+        CHECK(lite.content("x", data.size()) == data);
+        check_silent(lite({"free", "x"}));
+        // Less than a page, and less than the data.
+        for (const std::uint64_t less : {4095U, 9999U}) {
+            room = less;
+            CHECK(put(data, {"put", "-", "x", "-a"}).status == 1);
+            CHECK_FALSE(lite.cluster.find("x"));
+        }
+    }
+}
+
 TEST_CASE("lite put and get go on where they were interrupted", "[lite]") {
     machine lite;
     lite.cluster.uid = ::geteuid();
