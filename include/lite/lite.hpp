@@ -442,7 +442,9 @@ class context {
     region alloc(const alloc_options& options) {
         lite_lh_t lh = 0;
         allocate(options, 0, &lh);
-        return {m_ctx.get(), lh, options.length};
+        // An unpinned one has whole pages.
+        const std::uint64_t page = options.unpinned ? 4096 : 1;
+        return {m_ctx.get(), lh, (options.length + page - 1) / page * page};
     }
 
     // Makes a named LMR without opening it; not unpinned.

@@ -52,6 +52,7 @@ struct arena_chunk {
     std::byte* data;
     size_t size;
     unsigned process = forks;  // that has it mapped
+    pid_t pid = ::getpid();
     lite_lh_t lh = 0;
     bool ending = false;  // nothing is allocated in it any more: its LMR may be freed already
     ranges free;
@@ -84,8 +85,9 @@ struct arena_chunk {
             ::munmap(data, size);
     }
 
-    // In a child of fork(2), the LMR is the parent's, and something else may be at the address.
-    bool ours() const noexcept { return process == forks; }
+    // In a child, the LMR is the parent's, and something else may be at the address. clone(2) does
+    // not count as a fork.
+    bool ours() const noexcept { return process == forks && pid == ::getpid(); }
 };
 
 struct arena_allocation {
@@ -308,7 +310,11 @@ int lite_arena_alloc(struct lite_arena* arena, size_t size, size_t alignment, vo
         return -EFBIG;
     alignment = std::max(alignment, ranges::granule);
     size = round_up(std::max<size_t>(size, 1), ranges::granule);
-    return arena->allocate(size, alignment, *out);
+    void* memory = nullptr;
+    const int err = arena->allocate(size, alignment, memory);
+    if (!err)
+        *out = memory;
+    return err;
 } catch (const std::bad_alloc&) {
     return -ENOMEM;
 }

@@ -30,9 +30,9 @@ int map_arena(std::size_t size, void*& at) noexcept {
         // Pages that are absent when the node stops raise SIGBUS; this call does not. EINVAL:
         // before Linux 5.14.
         if (!err && ::madvise(at, size, MADV_POPULATE_READ) && errno != EINVAL) {
+            err = errno == ENOMEM ? -ENOMEM : -ENODEV;
             ::munmap(at, size);
             at = nullptr;
-            err = -ENODEV;
         }
     }
     if (!err)

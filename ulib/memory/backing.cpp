@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace lite::internal {
@@ -30,6 +31,10 @@ int map_anonymous(std::size_t length, void*& addr) noexcept {
 }
 
 int map_memfd(std::size_t length, void*& addr) noexcept {
+    // A longer file would be the signal SIGXFSZ.
+    rlimit limit = {};
+    if (!::getrlimit(RLIMIT_FSIZE, &limit) && length > limit.rlim_cur)
+        return -EFBIG;
     const int fd = ::memfd_create("lite", MFD_CLOEXEC);
     if (fd < 0)
         return -errno;
@@ -82,17 +87,25 @@ lite_lh_t another_handle(lite_ctx* ctx, lite_lh_t lh) noexcept {
         lite_map(ctx, info.name, LITE_RIGHT_MASTER, &made, nullptr))
         return 0;
     // Another LMR may have got the name.
-    if (!lite_stat(ctx, made, &found, nullptr, nullptr) && found.id == info.id)
+    if (!lite_stat(ctx, made, &found, nullptr, nullptr) && found.id == info.id &&
+        found.home == info.home)
         return made;
     lite_unmap(ctx, made);
     return 0;
+}
+
+// Frees an LMR, and nothing that the library knows of it. 0 or a negative errno.
+int free_handle(lite_ctx* ctx, lite_lh_t lh) noexcept {
+    lite_ioc_free arg = {};
+    arg.lh = lh;
+    return control(ctx, LITE_IOC_FREE, arg);
 }
 
 // Has no LMR this memory any more? The kernel lets none have what another one has.
 bool is_free(lite_ctx* ctx, void* addr, std::size_t length) noexcept {
     lite_lh_t lh = 0;
     return !lite_register_with(ctx, nullptr, addr, length, 0, LITE_REGISTER_UNPINNED, &lh) &&
-           !lite_free(ctx, lh);
+           !free_handle(ctx, lh);
 }
 
 }  // namespace
@@ -238,9 +251,7 @@ void backing::end(lite_ctx* ctx) noexcept {
     if (!of)
         return;
     for (block& b : of->all) {
-        lite_ioc_free arg = {};
-        arg.lh = b.lh;
-        const int err = control(ctx, LITE_IOC_FREE, arg);
+        const int err = free_handle(ctx, b.lh);
         b.is_over = !err || err == -EIDRM || err == -ENODEV || is_free(ctx, b.addr, b.length);
     }
 }

@@ -16,8 +16,10 @@
 #include <cstdint>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace {
@@ -40,6 +42,10 @@ struct machine {
             if (request == LITE_IOC_UNMAP && static_cast<lite_ioc_unmap*>(arg)->lh == unknown)
                 return -EBADF;
             frees += request == LITE_IOC_FREE;
+            stats += request == LITE_IOC_STAT;
+            if (request == LITE_IOC_FREE && not_ours &&
+                static_cast<lite_ioc_free*>(arg)->lh == not_ours)
+                return -EACCES;
             return std::nullopt;
         };
         ctx = cluster.open();
@@ -68,7 +74,9 @@ struct machine {
     lite_ctx* ctx;
     void* memory = nullptr;  // of the last LMR
     int frees = 0;
-    bool refusing = false;  // no more handles of LMRs; their memory is in use
+    int stats = 0;
+    lite_lh_t not_ours = 0;  // another user has got this handle's LMR
+    bool refusing = false;   // no more handles of LMRs; their memory is in use
 };
 
 bool is_mapped(void* memory) {
@@ -112,6 +120,32 @@ TEST_CASE("unpinned memory goes with its LMR", "[liblite]") {
         lite_uring_freed(node.ctx, lh, 0);
     }
     CHECK(!is_mapped(node.memory));
+}
+
+TEST_CASE("closing with the handle of an LMR that another user has got, and freed", "[liblite]") {
+    machine node;
+    const auto lh = node.alloc("t");
+    REQUIRE(lh);
+    node.alloc("other");
+    void* const memory = node.memory;
+    node.not_ours = lh;
+    lite_ctx* user = node.cluster.open();
+    REQUIRE(lite_free_name(user, "t") == 0);
+    lite_close(user);
+    node.stats = 0;
+    lite_close(std::exchange(node.ctx, node.cluster.open()));
+    CHECK_FALSE(is_mapped(memory));
+    // The blocks are not looked up while all are ended: that would destroy one of them.
+    CHECK(node.stats == 0);
+}
+
+TEST_CASE("unpinned memory is no longer than a file may be", "[liblite]") {
+    machine node;
+    const int result = in_child([&] {
+        const rlimit limit = {size / 2, size / 2};
+        return !::setrlimit(RLIMIT_FSIZE, &limit) && !node.alloc("t") ? 0 : 1;
+    });
+    CHECK(result == 0);
 }
 
 TEST_CASE("unpinned memory stays if its LMR may live on", "[liblite]") {
