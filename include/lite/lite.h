@@ -170,7 +170,8 @@ int lite_query(struct lite_ctx* ctx, struct lite_ioc_query* out) LITE_NOEXCEPT;
  * Return: 0, -EINVAL (length 0, bits beyond 0666 in the mode, more than LITE_SPREAD_MAX nodes, a
  * node listed twice, no node id, a bad name, LITE_ALLOC_NO_HANDLE without a name, no @lh, a wrong
  * @size), -EFAULT (@nodes), -E2BIG (@params is longer than this library knows, with a non-zero
- * excess), -ENAMETOOLONG, -EFBIG, -EEXIST (the name is taken), -EHOSTUNREACH (no such node),
+ * excess), -ENAMETOOLONG, -EFBIG (too long; unpinned: also for a file of the process,
+ * RLIMIT_FSIZE), -EEXIST (the name is taken), -EHOSTUNREACH (no such node),
  * -EHOSTDOWN,
  * -ESTALE (a node restarted meanwhile), -ENOSPC (a node's memory for LMRs is used up), -EDQUOT (the
  * caller's share of it is), -EMFILE (too many handles), -EIO, -EPROTO, or -ETIMEDOUT (it is unknown
