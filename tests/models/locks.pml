@@ -8,11 +8,14 @@
  * RELEASE, GRANT and PROBE as messages that take their time, overtake each
  * other, and are delivered twice; lost answers to swaps and GRANTs; takers that
  * give up waiting, or taking; processes and nodes that die while they hold
- * the lock. A claim is (taker, round). Not modelled: sharing; LMRs that are
- * freed; the order of the queue (it is first in, first out); time.
+ * the lock. If the home loses the answer of a swap, the swap is done at once,
+ * not at all, or at any time before the home's next one. A claim is (taker,
+ * round). Not modelled: sharing; LMRs that are freed; the order of the queue (it
+ * is first in, first out); time.
  *
- * TROUBLES says how much goes wrong in a run. Each of these macros breaks the
- * protocol; tests/models/run says which of them the checker must find:
+ * TROUBLES says how much goes wrong in a run; with HOME_ONLY it is only that the
+ * home loses answers of its swaps. Each of these macros breaks the protocol;
+ * tests/models/run says which of them the checker must find:
  *
  *   NO_REFUSE    a taker that no longer wants the lock does not refuse a GRANT
  *   NO_PROBE     the home believes the word: it does not ask its holder
@@ -28,7 +31,11 @@
  *   NO_DIED      if a taker never learns of the death that its GRANT reports, the
  *                next taker is not told either
  *   NO_HAD       a taker that had the lock refuses a repeated GRANT
- *   UNSURE_IS_NO a swap without an answer counts as not done
+ *   UNSURE_IS_NO a taker's swap without an answer counts as not done
+ *   BACK_FIRST   without a queue the home repeats a swap that gives the word back
+ *                before it knows what became of a later one, for MANAGED
+ *   NO_MAYBE     a swap for MANAGED without an answer counts as not done
+ *   NO_BACK      the same of a swap that gives the word back
  *
  * With PROBE_ANY the home asks (PROBE) any owner, not only one that it found in
  * the word. The model without it shows that no taker that leaves the word alone
@@ -42,6 +49,11 @@
 #endif
 #ifndef TROUBLES
 #define TROUBLES 2
+#endif
+#ifdef HOME_ONLY
+#define trouble (false)
+#else
+#define trouble (troubles > 0)
 #endif
 #define TICKETS (N * ROUNDS)
 #define NONE TICKETS       /* no ticket */
@@ -68,20 +80,29 @@ byte troubles = TROUBLES;
 /* At the takers, by ticket. */
 mtype claim[TICKETS] = AWAY;
 bool told[TICKETS];         /* that a holder died */
+bool swapped[TICKETS];      /* it may be in the word, or have been replaced by MANAGED */
+bool asked[TICKETS];        /* the home may know of it */
 bool had[TICKETS];          /* it was granted */
 byte end_of[TICKETS];       /* LEFT: how */
 bool alive[N] = true;       /* its node */
 
 /* Messages in flight. */
-bool wait_msg[TICKETS];
+byte wait_msg[TICKETS] = NONE; /* the holder that was seen in the word, or FREE */
 byte release_msg[TICKETS];
 bool grant_msg[TICKETS];
+bool error_msg[TICKETS];    /* a GRANT with the error that the home got */
 bool refused_msg[TICKETS];
+/* A swap of the home without an answer, which may still be done. */
+byte late_from = NONE;
+byte late_to;
 
 /* At the home. */
 bool managed;
 bool settling;
-byte early[TICKETS];        /* RELEASE while settling: how */
+bool back;                  /* a swap that gives the word back has no answer */
+byte maybe = FREE;          /* value that a swap without an answer may have made MANAGED */
+byte seen = FREE;           /* of the last WAIT */
+byte early[TICKETS];        /* RELEASE while settling, or maybe: how */
 bool died;
 bool probe;
 byte owner = NONE;
@@ -113,7 +134,96 @@ inline unqueue(at)
 	:: else -> break
 	od;
 	queue[queued] = 0;
+	if
+	:: queued == 0 -> seen = FREE
+	:: else
+	fi;
 	at = 0
+}
+
+inline forget_early(at)
+{
+	at = 0;
+	do
+	:: at < TICKETS -> early[at] = 0; at++
+	:: else -> break
+	od;
+	at = 0
+}
+
+/* The home forgets a lock without claims. */
+inline forget(at)
+{
+	forget_early(at);
+	maybe = FREE;
+	back = false;
+	died = false
+}
+
+/* A swap has no answer: the home tells those in the queue, and tries again if it must. */
+inline settle_failed(at)
+{
+	do
+	:: queued > 0 ->
+		at = 0;
+		error_msg[queue[0]] = true;
+		unqueue(at)
+	:: else -> break
+	od;
+	if
+	:: maybe == FREE && !back -> forget(at)
+	:: else
+	fi;
+	at = 0
+}
+
+/* A swap without an answer is over: it was done, or the home begins the next one. */
+inline swap_over()
+{
+	late_from = NONE;
+	late_to = 0
+}
+
+/* At the taker. */
+inline over(t)
+{
+	claim[t] = AWAY;
+	told[t] = false;
+	swapped[t] = false;
+	asked[t] = false;
+	had[t] = false;
+	end_of[t] = 0
+}
+
+inline leave(t, how)
+{
+	end_of[t] = how;
+	claim[t] = LEFT
+}
+
+/* A claim that did not become a lock. */
+inline give_up(t)
+{
+	if
+	:: !swapped[t] && !asked[t] -> over(t)
+	:: else -> leave(t, (told[t] -> DEAD : UNUSED))
+	fi
+}
+
+inline give_back(t, how)
+{
+	if
+	:: word == t && !had[t] ->
+		word = (how == DEAD -> DIED : FREE);
+		over(t)
+	:: word != t && word != MANAGED && !had[t] && !asked[t] -> over(t)
+	:: else ->
+#ifndef NO_RELEASE
+		release_msg[t] = how
+#else
+		over(t)
+#endif
+	fi
 }
 
 /* The owner's claim is over. how: CLEAN, DEAD, UNUSED */
@@ -138,24 +248,29 @@ proctype messages(byte t)
 end:	do
 	/* At the home: WAIT, */
 	:: atomic {
-		wait_msg[t] ->
-		/* It may be delivered again. */
-		if
-		:: wait_msg[t] = false
-		:: troubles > 0 -> troubles--
-		fi;
+		wait_msg[t] != NONE ->
 		if
 		/* A node that counts as dead has no session. */
-		:: swept[taker_of(t)] -> wait_msg[t] = false
+		:: swept[taker_of(t)] -> wait_msg[t] = NONE
 		:: !swept[taker_of(t)] && owner == t -> grant_msg[t] = true
+		/* It has been released. */
+		:: !swept[taker_of(t)] && owner != t && early[t]
 		:: else ->
 			find(t, at);
 			if
-			:: at == queued -> queue[queued] = t; queued++
+			:: at == queued ->
+				queue[queued] = t;
+				queued++;
+				seen = wait_msg[t]
 			:: else
 			fi
 		fi;
-		at = 0
+		at = 0;
+		/* It may be delivered again. */
+		if
+		:: wait_msg[t] = NONE
+		:: trouble && wait_msg[t] != NONE -> troubles--
+		fi
 	}
 	/* RELEASE, which the home answers, */
 	:: atomic {
@@ -169,15 +284,16 @@ end:	do
 				unqueue(at);
 #ifndef NO_BOTH
 				if
-				:: settling -> early[t] = release_msg[t]
+				:: settling || maybe != FREE ->
+					early[t] = release_msg[t]
 				:: else
 				fi
 #endif
 #ifndef NO_EARLY
 			/* It may be the holder in the word. */
-			:: at == queued && settling ->
+			:: at == queued && (settling || maybe != FREE) ->
 				early[t] = release_msg[t]
-			:: at == queued && !settling
+			:: at == queued && !settling && maybe == FREE
 #else
 			:: else
 #endif
@@ -185,7 +301,7 @@ end:	do
 		fi;
 		release_msg[t] = 0;
 		if
-		:: claim[t] == ENDING || claim[t] == LEFT -> claim[t] = AWAY
+		:: claim[t] == ENDING || claim[t] == LEFT -> over(t)
 		:: else
 		fi;
 		at = 0
@@ -210,7 +326,7 @@ end:	do
 		if
 		:: grant_msg[t] = false
 		/* Its answer is lost, so the home sends it again. */
-		:: troubles > 0 -> troubles--
+		:: trouble -> troubles--
 		fi;
 		if
 		:: !alive[taker_of(t)] -> grant_msg[t] = false
@@ -230,15 +346,22 @@ end:	do
 #endif
 		fi
 	}
+	/* the same with an error, */
+	:: atomic {
+		error_msg[t] ->
+		error_msg[t] = false;
+		if
+		:: alive[taker_of(t)] && claim[t] == WAITING ->
+			/* The home has ended the claim. */
+			asked[t] = false;
+			give_up(t)
+		:: else
+		fi
+	}
 	/* and giving the lock back in the background. */
 	:: atomic {
 		claim[t] == LEFT && !release_msg[t] && alive[taker_of(t)] ->
-		if
-		:: word == t ->
-			word = (end_of[t] == DEAD -> DIED : FREE);
-			claim[t] = AWAY
-		:: else -> release_msg[t] = end_of[t]
-		fi
+		give_back(t, end_of[t])
 	}
 	od
 }
@@ -261,34 +384,67 @@ end:	do
 	od
 }
 
+/* A swap of the home without an answer. */
+active proctype late()
+{
+end:	do
+	:: atomic {
+		late_from != NONE && word == late_from ->
+		word = late_to;
+		swap_over()
+	}
+	od
+}
+
+#ifndef BACK_FIRST
+#define may_repeat_back (!managed && queued == 0 && back && maybe == FREE)
+#else
+#define may_repeat_back (!managed && queued == 0 && back)
+#endif
+#define may_settle (!managed && (queued > 0 || maybe != FREE) && !may_repeat_back)
+
+/* A word that is not MANAGED: it was handed back, and carried that news. */
+inline word_is_back()
+{
+	if
+	:: back ->
+		back = false;
+		died = false
+	:: else
+	fi
+}
+
 /* The home's work on the word: one thing at a time. */
 active proctype work()
 {
 	byte was, at;
 
 end:	do
-	/* Settle: swap the word for MANAGED, whatever it is. */
+	/* Settle: swap the word for MANAGED, whatever it is: */
 	:: atomic {
-		!managed && queued > 0 ->
-		was = word;
+		may_settle && (maybe == FREE || word == maybe || word == MANAGED) ->
+		swap_over();
+		if
+		:: word == MANAGED -> was = maybe
+		:: else ->
+			was = word;
+			word_is_back()
+		fi;
 		word = MANAGED;
 		settling = true
 	};
 	atomic {
 		settling = false;
 		managed = true;
+		maybe = FREE;
+		back = false;
 		if
 		:: was < TICKETS && early[was] ->
 			died = died || early[was] == DEAD;
 			was = FREE
 		:: was >= TICKETS || !early[was]
 		fi;
-		at = 0;
-		do
-		:: at < TICKETS -> early[at] = 0; at++
-		:: else -> break
-		od;
-		at = 0;
+		forget_early(at);
 		if
 		:: was == DIED -> died = true
 		:: held(was) && swept[taker_of(was)] -> died = true
@@ -308,6 +464,36 @@ end:	do
 		was = 0;
 		at = 0
 	}
+	/* the word is not what an earlier swap may have replaced; */
+	:: atomic {
+		may_settle && maybe != FREE && word != maybe && word != MANAGED ->
+		swap_over();
+		word_is_back();
+		maybe = FREE;
+		if
+		:: queued == 0 -> forget(at)
+		:: else
+		fi
+	}
+	/* or the answer is lost. */
+	:: atomic {
+		may_settle && troubles > 0 ->
+		troubles--;
+		swap_over();
+		if
+		:: maybe != FREE
+		:: maybe == FREE && word != MANAGED -> maybe = word
+		/* The word had that value before, or it was tried as if it were FREE. */
+		:: maybe == FREE -> maybe = seen
+		:: maybe == FREE
+		fi;
+		late_from = maybe;
+		late_to = MANAGED;
+#ifdef NO_MAYBE
+		maybe = FREE;
+#endif
+		settle_failed(at)
+	}
 #ifndef NO_PROBE
 	:: atomic {
 		probe && owner != NONE && alive[taker_of(owner)] ->
@@ -326,24 +512,40 @@ end:	do
 	:: atomic { managed && owner != NONE && queued > 0 && !probe -> probe = true }
 #endif
 	/* Hand back: the lock stops being managed before the swap. */
-#ifndef LATE_BACK
-	:: atomic { managed && owner == NONE && queued == 0 -> managed = false };
-	   atomic {
-		if
-		:: died -> word = DIED
-		:: else -> word = FREE
-		fi;
-		died = false
-	   }
-#else
 	:: atomic {
-		managed && owner == NONE && queued == 0 ->
-		if
-		:: died -> word = DIED
-		:: else -> word = FREE
-		fi;
-		died = false
+		(managed && owner == NONE && queued == 0) || may_repeat_back ->
+		swap_over();
+#ifndef LATE_BACK
+		managed = false
 	   };
+	   atomic {
+#endif
+		if
+		:: true ->
+			if
+			:: word == MANAGED -> word = (died -> DIED : FREE)
+			/* It was done before. */
+			:: else
+			fi;
+			back = false;
+			died = false;
+			if
+			:: queued == 0 -> forget(at)
+			:: else
+			fi
+		/* The answer is lost. */
+		:: troubles > 0 ->
+			troubles--;
+			late_from = MANAGED;
+			late_to = (died -> DIED : FREE);
+#ifndef NO_BACK
+			back = true;
+#endif
+			settle_failed(at)
+		fi
+	   }
+#ifdef LATE_BACK
+	   ;
 	   managed = false
 #endif
 	od
@@ -375,7 +577,7 @@ inline die()
 {
 	/* The home notices later; the node sends nothing any more. */
 	alive[i] = false;
-	claim[t] = AWAY;
+	over(t);
 	goto dead
 }
 
@@ -399,15 +601,23 @@ again:		atomic {
 				word = t;
 				if
 				:: claim[t] = HOLDING
-				:: troubles > 0 ->
+				:: trouble ->
 					/* The answer is lost. */
 					troubles--;
+					swapped[t] = true;
 					unsure = true
 				fi
 			:: else ->
-				/* Only the home can have replaced our ticket. */
+				/* Only the home can have replaced our ticket, and only by MANAGED. */
+				if
+				:: word != MANAGED ->
+					swapped[t] = false;
+					told[t] = false
+				:: else
+				fi;
 				claim[t] = WAITING;
-				wait_msg[t] = true
+				asked[t] = true;
+				wait_msg[t] = (troubles > 0 && held(word) -> word : FREE)
 			fi
 		}
 		if
@@ -416,35 +626,28 @@ again:		atomic {
 #ifndef UNSURE_IS_NO
 			:: goto again
 			/* The word is out of reach: the caller gets an error. */
-			:: atomic {
-				end_of[t] = (told[t] -> DEAD : UNUSED);
-				claim[t] = LEFT
-			   };
-			   goto next
+			:: atomic { give_up(t) }; goto next
 #else
-			:: atomic { claim[t] = AWAY }; goto next
+			:: atomic { over(t) }; goto next
 #endif
 			fi
 		:: else
 		fi;
 		if
-		:: claim[t] == WAITING ->
-			if
-			:: claim[t] == HOLDING
-			:: atomic {
-				claim[t] == WAITING && troubles > 0 ->
-				troubles--;
-				end_of[t] = (told[t] -> DEAD : UNUSED);
-				claim[t] = LEFT
-			   };
-			   goto next
-			:: atomic {
-				claim[t] == WAITING && troubles > 0 ->
-				troubles--;
-				die()
-			   }
-			fi
-		:: else
+		:: claim[t] == HOLDING
+		/* The home could not take the word over. */
+		:: claim[t] == LEFT || claim[t] == AWAY -> goto next
+		:: atomic {
+			claim[t] == WAITING && trouble ->
+			troubles--;
+			give_up(t)
+		   };
+		   goto next
+		:: atomic {
+			claim[t] == WAITING && trouble ->
+			troubles--;
+			die()
+		   }
 		fi;
 		/* This taker holds the lock. */
 		atomic {
@@ -456,16 +659,15 @@ again:		atomic {
 		if
 		:: atomic { inside-- }
 		:: atomic {
-			troubles > 0 ->
+			trouble ->
 			troubles--;
 			inside--;
 			broken = true;
-			end_of[t] = DEAD;
-			claim[t] = LEFT
+			leave(t, DEAD)
 		   };
 		   goto next
 		:: atomic {
-			troubles > 0 ->
+			trouble ->
 			troubles--;
 			inside--;
 			broken = true;
@@ -474,15 +676,7 @@ again:		atomic {
 		fi;
 		atomic {
 			claim[t] = ENDING;
-			if
-			:: word == t -> word = FREE; claim[t] = AWAY
-			:: else ->
-#ifndef NO_RELEASE
-				release_msg[t] = CLEAN
-#else
-				claim[t] = AWAY
-#endif
-			fi
+			give_back(t, CLEAN)
 		}
 		claim[t] == AWAY;
 next:		round++
@@ -497,7 +691,7 @@ init
 	atomic {
 		if
 		:: true
-		:: troubles > 0 -> troubles--; word = STALE
+		:: trouble -> troubles--; word = STALE
 		fi;
 		for (i : 0 .. TICKETS - 1) {
 			run messages(i)
