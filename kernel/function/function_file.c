@@ -95,9 +95,11 @@ struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 
 /* ---- functions found by name --------------------------------------------- */
 
+/* This node is 0: its id is another one when it has joined a cluster. */
 static unsigned long lite_found_key(const struct lite_rpc_file *file, u32 node, u32 function)
 {
-	node = node ?: lite_cluster_id(file->svc->cl);
+	if (node == lite_cluster_id(file->svc->cl))
+		node = 0;
 	return (unsigned long)node << 16 | function;
 }
 

@@ -344,7 +344,8 @@ int lite_rcall_begin(struct lite_rcall *call)
 	int err, up;
 
 	call->missing = false;
-	if (!call->node)
+	call->here |= !call->node;
+	if (call->here)
 		call->node = lite_cluster_id(svc->cl);
 	for (;;) {
 		err = lite_cluster_ready(svc->cl);

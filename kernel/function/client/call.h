@@ -95,6 +95,7 @@ struct lite_rcall {
 	unsigned long deadline;		/* jiffies */
 	struct lite_client_ring *ring;	/* with a reference */
 	u32 slot;			/* LITE_NO_SLOT: none any more */
+	bool here;			/* @node is this one, whatever its id becomes */
 	bool missing;			/* not begun, as part of the request is absent: copy it */
 	u8 status;			/* of the reply: enum lite_rpc_status */
 	u32 user;			/* status that the server returned */

@@ -230,6 +230,8 @@ static struct lite_request *lite_reply_take(struct lite_rpc_file *file, u64 toke
 		req = found;
 		list_del(&req->list);
 		req->state = LITE_REQ_BUSY;
+		/* From here on it ends with the process that answers. */
+		req->owner = current->files;
 	}
 out:
 	spin_unlock(&svc->lock);
@@ -384,6 +386,9 @@ int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r, stru
 		r->token = 0;
 		err = lite_recv_one(file, r, gate, function, deadline, prio);
 	} while (err > 0);
+	/* What was taken meanwhile went back. */
+	if (err && err != -EMSGSIZE)
+		r->function = function;
 	/* The reply must not be posted again. LITE_RPC_NOWAIT is set. */
 	return err == -LITE_EPUTOFF && r->answered ? -EAGAIN : err;
 }

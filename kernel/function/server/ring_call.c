@@ -162,8 +162,14 @@ void lite_ring_gone_work(struct work_struct *work)
 		.timeout = HZ,
 		.slot_timeout = 2 * HZ,
 	};
+	bool gone;
 
-	lite_rpc_peer_call(ring->rp, &d);
+	/* Then the client has closed it, and another ring may have the index. */
+	spin_lock(&ring->rp->svc->lock);
+	gone = ring->gone;
+	spin_unlock(&ring->rp->svc->lock);
+	if (!gone)
+		lite_rpc_peer_call(ring->rp, &d);
 	lite_ring_put(ring);
 }
 

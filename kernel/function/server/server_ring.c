@@ -77,11 +77,16 @@ static struct lite_area *lite_ring_area(struct lite_ring *ring)
 static int lite_ring_enter(struct lite_ring *ring)
 {
 	struct lite_rpc_peer *rp = ring->rp;
+	u32 id;
 	int err;
 
-	err = xa_alloc(&rp->svc->rings, &ring->id, NULL, XA_LIMIT(1, LITE_RING_ID_MAX),
-		       GFP_KERNEL) ?:
-	      xa_alloc(&rp->rings, &ring->index, NULL, XA_LIMIT(0, LITE_IMM_RING_MAX), GFP_KERNEL);
+	/* A failure leaves a number that may be another ring's. */
+	err = xa_alloc(&rp->svc->rings, &id, NULL, XA_LIMIT(1, LITE_RING_ID_MAX), GFP_KERNEL);
+	if (!err) {
+		ring->id = id;
+		err = xa_alloc(&rp->rings, &ring->index, NULL, XA_LIMIT(0, LITE_IMM_RING_MAX),
+			       GFP_KERNEL);
+	}
 	if (err)
 		return err == -EBUSY ? -ENOBUFS : err;
 	spin_lock(&rp->svc->lock);
