@@ -96,7 +96,7 @@ def test_long_replies_of_kernel_functions(lab):
         lite.check_idle()
 
 
-@vmtest(nodes=3, timeout=300)
+@vmtest(nodes=3, timeout=600)
 def test_pages_of_files(lab):
     """A user sends files to a node that is cut off until it gets no more pages for that: then it sends in small sets. Another user gets
     full ones."""
