@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Barriers in words of LMRs: rounds, participants that give up or die, nodes that go."""
 
+import locks
 from litelab import on_machines, prepare_all, wait_complete, wait_until
-from test_locks import _alloc, _calm, _claims, _holder, _idle, _last, _let_go, _spawn, _word
+from test_locks import _calm
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -12,15 +13,15 @@ setup = prepare_all
 def test_rounds(lab):
     """No participant passes before all have arrived, round after round."""
     lites = _calm(lab)
-    _alloc(lites[0], "rounds", lites[1])
+    locks.alloc(lites[0], "rounds", lites[1])
     count, threads = lab.scale(60, 6), 3
-    users = [_spawn(lite, "rounds", "rounds", "--threads", threads, "--all", 3 * threads, "--count", count)
+    users = [locks.spawn(lite, "rounds", "rounds", "--threads", threads, "--all", 3 * threads, "--count", count)
              for lite in lites]
     for user in users:
-        assert _last(user, 200) == "through", user.out
-    assert _word(lites[0], "rounds", 8) == 3 * threads * count
+        assert locks.last(user, 200) == "through", user.out
+    assert locks.word(lites[0], "rounds", 8) == 3 * threads * count
     lites[0].lite("free", "rounds")
-    _idle(lites)
+    locks.idle(lites)
 
 
 @vmtest(nodes=3, timeout=300)
@@ -28,13 +29,13 @@ def test_time_outs(lab):
     """A participant that times out just as the last one arrives either passes with the others or was not counted: nothing
     in between."""
     lites = _calm(lab)
-    _alloc(lites[0], "meet", lites[1])
-    users = [_spawn(lite, "meet", "meet", "--all", 3, "--timeout", 20 * lab.kernel.time_scale, "--count",
+    locks.alloc(lites[0], "meet", lites[1])
+    users = [locks.spawn(lite, "meet", "meet", "--all", 3, "--timeout", 20 * lab.kernel.time_scale, "--count",
                     lab.scale(100, 10)) for lite in lites]
-    late = sum(int(_last(user, 200)) for user in users)
+    late = sum(int(locks.last(user, 200)) for user in users)
     print(f"      {late} times too late")
     lites[0].lite("free", "meet")
-    _idle(lites)
+    locks.idle(lites)
 
 
 @vmtest(nodes=3, timeout=300, fresh=True)
@@ -43,7 +44,7 @@ def test_who_gives_up_or_dies(lab):
     with its LMR."""
     lites = _calm(lab)
     first, second, third = lites
-    _alloc(first, "barrier", second)
+    locks.alloc(first, "barrier", second)
 
     def arrive(lite, *words):
         return lite.vm.spawn(["lite", "barrier", "barrier", "3", *words])
@@ -52,20 +53,20 @@ def test_who_gives_up_or_dies(lab):
         assert process.wait(30).rc == 1 and text in process.err, (process.rc, process.err)
 
     one = arrive(first)
-    _claims(second, 1)
+    locks.claims(second, 1)
     killed = arrive(third)
-    _claims(second, 2)
+    locks.claims(second, 2)
     killed.kill(9)
     killed.wait(20)
-    _claims(second, 1)
+    locks.claims(second, 1)
     fails(arrive(second, "--timeout", "1.5s"), "not all have come")
     fails(third.vm.spawn(["lite", "barrier", "barrier", "2"]), "another number")
-    _claims(second, 1)
+    locks.claims(second, 1)
     # Another word is another barrier. A barrier is no lock either.
     fails(third.vm.spawn(["lite", "barrier", "barrier", "2", "--offset", "8", "--timeout", "100ms"]), "not all have come")
-    _let_go(_holder(third, "barrier"))
+    locks.let_go(locks.holder(third, "barrier"))
     two = arrive(second)
-    _claims(second, 2)
+    locks.claims(second, 2)
     assert one.running and two.running
     for process in (arrive(third), one, two):
         assert process.wait(30).rc == 0, process.err
@@ -77,18 +78,18 @@ def test_who_gives_up_or_dies(lab):
     first.lite("free", "meeting")
     # The node of a participant dies.
     one = arrive(first)
-    _claims(second, 1)
+    locks.claims(second, 1)
     arrive(third)
-    _claims(second, 2)
+    locks.claims(second, 2)
     third.vm.crash()
     wait_until("it is taken out", lambda: second.stats()["lock_claims"] == 1, 60, first.vm.time_scale)
     two = arrive(second)
-    _claims(second, 2)
+    locks.claims(second, 2)
     assert one.running and two.running
     first.lite("free", "barrier")
     fails(one, "freed")
     fails(two, "freed")
-    _idle((first, second))
+    locks.idle((first, second))
 
 
 @vmtest(nodes=2, timeout=200, netem=True)
@@ -96,10 +97,10 @@ def test_a_round_that_was_complete(lab):
     """Rounds are complete, but their last participants do not learn it until the home has counted their node as down. They
     go on then, also with a time-out that was over before, and do not count for the next round."""
     home, other = lites = on_machines(lab, dead=10000 * lab.n1.time_scale)
-    _alloc(home, "complete", home)
+    locks.alloc(home, "complete", home)
 
     def arrive(lite, offset, *words):
-        process = _spawn(lite, "arrive", "complete", "--offset", offset, "--all", 2, *words)
+        process = locks.spawn(lite, "arrive", "complete", "--offset", offset, "--all", 2, *words)
         process.wait_output("ready", timeout=30)
         return process
 
@@ -107,17 +108,17 @@ def test_a_round_that_was_complete(lab):
     last = [arrive(other, 0), arrive(other, 8, "--timeout", 1)]
     for process in first:
         process.write(b"\n")
-    _claims(home, 2)
+    locks.claims(home, 2)
     # The arrivals get there, their answers do not.
     home.vm.netem("loss 100%")
     for process in last:
         process.write(b"\n")
-    assert [_last(process) for process in first] == ["0", "0"]
+    assert [locks.last(process) for process in first] == ["0", "0"]
     other.vm.pause()
     home.wait_states({home.id: "up", other.id: "down"}, timeout=60)
     home.vm.netem(None)
     other.vm.resume()
-    assert [_last(process, 60) for process in last] == ["0", "0"]
+    assert [locks.last(process, 60) for process in last] == ["0", "0"]
     wait_complete(lites)
     home.lite("free", "complete")
-    _idle(lites)
+    locks.idle(lites)

@@ -4,7 +4,8 @@
 import contextlib
 
 import hostile
-from litelab import dead_seconds, module_path, on_machines, prepare_all, program_path, stop_all, wait_complete, wait_until
+import locks
+from litelab import dead_seconds, module_path, on_machines, prepare_all, stop_all, wait_complete, wait_until
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -19,13 +20,16 @@ def _hostile(*vms):
         yield
 
 
-def _hold(lite):
-    return lite.vm.spawn([program_path("locks"), "--index", str(lite.index), "hold", "word"])
+def _found(home, waiter):
+    """The home has found the holder of the lock, and lets the other one wait."""
+    locks.claims(home, 2)
+    assert waiter.out.split() == [], waiter.out
 
 
-def _let_go(process):
-    process.write(b"\n")
-    return process.wait(30, check=True).out.split()[-1]
+def _hand_over(holder, waiter):
+    locks.let_go(holder)
+    waiter.wait_output("held", timeout=20)
+    locks.let_go(waiter)
 
 
 @vmtest(nodes=2, fresh=True, timeout=300)
@@ -37,25 +41,22 @@ def test_the_holder_is_in_a_session_that_its_home_has_not_published(lab):
     with _hostile(lab.n1, lab.n2):
         lab.n2.cut()
         for lite, peer in (home, other), (other, home):
-            wait_until("it is down", lambda: lite.states()[peer.id] == "down", 60 + 2 * dead_seconds(lab.n1), lab.n1.time_scale)
+            wait_until("it is down", lambda: lite.states()[peer.id] == "down", 60 + 2 * dead_seconds(lab.n1),
+                       lab.n1.time_scale)
         # Only the home connects.
         hostile.make(lab.n2, hold=1, connects=1000)
         hostile.make(lab.n1, hold=1, sessions=1)
         lab.n2.cut(False)
         wait_until("the home is up for the other", lambda: other.states()[home.id] == "up", 60, lab.n1.time_scale)
-        holder = _hold(other)
-        holder.wait_output("held", timeout=30)
+        holder = locks.holder(other, "word")
         assert home.states()[other.id] == "down"
         waits = home.stats()["lock_waits"]
-        waiter = _hold(home)
+        waiter = locks.spawn(home, "hold", "word")
         wait_until("the second waits", lambda: home.stats()["lock_waits"] > waits, 20, lab.n1.time_scale)
-        wait_until("the home has found the holder", lambda: home.stats()["lock_claims"] >= 2, 20, lab.n1.time_scale)
-        assert waiter.out.split() == [], waiter.out
+        _found(home, waiter)
         hostile.make(lab.n1, hold=0)
         wait_complete(lites)
-        assert _let_go(holder) == "ok", holder.out
-        waiter.wait_output("held", timeout=20)
-        assert _let_go(waiter) == "ok"
+        _hand_over(holder, waiter)
     home.lite("free", "word")
     stop_all(lites)
 
@@ -67,46 +68,40 @@ def test_the_home_loses_the_answers_of_two_swaps(lab):
     home, other = lites = on_machines(lab)
     home.lite("alloc", "word", "4K")
     with _hostile(lab.n1):
-        first = _hold(other)
-        first.wait_output("held", timeout=20)
-        second = _hold(other)
-        wait_until("the home has both", lambda: home.stats()["lock_claims"] == 2, 20, lab.n1.time_scale)
-        assert _let_go(first) == "ok"
+        first = locks.holder(other, "word")
+        second = locks.spawn(other, "hold", "word")
+        locks.claims(home, 2)
+        locks.let_go(first)
         second.wait_output("held", timeout=20)
         hostile.make(lab.n1, lose=1000)
-        assert _let_go(second) == "ok"
+        locks.let_go(second)
         wait_until("it is given back", lambda: home.lite("fetch-or", "word", 0, 0).out.strip() == "0", 20, lab.n1.time_scale)
         wait_until("that is not known", lambda: hostile.made(lab.n1, "lost"), 20, lab.n1.time_scale)
-        holder = _hold(other)
-        holder.wait_output("held", timeout=20)
+        holder = locks.holder(other, "word")
         # It is refused, as the home does not know what became of its swap.
-        refused = _hold(home)
+        refused = locks.spawn(home, "hold", "word")
         assert refused.wait(60).out.split() == ["EHOSTDOWN"], refused.out
         lost = hostile.made(lab.n1, "lost")
         wait_until("the home tries again", lambda: hostile.made(lab.n1, "lost") > lost + 1, 20, lab.n1.time_scale)
         hostile.make(lab.n1, lose=0)
-        waiter = _hold(home)
-        wait_until("the home has found the holder", lambda: home.stats()["lock_claims"] == 2, 20, lab.n1.time_scale)
-        assert waiter.out.split() == [], waiter.out
-        assert _let_go(holder) == "ok", holder.out
-        waiter.wait_output("held", timeout=20)
-        assert _let_go(waiter) == "ok"
+        waiter = locks.spawn(home, "hold", "word")
+        _found(home, waiter)
+        _hand_over(holder, waiter)
     home.lite("free", "word")
     stop_all(lites)
 
 
 @vmtest(nodes=2, fresh=True, timeout=300)
 def test_a_node_dies_while_it_is_attached(lab):
-    """It accepts a connection, and counts as down before it attaches, which it never does. Its claims end, although it might have
-    used that connection until then."""
+    """It accepts a connection, and counts as down before it attaches, which it never does. Its claims end, although it might
+    have used that connection until then."""
     attach = next(int(number) for name, number, _ in hostile.requests() if name == "ATTACH")
     dead = 8 * lab.n1.time_scale
     home, other = lites = on_machines(lab, dead=1000 * dead)
     home.lite("alloc", "word", "4K")
     with _hostile(lab.n2):
         # A shared owner is known at the home.
-        holder = lab.n2.spawn([program_path("locks"), "--index", str(other.index), "hold", "word", "--shared"])
-        holder.wait_output("held", timeout=20)
+        holder = locks.holder(other, "word", "--shared")
         assert home.stats()["lock_claims"] == 1
         broken = home.broken()
         hostile.make(lab.n2, hold=1, connects=1000, late=attach, late_calls=1000)
@@ -118,6 +113,6 @@ def test_a_node_dies_while_it_is_attached(lab):
         assert hostile.made(lab.n2, "late_calls") < 1000, "it was not attached"
         hostile.make(lab.n2, hold=0, late_calls=0)
         wait_complete(lites)
-        assert _let_go(holder) == "ENOLCK", holder.out
+        locks.let_go(holder, "ENOLCK")
     home.lite("free", "word")
     stop_all(lites)

@@ -5,6 +5,7 @@ import contextlib
 import re
 import time
 
+import locks
 from litelab import (dead_seconds, in_one_machine, on_machines, prepare, prepare_all, program_path, stop_all, times,
                      wait_complete, wait_until)
 from vmlab.testing import vmtest
@@ -12,52 +13,6 @@ from vmlab.testing import vmtest
 setup = prepare_all
 
 _GONE = {"EHOSTDOWN", "ESTALE", "ETIMEDOUT"}
-
-
-def _spawn(lite, *words, user="root"):
-    return lite.vm.spawn([program_path("locks"), "--index", str(lite.index), *(str(word) for word in words)], user=user)
-
-
-def _alloc(lite, name, *homes, size="64K", mode="0600"):
-    lite.lite("alloc", name, size, "--node", ",".join(str(home.id) for home in homes), "--mode", mode)
-
-
-def _idle(lites):
-    for lite in lites:
-        lite.check_idle()
-
-
-def _word(lite, name, offset):
-    return int(lite.lite("fetch-or", name, offset, 0).out)
-
-
-def _holder(lite, name, *words, said="held", what="hold", user="root"):
-    """A process that holds the lock, or many."""
-    process = _spawn(lite, what, name, *words, user=user)
-    process.wait_output(said, timeout=30)
-    return process
-
-
-def _claims(home, wanted):
-    """Waits until the home knows this many claims: owners and waiters."""
-    wait_until(f"{wanted} claims", lambda: home.stats()["lock_claims"] == wanted, 20, home.vm.time_scale)
-
-
-def _waiter(lite, name, home, before, *words):
-    """A process that waits for the lock, behind `before` claims that the home knows."""
-    process = _spawn(lite, "hold", name, *words)
-    _claims(home, before + 1)
-    return process
-
-
-def _let_go(process, said="ok"):
-    """Makes a holder release its lock."""
-    process.write(b"\n")
-    assert process.wait(30, check=True).out.split()[-1] == said, process.out
-
-
-def _last(process, timeout=30):
-    return process.wait(timeout, check=True).out.split()[-1]
 
 
 @contextlib.contextmanager
@@ -104,14 +59,14 @@ def _calm(lab, **options):
 def _storm(lab, lites, threads, count):
     for number, home in enumerate(lites):
         name = f"storm-{number}"
-        _alloc(lites[0], name, home)
-        users = [_spawn(lite, "storm", name, "--threads", threads, "--count", count) for lite in lites]
+        locks.alloc(lites[0], name, home)
+        users = [locks.spawn(lite, "storm", name, "--threads", threads, "--count", count) for lite in lites]
         for user in users:
-            assert _last(user, 200) == "0", user.out
-        assert _word(lites[1], name, 0) == 0
-        assert _word(lites[1], name, 16) == len(lites) * threads * count
+            assert locks.last(user, 200) == "0", user.out
+        assert locks.word(lites[1], name, 0) == 0
+        assert locks.word(lites[1], name, 16) == len(lites) * threads * count
         lites[0].lite("free", name)
-    _idle(lites)
+    locks.idle(lites)
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=300)
@@ -130,12 +85,12 @@ def test_order(lab):
     """Waiters get the lock in the order in which the home heard of them; and what that costs."""
     lites = _calm(lab, heartbeat=2000 * lab.kernel.time_scale)
     home = lites[0]
-    _alloc(home, "order", home)
+    locks.alloc(home, "order", home)
     count, threads = lab.scale(60, 6), 8
     before = [lite.stats() for lite in lites]
     with _traced(home) as events:
-        users = [_spawn(lite, "order", "order", "--threads", threads, "--count", count) for lite in lites]
-        took = max(int(_last(user, 200)) for user in users)
+        users = [locks.spawn(lite, "order", "order", "--threads", threads, "--count", count) for lite in lites]
+        took = max(int(locks.last(user, 200)) for user in users)
     granted = _check_order(events)
     after = [lite.stats() for lite in lites]
     taken, calls, waits = (sum(now[key] - was[key] for now, was in zip(after, before))
@@ -147,21 +102,21 @@ def test_order(lab):
     # WAIT, GRANT, RELEASE; those of the home itself cross no network. The allowance is for heartbeats.
     assert calls < 3 * taken + 200, (calls, taken, waits)
     home.lite("free", "order")
-    _idle(lites)
+    locks.idle(lites)
 
 
 @vmtest(nodes=3, timeout=300)
 def test_readers_and_writers(lab):
     """Readers never meet a writer. No thread starves: all of them finish."""
     lites = _calm(lab)
-    _alloc(lites[0], "phases", lites[1])
-    users = [_spawn(lite, "phases", "phases", "--threads", 5, "--writers", 2, "--count", lab.scale(40, 5))
+    locks.alloc(lites[0], "phases", lites[1])
+    users = [locks.spawn(lite, "phases", "phases", "--threads", 5, "--writers", 2, "--count", lab.scale(40, 5))
              for lite in lites]
     for user in users:
-        assert _last(user, 200) == "0", user.out
-    assert _word(lites[0], "phases", 0) == 0
+        assert locks.last(user, 200) == "0", user.out
+    assert locks.word(lites[0], "phases", 0) == 0
     lites[0].lite("free", "phases")
-    _idle(lites)
+    locks.idle(lites)
 
 
 @vmtest(nodes=3, timeout=300)
@@ -169,29 +124,29 @@ def test_phases(lab):
     """Two readers at once; a writer waits for both; a reader that comes later waits for the writer."""
     lites = _calm(lab)
     first, second, third = lites
-    _alloc(first, "phase", second)
-    readers = [_holder(lite, "phase", "--shared") for lite in (first, third)]
-    writer = _waiter(first, "phase", second, 2)
-    late = _waiter(third, "phase", second, 3, "--shared")
-    assert _last(_spawn(first, "hold", "phase", "--shared", "--try")) == "EBUSY"
-    _let_go(readers[0])
-    _claims(second, 3)
+    locks.alloc(first, "phase", second)
+    readers = [locks.holder(lite, "phase", "--shared") for lite in (first, third)]
+    writer = locks.waiter(first, "phase", second, 2)
+    late = locks.waiter(third, "phase", second, 3, "--shared")
+    assert locks.last(locks.spawn(first, "hold", "phase", "--shared", "--try")) == "EBUSY"
+    locks.let_go(readers[0])
+    locks.claims(second, 3)
     assert "held" not in writer.out
     # A reader that dies blocks no waiter, and waiters are not told of it.
     readers[1].kill(9)
     writer.wait_output("held")
     assert "held" not in late.out
-    _let_go(writer)
+    locks.let_go(writer)
     late.wait_output("held")
-    _let_go(late)
+    locks.let_go(late)
     first.lite("free", "phase")
-    _idle(lites)
+    locks.idle(lites)
 
 
 def _crowd(lite, name, count, user="root"):
     """A process that takes as many shared holds of one word as it gets. Returns the process, the number of holds, the errno
     that ended it, and the ns of one more hold: with no others, and with all others."""
-    process = _spawn(lite, "crowd", name, "--count", count, user=user)
+    process = locks.spawn(lite, "crowd", name, "--count", count, user=user)
     process.wait_output("\n", timeout=600)
     taken, refused, few, many = process.out.split()
     return process, int(taken), refused, int(few), int(many)
@@ -208,11 +163,11 @@ def test_crowd_in_one_machine(lab):
     print(f"      {taken} readers; a reader more: {few} ns alone, {many} ns among them")
     assert (taken, refused) == (65536, "EMFILE")
     assert many < 5 * few, (few, many)
-    _claims(home, taken)
+    locks.claims(home, taken)
     # One user does not get the rest of the home's claims, whichever node asks.
     alice, more, refused, _, _ = _crowd(home, "crowd", 65536, user="alice")
     assert refused == "EDQUOT" and 0 < more < 65536, (more, refused)
-    _claims(home, taken + more)
+    locks.claims(home, taken + more)
     again, more, refused, _, _ = _crowd(other, "crowd", 1000, user="alice")
     assert refused == "EDQUOT" and more < 1000, (more, refused)
     bob, got, refused, _, _ = _crowd(other, "crowd", 100, user="bob")
@@ -220,9 +175,9 @@ def test_crowd_in_one_machine(lab):
     for process in (full, alice, again, bob):
         process.write(b"\n")
         process.wait(300, check=True)
-    wait_until("all is given back", lambda: not _word(home, "crowd", 0), 300, home.vm.time_scale)
+    wait_until("all is given back", lambda: not locks.word(home, "crowd", 0), 300, home.vm.time_scale)
     home.lite("free", "crowd")
-    _idle(lites)
+    locks.idle(lites)
 
 
 # --- holders and waiters that die ------------------------------------------------------------------------------------
@@ -235,36 +190,36 @@ def test_dead_holders(lab):
     first, second, third = lites
     for number, home in enumerate(lites):
         name = f"dead-{number}"
-        _alloc(first, name, home)
+        locks.alloc(first, name, home)
         # No waiter: the word itself records the death.
-        _holder(second, name).kill(9)
-        heir = _spawn(third, "hold", name)
+        locks.holder(second, name).kill(9)
+        heir = locks.spawn(third, "hold", name)
         heir.wait_output("died")
-        _let_go(heir)
+        locks.let_go(heir)
         # With waiters.
-        holder = _holder(third, name)
-        heir = _waiter(second, name, home, 1)
-        behind = _waiter(first, name, home, 2)
+        holder = locks.holder(third, name)
+        heir = locks.waiter(second, name, home, 1)
+        behind = locks.waiter(first, name, home, 2)
         holder.kill(9)
         heir.wait_output("died")
         # The waiter that was told dies as well: the next one is told.
         heir.kill(9)
         behind.wait_output("died")
-        _let_go(behind)
-        assert _word(first, name, 0) == 0
-        _let_go(_holder(second, name))
+        locks.let_go(behind)
+        assert locks.word(first, name, 0) == 0
+        locks.let_go(locks.holder(second, name))
         # A holder that was told of the death releases the lock without having made the data consistent.
-        _holder(second, name).kill(9)
+        locks.holder(second, name).kill(9)
         broken = third.vm.run([program_path("locks"), "hold", name, "--leave"], stdin=b"\n").out.split()
         assert broken == ["died", "ok"], broken
-        assert _last(_spawn(first, "hold", name)) == "ENOTRECOVERABLE"
-        assert _last(_spawn(first, "hold", name, "--try")) == "ENOTRECOVERABLE"
-        assert _last(_spawn(first, "hold", name, "--shared")) == "ENOTRECOVERABLE"
+        assert locks.last(locks.spawn(first, "hold", name)) == "ENOTRECOVERABLE"
+        assert locks.last(locks.spawn(first, "hold", name, "--try")) == "ENOTRECOVERABLE"
+        assert locks.last(locks.spawn(first, "hold", name, "--shared")) == "ENOTRECOVERABLE"
         # Written anew, the word is a lock again.
         first.lite("set", name, 0, 8, "00")
-        _let_go(_holder(first, name))
+        locks.let_go(locks.holder(first, name))
         first.lite("free", name)
-    _idle(lites)
+    locks.idle(lites)
 
 
 @vmtest(nodes=3, timeout=300)
@@ -272,36 +227,36 @@ def test_waiters_that_go(lab):
     """Waiters that are killed or time out do not hold up the waiters behind them."""
     lites = _calm(lab)
     first, second, third = lites
-    _alloc(first, "gone", second)
-    holder = _holder(third, "gone")
-    killed = _waiter(first, "gone", second, 1)
-    late = _spawn(third, "hold", "gone", "--timeout", 15000 * lab.kernel.time_scale)
-    _claims(second, 3)
-    patient = _waiter(second, "gone", second, 3)
+    locks.alloc(first, "gone", second)
+    holder = locks.holder(third, "gone")
+    killed = locks.waiter(first, "gone", second, 1)
+    late = locks.spawn(third, "hold", "gone", "--timeout", 15000 * lab.kernel.time_scale)
+    locks.claims(second, 3)
+    patient = locks.waiter(second, "gone", second, 3)
     killed.kill(9)
     killed.wait(20)
-    assert _last(late) == "ETIMEDOUT"
-    _claims(second, 2)
-    assert _last(_spawn(first, "hold", "gone", "--try")) == "EBUSY"
-    _let_go(holder)
+    assert locks.last(late) == "ETIMEDOUT"
+    locks.claims(second, 2)
+    assert locks.last(locks.spawn(first, "hold", "gone", "--try")) == "EBUSY"
+    locks.let_go(holder)
     patient.wait_output("held")
-    _let_go(patient)
-    assert _word(first, "gone", 0) == 0
+    locks.let_go(patient)
+    assert locks.word(first, "gone", 0) == 0
     first.lite("free", "gone")
-    _idle(lites)
+    locks.idle(lites)
 
 
 def _killing_storm(lab, lites, threads, wanted):
     """Kills processes at random times, and starts others in their place, until the lock was taken this often and three
     processes were killed."""
     name = "killed"
-    _alloc(lites[0], name, lites[1])
+    locks.alloc(lites[0], name, lites[1])
     users, kills = {}, 0
     with _traced(lites[1]) as events:
-        while kills < 3 or _word(lites[0], name, 16) < wanted:
+        while kills < 3 or locks.word(lites[0], name, 16) < wanted:
             for lite in lites:
                 if str(lite) not in users:
-                    users[str(lite)] = _spawn(lite, "storm", name, "--threads", threads, "--count", 2**40)
+                    users[str(lite)] = locks.spawn(lite, "storm", name, "--threads", threads, "--count", 2**40)
                     users[str(lite)].wait_output("running", timeout=60)
             victim = users.pop(str(lab.rng.choice(lites)))
             time.sleep(lab.rng.uniform(0, 0.5))
@@ -315,13 +270,13 @@ def _killing_storm(lab, lites, threads, wanted):
             user.wait(30)
     deaths = sum(what == "grant" and status != 0 for what, _, _, status in events)
     granted = _check_order(events)
-    total = _word(lites[0], name, 16)
+    total = locks.word(lites[0], name, 16)
     print(f"      {total} times at it, {granted} handed on, {kills} processes killed, {deaths} heirs")
     # Whatever state the dead left it in, the lock can still be taken.
-    _let_go(_holder(lites[2], name, said="\n"))
-    assert _word(lites[0], name, 0) == 0
+    locks.let_go(locks.holder(lites[2], name, said="\n"))
+    assert locks.word(lites[0], name, 0) == 0
     lites[0].lite("free", name)
-    _idle(lites)
+    locks.idle(lites)
 
 
 @vmtest(nodes=3, timeout=400)
@@ -350,35 +305,35 @@ def test_crash(lab):
     """A crash of the holder's machine, with and without waiters; of a waiter's machine; of the home."""
     lites = on_machines(lab)
     first, second, third = lites
-    _alloc(first, "a", first)
-    _alloc(first, "b", first)
-    _alloc(first, "c", third)
-    _holder(third, "a")
-    _holder(third, "b")
+    locks.alloc(first, "a", first)
+    locks.alloc(first, "b", first)
+    locks.alloc(first, "c", third)
+    locks.holder(third, "a")
+    locks.holder(third, "b")
     # A lock with its home at the machine that crashes.
-    lost = _holder(first, "c")
-    waits_lost = _waiter(second, "c", third, 1)
-    heir = _waiter(second, "a", first, 1)
-    _waiter(third, "a", first, 2)
-    behind = _waiter(first, "a", first, 3)
+    lost = locks.holder(first, "c")
+    waits_lost = locks.waiter(second, "c", third, 1)
+    heir = locks.waiter(second, "a", first, 1)
+    locks.waiter(third, "a", first, 2)
+    behind = locks.waiter(first, "a", first, 3)
     third.vm.crash()
     heir.wait_output("died", timeout=20 + 2 * dead_seconds(first.vm))
-    _let_go(heir)
+    locks.let_go(heir)
     behind.wait_output("held")
-    _let_go(behind)
-    assert _last(waits_lost, 20 + 2 * dead_seconds(first.vm)) in _GONE
+    locks.let_go(behind)
+    assert locks.last(waits_lost, 20 + 2 * dead_seconds(first.vm)) in _GONE
     # This lock had no waiter.
-    heir = _spawn(second, "hold", "b")
+    heir = locks.spawn(second, "hold", "b")
     heir.wait_output("died", timeout=20)
-    _let_go(heir)
+    locks.let_go(heir)
     lost.write(b"\n")
-    assert _last(lost, 60) in _GONE
+    assert locks.last(lost, 60) in _GONE
     _back(third, first)
     wait_complete(lites)
-    _let_go(_holder(third, "a"))
+    locks.let_go(locks.holder(third, "a"))
     for name in ("a", "b"):
         first.lite("free", name)
-    _idle(lites)
+    locks.idle(lites)
 
 
 @vmtest(nodes=3, timeout=300, fresh=True)
@@ -386,10 +341,10 @@ def test_suspects(lab):
     """Sessions break, and come back before a node counts as dead: all holders and waiters keep their locks and places."""
     lites = on_machines(lab, dead=20000 * lab.kernel.time_scale)
     first, second, third = lites
-    _alloc(first, "kept", first)
-    holder = _holder(second, "kept")
-    one = _waiter(third, "kept", first, 1)
-    two = _waiter(second, "kept", first, 2)
+    locks.alloc(first, "kept", first)
+    holder = locks.holder(second, "kept")
+    one = locks.waiter(third, "kept", first, 1)
+    two = locks.waiter(second, "kept", first, 2)
     for cut in (second, third, first):
         seen_by = second if cut is first else first
         ended = seen_by.broken()
@@ -399,14 +354,14 @@ def test_suspects(lab):
             wait_until("a session is over", lambda: seen_by.broken() > ended, 20, lab.kernel.time_scale)
     wait_complete(lites)
     assert not one.out and not two.out, (one.out, two.out)
-    _let_go(holder)
+    locks.let_go(holder)
     one.wait_output("held", timeout=30)
-    _let_go(one)
+    locks.let_go(one)
     two.wait_output("held", timeout=30)
-    _let_go(two)
-    assert _word(first, "kept", 0) == 0
+    locks.let_go(two)
+    assert locks.word(first, "kept", 0) == 0
     first.lite("free", "kept")
-    _idle(lites)
+    locks.idle(lites)
 
 
 @vmtest(nodes=3, timeout=400, fresh=True)
@@ -414,17 +369,17 @@ def test_words_out_of_reach(lab):
     """One user's many words at a store that is suspect: cleaning up these words does not delay waiters for other locks, nor
     the take-over of other words, nor late releases at other homes."""
     home, store, other = lites = on_machines(lab, dead=120000 * lab.kernel.time_scale)
-    _alloc(home, "far", home, store, mode="0666")  # the second half is there
-    _alloc(home, "away", store, mode="0666")
-    _alloc(home, "near", home, mode="0666")
-    _alloc(home, "third", other, mode="0666")
-    holder = _holder(home, "near")
-    waiter = _waiter(home, "near", home, 1)
-    dying = _holder(home, "near", "--offset", 64, user="bob")
-    lost = _holder(home, "third", "--offset", 64, "--shared", user="bob")  # so the home waits for its release
+    locks.alloc(home, "far", home, store, mode="0666")  # the second half is there
+    locks.alloc(home, "away", store, mode="0666")
+    locks.alloc(home, "near", home, mode="0666")
+    locks.alloc(home, "third", other, mode="0666")
+    holder = locks.holder(home, "near")
+    waiter = locks.waiter(home, "near", home, 1)
+    dying = locks.holder(home, "near", "--offset", 64, user="bob")
+    lost = locks.holder(home, "third", "--offset", 64, "--shared", user="bob")  # so the home waits for its release
     # More than all workers. The home of `far` gives its words up, the takers of the locks in `away` theirs.
-    many = [_holder(home, "far", "--offset", 32768, "--count", 400, "--shared", user="alice", what="many"),
-            _holder(home, "away", "--count", 400, user="alice", what="many")]
+    many = [locks.holder(home, "far", "--offset", 32768, "--count", 400, "--shared", user="alice", what="many"),
+            locks.holder(home, "away", "--count", 400, user="alice", what="many")]
     ended = home.broken()
     with contextlib.ExitStack() as stack:
         store.vm.cut()
@@ -439,24 +394,24 @@ def test_words_out_of_reach(lab):
         holder.write(b"\n")
         waiter.wait_output("held", timeout=20)
         waits = home.stats()["lock_waits"]
-        heir = _spawn(home, "hold", "near", "--offset", 64, user="bob")
+        heir = locks.spawn(home, "hold", "near", "--offset", 64, user="bob")
         wait_until("a waiter", lambda: home.stats()["lock_waits"] > waits, 20, home.vm.time_scale)
         dying.kill()
         heir.wait_output("died", timeout=10)
         other.vm.cut(False)
-        finder = _holder(other, "third", "--offset", 64)
+        finder = locks.holder(other, "third", "--offset", 64)
         # The home still waits for the store.
         assert home.states()[store.id] == "up", "counted as down, so not waited for"
     assert holder.wait(30, check=True).out.split()[-1] == "ok", holder.out
     for process in (waiter, heir, finder):
-        _let_go(process)
+        locks.let_go(process)
     wait_complete(lites)
     wait_until("the words are free", lambda: not home.stats()["lock_claims"] and
-               not any(_word(home, "far", 32768 + at) for at in (0, 399 * 8)), 30, home.vm.time_scale)
-    _let_go(_holder(home, "away", "--offset", 399 * 8, said="died"))
+               not any(locks.word(home, "far", 32768 + at) for at in (0, 399 * 8)), 30, home.vm.time_scale)
+    locks.let_go(locks.holder(home, "away", "--offset", 399 * 8, said="died"))
     for name in ("far", "away", "near", "third"):
         home.lite("free", name)
-    _idle(lites)
+    locks.idle(lites)
 
 
 @vmtest(nodes=3, timeout=300, fresh=True)
@@ -465,19 +420,19 @@ def test_grants_to_a_silent_node(lab):
     user's waiter at another node is told meanwhile."""
     home, other, silent = lites = on_machines(lab, heartbeat=200_000, dead=600_000, op_timeout=200_000)
     for name in ("many", "one"):
-        _alloc(home, name, home, mode="0666")
-    holders = [_holder(home, name) for name in ("many", "one")]
+        locks.alloc(home, name, home, mode="0666")
+    holders = [locks.holder(home, name) for name in ("many", "one")]
     # All workers of the node are fewer.
-    many = _spawn(silent, "hold", "many", "--shared", "--threads", 300, user="alice")
-    _claims(home, 301)  # with the holder
-    one = _spawn(other, "hold", "one", user="bob")
-    _claims(home, 303)
+    many = locks.spawn(silent, "hold", "many", "--shared", "--threads", 300, user="alice")
+    locks.claims(home, 301)  # with the holder
+    one = locks.spawn(other, "hold", "one", user="bob")
+    locks.claims(home, 303)
     granted = home.stats()["lock_grants"]
     silent.vm.pause()
     try:
-        _let_go(holders[0])
+        locks.let_go(holders[0])
         wait_until("they have the lock", lambda: home.stats()["lock_grants"] == granted + 300, 20, home.vm.time_scale)
-        _let_go(holders[1])
+        locks.let_go(holders[1])
         one.wait_output("held", timeout=20)
     finally:
         silent.vm.resume()
@@ -486,7 +441,7 @@ def test_grants_to_a_silent_node(lab):
         process.wait(60, check=True)
     for name in ("many", "one"):
         home.lite("free", name)
-    _idle(lites)
+    locks.idle(lites)
     stop_all(lites)
 
 
@@ -496,23 +451,23 @@ def test_partition(lab):
     asks again."""
     lites = on_machines(lab)
     first, second, third = lites
-    _alloc(first, "split", first)
-    holder = _holder(third, "split")
-    _claims(first, 0)
-    heir = _waiter(second, "split", first, 1)
-    far = _waiter(third, "split", first, 2)
+    locks.alloc(first, "split", first)
+    holder = locks.holder(third, "split")
+    locks.claims(first, 0)
+    heir = locks.waiter(second, "split", first, 1)
+    far = locks.waiter(third, "split", first, 2)
     third.vm.cut()
     heir.wait_output("died", timeout=20 + 2 * dead_seconds(first.vm))
-    said = _last(far, 20 + 3 * dead_seconds(first.vm))
+    said = locks.last(far, 20 + 3 * dead_seconds(first.vm))
     assert said == "EHOSTDOWN", said
     third.vm.cut(False)
     wait_complete(lites)
-    _let_go(holder, "ENOLCK")
+    locks.let_go(holder, "ENOLCK")
     assert heir.running
-    _let_go(heir)
-    _let_go(_holder(third, "split"))
+    locks.let_go(heir)
+    locks.let_go(locks.holder(third, "split"))
     first.lite("free", "split")
-    _idle(lites)
+    locks.idle(lites)
 
 
 @vmtest(nodes=3, timeout=300, fresh=True)
@@ -520,26 +475,26 @@ def test_leave_and_stop(lab):
     """A node with locks leaves; a node with locks and waiters is stopped."""
     lites = on_machines(lab)
     first, second, third = lites
-    _alloc(first, "left", first)
-    holder = _holder(third, "left")
-    waits = _waiter(third, "left", first, 1)
-    heir = _waiter(second, "left", first, 2)
+    locks.alloc(first, "left", first)
+    holder = locks.holder(third, "left")
+    waits = locks.waiter(third, "left", first, 1)
+    heir = locks.waiter(second, "left", first, 2)
     third.leave()
-    assert _last(waits) == "ENOTCONN"
+    assert locks.last(waits) == "ENOTCONN"
     heir.wait_output("died")
-    _let_go(heir)
+    locks.let_go(heir)
     holder.write(b"\n")
-    assert _last(holder) in ("ENOLCK", "ENOTCONN"), holder.out
+    assert locks.last(holder) in ("ENOLCK", "ENOTCONN"), holder.out
     third.join(first)
     wait_complete(lites)
-    holder = _holder(second, "left")
-    waits = _waiter(third, "left", first, 1)
+    holder = locks.holder(second, "left")
+    waits = locks.waiter(third, "left", first, 1)
     third.stop()
     # A stopping node leaves the cluster first.
-    assert _last(waits) in ("ENOTCONN", "ENODEV"), waits.out
-    _let_go(holder)
+    assert locks.last(waits) in ("ENOTCONN", "ENODEV"), waits.out
+    locks.let_go(holder)
     first.lite("free", "left")
-    _idle((first, second))
+    locks.idle((first, second))
     third.start(**times(third.vm))
     third.join(first)
 
@@ -551,42 +506,42 @@ def test_changed_meanwhile(lab):
     """The LMR is moved, renamed, resized and freed, and rights are taken away, with a holder and with waiters."""
     lites = _calm(lab)
     first, second, third = lites
-    _alloc(first, "changed", second)
-    holder = _holder(first, "changed", "--offset", 8192)
-    waits = _waiter(third, "changed", second, 1, "--offset", 8192)
+    locks.alloc(first, "changed", second)
+    holder = locks.holder(first, "changed", "--offset", 8192)
+    waits = locks.waiter(third, "changed", second, 1, "--offset", 8192)
     first.lite("move", "changed", "--node", first.id)
     first.lite("move", "changed", "--node", third.id, "--offset", 4096, "--length", 8192)
     first.lite("rename", "changed", "renamed")
     first.lite("resize", "renamed", "32K")
-    _let_go(holder)
+    locks.let_go(holder)
     waits.wait_output("held")
     # The same without waiters.
-    _let_go(waits)
-    holder = _holder(first, "renamed", "--offset", 8192)
+    locks.let_go(waits)
+    holder = locks.holder(first, "renamed", "--offset", 8192)
     first.lite("move", "renamed", "--node", first.id)
-    _let_go(holder)
-    assert _word(first, "renamed", 8192) == 0
+    locks.let_go(holder)
+    assert locks.word(first, "renamed", 8192) == 0
     # The word is cut off, and allocated again: it is another lock.
-    holder = _holder(first, "renamed", "--offset", 8192)
-    waits = _waiter(third, "renamed", second, 1, "--offset", 8192)
+    holder = locks.holder(first, "renamed", "--offset", 8192)
+    waits = locks.waiter(third, "renamed", second, 1, "--offset", 8192)
     second.lite("resize", "renamed", "4K")
-    assert _last(waits) == "ERANGE"
+    assert locks.last(waits) == "ERANGE"
     second.lite("resize", "renamed", "64K")
-    other = _holder(third, "renamed", "--offset", 8192)
+    other = locks.holder(third, "renamed", "--offset", 8192)
     holder.write(b"\n")
-    assert _last(holder) == "ENOLCK", holder.out
+    assert locks.last(holder) == "ENOLCK", holder.out
     assert other.running
-    _let_go(other)
+    locks.let_go(other)
     # The LMR is freed.
-    holder = _holder(first, "renamed")
-    waits = _waiter(third, "renamed", second, 1)
-    again = _waiter(second, "renamed", second, 2, "--shared")
+    holder = locks.holder(first, "renamed")
+    waits = locks.waiter(third, "renamed", second, 1)
+    again = locks.waiter(second, "renamed", second, 2, "--shared")
     first.lite("free", "renamed")
-    assert _last(waits) == "EIDRM"
-    assert _last(again) == "EIDRM"
+    assert locks.last(waits) == "EIDRM"
+    assert locks.last(again) == "EIDRM"
     holder.write(b"\n")
-    assert _last(holder) == "EIDRM"
-    _idle(lites)
+    assert locks.last(holder) == "EIDRM"
+    locks.idle(lites)
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
@@ -594,29 +549,29 @@ def test_more_claims_of_one_lock_than_are_ended_in_one_go(lab):
     """The LMR of such a lock is freed. The node of such claims leaves."""
     lites = in_one_machine(lab.n1, dead=10000 * lab.kernel.time_scale)
     home, other, _ = lites
-    _alloc(home, "many", home)
+    locks.alloc(home, "many", home)
     # Each takes one more than it says.
     sharers = [_crowd(lite, "many", 199)[0] for lite in (home, other)]
-    waits = _spawn(other, "hold", "many", "--threads", 100)
-    _claims(home, 500)
+    waits = locks.spawn(other, "hold", "many", "--threads", 100)
+    locks.claims(home, 500)
     home.lite("free", "many")
     assert waits.wait(60, check=True).out.split() == ["EIDRM"] * 100
-    _claims(home, 0)
-    _alloc(home, "many", home)
+    locks.claims(home, 0)
+    locks.alloc(home, "many", home)
     sharers.append(_crowd(other, "many", 199)[0])
-    waits = _spawn(other, "hold", "many", "--threads", 100)
-    _claims(home, 300)
-    heir = _waiter(home, "many", home, 300)
+    waits = locks.spawn(other, "hold", "many", "--threads", 100)
+    locks.claims(home, 300)
+    heir = locks.waiter(home, "many", home, 300)
     other.leave()
     heir.wait_output("held", timeout=30)
     assert waits.wait(60, check=True).out.split() == ["ENOTCONN"] * 100
-    _claims(home, 1)
-    _let_go(heir)
+    locks.claims(home, 1)
+    locks.let_go(heir)
     for sharer in sharers:
         sharer.write(b"\n")
         sharer.wait(60, check=True)
     home.lite("free", "many")
-    _idle(lites)
+    locks.idle(lites)
     stop_all(lites)
 
 
@@ -636,15 +591,15 @@ def test_rights(lab):
     holder = alice(third)
     holder.wait_output("held")
     waits = alice(first)
-    _claims(second, 2)
-    behind = _waiter(second, "ours", second, 2)
+    locks.claims(second, 2)
+    behind = locks.waiter(second, "ours", second, 2)
     first.lite("revoke", "ours", "--uid", 1000)
-    _let_go(holder)
-    assert _last(waits) == "EACCES"
+    locks.let_go(holder)
+    assert locks.last(waits) == "EACCES"
     behind.wait_output("held")
-    _let_go(behind)
+    locks.let_go(behind)
     first.lite("free", "ours")
-    _idle(lites)
+    locks.idle(lites)
 
 
 @vmtest(nodes=2, timeout=200)
@@ -652,7 +607,7 @@ def test_command(lab):
     """lite lock: exit status, time-out, what it reports of a dead holder, and what happens to its command when it is
     killed."""
     first, second = _calm(lab)
-    _alloc(first, "cli", second)
+    locks.alloc(first, "cli", second)
     assert first.lite("lock", "cli", 8, "--", "sh", "-c", "exit 7", check=False).rc == 7
     assert first.lite("lock", "cli", 8, "--", "sh", "-c", "kill -15 $$", check=False).rc == 128 + 15
     assert first.lite("lock", "cli", 8, "--", "no-such-program", check=False).rc == 127
@@ -664,7 +619,7 @@ def test_command(lab):
     refused = second.lite("lock", "cli", 8, "--timeout", 0, "--", "true", check=False)
     assert refused.rc == 1 and "has the lock" in refused.err, refused
     heir = second.vm.spawn(["lite", "lock", "cli", "8", "--", "sh", "-c", "echo died $LITE_OWNER_DIED"])
-    _claims(second, 2)
+    locks.claims(second, 2)
     # Kills the first process of the two, not its command, which then dies with it. The other process keeps the lock until
     # then.
     first.vm.run(f"kill -9 {min(first.vm.run('pidof lite').out.split(), key=int)}")
@@ -679,7 +634,7 @@ def test_command(lab):
         process.write(b"\n")
         process.wait(20, check=True)
     first.lite("free", "cli")
-    _idle((first, second))
+    locks.idle((first, second))
 
 
 @vmtest(nodes=1, cpus=2, timeout=200)
@@ -687,14 +642,14 @@ def test_a_word_that_is_no_lock(lab):
     """However many ask for it at a time, none gets a lock in it, and it stays as it is."""
     lites = in_one_machine(lab.n1, dead=10000 * lab.kernel.time_scale)
     home, other, _ = lites
-    _alloc(home, "number", home)
+    locks.alloc(home, "number", home)
     home.lite("fetch-add", "number", 0, 0xdeadbeef)
-    users = [_spawn(lite, "spoilt", "number", "--threads", 200, "--count", lab.scale(60, 10)) for lite in (home, other)]
+    users = [locks.spawn(lite, "spoilt", "number", "--threads", 200, "--count", lab.scale(60, 10)) for lite in (home, other)]
     for user in users:
-        assert _last(user, 150) == "0", user.out
-    assert _word(other, "number", 0) == 0xdeadbeef
+        assert locks.last(user, 150) == "0", user.out
+    assert locks.word(other, "number", 0) == 0xdeadbeef
     home.lite("free", "number")
-    _idle(lites)
+    locks.idle(lites)
     stop_all(lites)
 
 
@@ -704,25 +659,25 @@ def test_spoilt(lab):
     lock again."""
     lites = _calm(lab)
     first, second, third = lites
-    _alloc(first, "spoilt", second)
-    scribblers = [_spawn(lite, "scribble", "spoilt") for lite in (second, third)]
-    users = [_spawn(lite, "spoilt", "spoilt", "--threads", 4, "--count", lab.scale(150, 15)) for lite in lites]
-    killed = _spawn(first, "spoilt", "spoilt", "--threads", 4, "--count", 1000000)
+    locks.alloc(first, "spoilt", second)
+    scribblers = [locks.spawn(lite, "scribble", "spoilt") for lite in (second, third)]
+    users = [locks.spawn(lite, "spoilt", "spoilt", "--threads", 4, "--count", lab.scale(150, 15)) for lite in lites]
+    killed = locks.spawn(first, "spoilt", "spoilt", "--threads", 4, "--count", 1000000)
     for process in (*scribblers, *users, killed):
         process.wait_output("running", timeout=60)
     killed.kill(9)
-    taken = sum(int(_last(user, 200)) for user in users)
+    taken = sum(int(locks.last(user, 200)) for user in users)
     for scribbler in scribblers:
         assert scribbler.running, scribbler.err
         scribbler.kill(9)
         scribbler.wait(20)
     print(f"      taken {taken} times")
     first.lite("set", "spoilt", 0, 8, "00")
-    one = _holder(first, "spoilt", said="\n")
-    two = _spawn(third, "hold", "spoilt")
-    _let_go(one)
+    one = locks.holder(first, "spoilt", said="\n")
+    two = locks.spawn(third, "hold", "spoilt")
+    locks.let_go(one)
     two.wait_output("\n", timeout=30)
-    _let_go(two)
-    _let_go(_holder(second, "spoilt", said="\n"))
+    locks.let_go(two)
+    locks.let_go(locks.holder(second, "spoilt", said="\n"))
     first.lite("free", "spoilt")
-    _idle(lites)
+    locks.idle(lites)
