@@ -19,15 +19,19 @@
 static __always_inline bool lite_words_copy(u64 *k, u64 __user *u, size_t n, bool write)
 {
 	size_t i;
+	u64 word;
 
 	if (!user_access_begin(u, n))
 		return false;
 #pragma GCC unroll 8
 	for (i = 0; i < n / sizeof(u64); i++) {
-		if (write)
-			unsafe_get_user(k[i], &u[i], fault);
-		else
+		if (write) {
+			/* A fault stores 0 first, if the compiler has no asm goto with outputs. */
+			unsafe_get_user(word, &u[i], fault);
+			k[i] = word;
+		} else {
 			unsafe_put_user(k[i], &u[i], fault);
+		}
 	}
 	user_access_end();
 	return true;

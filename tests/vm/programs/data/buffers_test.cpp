@@ -2,6 +2,8 @@
 // Every kind of buffer that a program may have, as source and destination, small and large.
 #include "fixture.hpp"
 
+#include "../common/missing_page.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -121,6 +123,38 @@ TEST_CASE_METHOD(DataBuffers, "data buffers: a read-only source", "[buffers]") {
     std::string back(sizeof(kText) - 1, '\0');
     region.read(3, std::span(back));
     CHECK(back == kText);
+}
+
+// Memory of an LMR is written only with what its writer has.
+TEST_CASE_METHOD(DataEverywhere,
+                 "data buffers: a word that is absent changes nothing until it comes",
+                 "[buffers][absent]") {
+    INFO(where.label);
+    constexpr auto old = ~std::uint64_t{};
+    auto region = node.alloc({.length = 64, .nodes = where.nodes});
+    for (std::uint64_t at = 0; at < 64; at += 8)
+        region.store(at, old);
+    // A word that is there, and one in a page that is not.
+    const Mapping memory(2 * kPage);
+    const auto words = memory.bytes().subspan(kPage - 8, 16);
+    fill_pattern(words.first(8), 1);
+    {
+        const MissingPage page(memory.data() + kPage);
+        Threads writer;
+        writer.start([&] { region.write(8, words); });
+        page.await();
+        CHECK(region.load<std::uint64_t>(16) == old);
+        page.come();
+        writer.join();
+        CHECK(region.load<std::uint64_t>(16) == 0);
+        CHECK(region.load<std::uint64_t>(24) == old);
+    }
+    region.store(16, old);
+    memory.protect(kPage, kPage, PROT_NONE);
+    CHECK_THROWS_AS(region.write(8, words), lite::error);
+    CHECK(region.load<std::uint64_t>(16) == old);
+    CHECK_THROWS_AS(region.write(16, words.subspan(8)), lite::error);
+    CHECK(region.load<std::uint64_t>(16) == old);
 }
 
 TEST_CASE_METHOD(DataBuffers, "data buffers: across mappings of different kinds", "[buffers]") {

@@ -16,9 +16,9 @@ def test_three_nodes_in_one_machine(lab):
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
-def test_large_buffers(lab):
+def test_large_and_absent_buffers(lab):
     lites = in_one_machine(lab.n1)
-    run_catch(lab, lites, "data_test", "[large]", timeout=180)
+    run_catch(lab, lites, "data_test", "[large],[absent]", timeout=180)
     for lite in lites:
         lite.check_idle()
 
