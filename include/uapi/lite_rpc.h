@@ -130,7 +130,8 @@ struct lite_ioc_rpc_unregister {
  * After a function was found by name, calls of this open file to its number are for
  * that registration only: if the function has ended and another one has the number,
  * they fail with ECONNREFUSED until the name is found again. Calls to other numbers go
- * to whichever function has them. EMFILE: this file has already found 262144.
+ * to whichever function has them. EMFILE: this file has already found 262144; those of
+ * this node count twice.
  */
 struct lite_ioc_rpc_find {
 	__u32 size;
@@ -248,9 +249,10 @@ struct lite_ioc_rpc_collect {
  * Then a request for @function (0: for any that this file has registered) is taken;
  * RECV waits for one if necessary. After ENOMEM a long request can still be taken. The
  * request must be answered through this open file. The caller gets ECONNRESET if the
- * process that took it exits first, loses the file by execve(2), or if the file is
- * closed; but not if the process merely closes its descriptors while others have the
- * file open. A request with LITE_RPC_REQ_ONEWAY has token 0.
+ * process that took it, or that last tried to answer it, exits first or loses the file
+ * by execve(2), or if the file is closed; but not if the process merely closes its
+ * descriptors while others have the file open. A request with LITE_RPC_REQ_ONEWAY has
+ * token 0.
  *
  * @answered is set to 1 if the answer was given, even if nothing was taken afterwards
  * (ETIMEDOUT, EAGAIN, EINTR, EMSGSIZE, ENOENT).

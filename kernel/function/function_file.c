@@ -95,16 +95,14 @@ struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 
 /* ---- functions found by name --------------------------------------------- */
 
-/* This node is 0: its id is another one when it has joined a cluster. */
-static unsigned long lite_found_key(const struct lite_rpc_file *file, u32 node, u32 function)
+static unsigned long lite_found_key(u32 node, u32 function)
 {
-	if (node == lite_cluster_id(file->svc->cl))
-		node = 0;
 	return (unsigned long)node << 16 | function;
 }
 
-static int lite_found_enter(struct lite_rpc_file *file, unsigned long key, u64 cookie)
+static int lite_found_enter(struct lite_rpc_file *file, u32 node, u32 function, u64 cookie)
 {
+	unsigned long key = lite_found_key(node, function);
 	void *was, *entry = xa_mk_value(cookie & LITE_FOUND_COOKIE);
 	int err = 0;
 
@@ -130,12 +128,16 @@ static int lite_found_enter(struct lite_rpc_file *file, unsigned long key, u64 c
  */
 int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f)
 {
+	u32 self = lite_cluster_id(file->svc->cl);
 	u64 cookie;
 	int err = lite_service_find(file->svc, f, &cookie);
 
 	if (err || !f->name[0])
 		return err;
-	return lite_found_enter(file, lite_found_key(file, f->node, f->function), cookie);
+	/* This node is also 0, as a join gives it another id, and its id to another node. */
+	if (!f->node || f->node == self)
+		err = lite_found_enter(file, 0, f->function, cookie);
+	return err ?: lite_found_enter(file, f->node ?: self, f->function, cookie);
 }
 
 /*
@@ -148,7 +150,9 @@ static u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function)
 
 	if (xa_empty(&file->found))
 		return LITE_ANY_REGISTRATION;
-	entry = xa_load(&file->found, lite_found_key(file, node, function));
+	entry = xa_load(&file->found, lite_found_key(node, function));
+	if (!entry && node == lite_cluster_id(file->svc->cl))
+		entry = xa_load(&file->found, lite_found_key(0, function));
 	return entry ? xa_to_value(entry) : LITE_ANY_REGISTRATION;
 }
 

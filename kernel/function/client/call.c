@@ -344,9 +344,7 @@ int lite_rcall_begin(struct lite_rcall *call)
 	int err, up;
 
 	call->missing = false;
-	call->here |= !call->node;
-	if (call->here)
-		call->node = lite_cluster_id(svc->cl);
+	call->here |= !call->node || call->node == lite_cluster_id(svc->cl);
 	for (;;) {
 		err = lite_cluster_ready(svc->cl);
 		if (!err && READ_ONCE(svc->stopping))
@@ -356,6 +354,9 @@ int lite_rcall_begin(struct lite_rcall *call)
 			lite_rcall_unqueue(call);
 			return err;
 		}
+		/* This node may have joined a cluster while the call waited. */
+		if (call->here)
+			call->node = lite_cluster_id(svc->cl);
 		call->err = 0;
 		call->by_reference = false;
 		reinit_completion(&call->done);

@@ -488,7 +488,7 @@ int lite_client_ring_get(struct lite_rcall *call)
 	struct lite_conn *conn;
 	int err;
 
-	if (call->node == lite_cluster_id(svc->cl))
+	if (call->here || call->node == lite_cluster_id(svc->cl))
 		return lite_client_ring_in(&svc->local, call);
 	conn = lite_cluster_conn_get(svc->cl, call->node);
 	if (!conn)

@@ -48,8 +48,9 @@ int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f, u64
 {
 	struct lite_wire_rpc_find req = {};
 	struct lite_wire_rpc_func out;
-	u32 node = f->node ?: lite_cluster_id(svc->cl);
+	unsigned long life = lite_cluster_life(svc->cl);
 	int err = lite_cluster_ready(svc->cl);
+	u32 node = f->node ?: lite_cluster_id(svc->cl);
 
 	if (err)
 		return err;
@@ -66,6 +67,9 @@ int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f, u64
 		req.function = cpu_to_le32(f->function);
 	}
 	err = lite_find(svc->cl, node, &req, &out, 0);
+	/* If this node has joined a cluster since, another one may have been asked. */
+	if (!err && !f->node)
+		err = lite_cluster_recheck(svc->cl, life);
 	if (err)
 		return err;
 	f->function = le32_to_cpu(out.function);

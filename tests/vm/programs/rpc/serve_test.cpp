@@ -176,6 +176,49 @@ TEST_CASE_METHOD(RpcFixture, "fork: what a child destroys stays its parent's", "
     CHECK_THROWS_AS(mine->map(name), lite::error);
 }
 
+TEST_CASE_METHOD(RpcFixture, "serve: a request ends with the process that answers it", "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of());
+    Threads callers;
+    callers.start([&] {
+        expect_equal(call(function, said('x'), nullptr, 100, patience_ms()).value, -ECONNRESET,
+                     "a call");
+    });
+    std::byte byte{};
+    lite_rpc_request request{};
+    REQUIRE(lite_rpc_recv(server, function, &byte, 1, patience_ms(), &request) == 0);
+    in_child([&] {
+        expect_equal(lite_rpc_reply(server, request.token, 0, nullptr, 1), -EFAULT,
+                     "a reply that is not there");
+    });
+    callers.join();
+    CHECK(lite_rpc_reply(server, request.token, 0, nullptr, 0) == -ENOENT);
+}
+
+TEST_CASE_METHOD(RpcFixture, "serve: RECV without a request leaves its input", "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of());
+    Threads callers;
+    callers.start([&] {
+        expect_equal(call(function, said('x'), nullptr, 0, patience_ms()).value, 0, "a call");
+    });
+    lite_ioc_rpc_recv args{};
+    args.size = sizeof(args);
+    args.timeout_ms = patience_ms();
+    args.buf_len = 1;
+    // Taken, and given back as it can't be copied to address 0.
+    CHECK(::ioctl(lite_fd(server), LITE_IOC_RPC_RECV, &args) == -1);
+    CHECK(errno == EFAULT);
+    CHECK(args.function == 0);
+    CHECK(args.token == 0);
+    std::byte byte{};
+    args.buf = reinterpret_cast<std::uintptr_t>(&byte);
+    CHECK(::ioctl(lite_fd(server), LITE_IOC_RPC_RECV, &args) == 0);
+    CHECK(args.function == function);
+    CHECK(lite_rpc_reply(server, args.token, 0, nullptr, 0) == 0);
+    callers.join();
+}
+
 TEST_CASE_METHOD(RpcFixture, "serve: many calls at once although their replies may be long",
                  "[rpc]") {
     INFO(where.label);

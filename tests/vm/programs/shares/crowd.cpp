@@ -24,6 +24,8 @@
 //   crowd late CLIENT NODE COUNT       makes COUNT calls, one after the other, to a function of
 //                                      `crowd line`; they time out
 //   crowd find NODE COUNT              asks COUNT times for a function name that does not exist
+//   crowd found INDEX NODE NAME        finds a function by name, says "found"; calls it after each
+//                                      byte of input, and prints the errno, or 0
 //   crowd poll SERVER COUNT            polls for requests to a function, while COUNT instances of
 //                                      epoll(7) wait for them; says "ready", until it is killed
 //   crowd call CLIENT NODE COUNT       calls that function
@@ -393,6 +395,23 @@ int queued(unsigned here, unsigned there, std::uint32_t node, std::int32_t timeo
     return 0;
 }
 
+int found(unsigned index, std::uint32_t node, const std::string& name) {
+    const Device device(index);
+    lite_ioc_rpc_find find{};
+    find.size = sizeof(find);
+    find.node = node;
+    name.copy(find.name, sizeof(find.name) - 1);
+    succeed(device.call(LITE_IOC_RPC_FIND, &find), "find");
+    say("found");
+    char c;
+    while (::read(0, &c, 1) == 1) {
+        auto args = call_args(node, find.function);
+        args.timeout_ms = LITE_FOREVER;
+        say(std::to_string(device.call(LITE_IOC_RPC_CALL, &args).value));
+    }
+    return 0;
+}
+
 int begin_many(unsigned here, std::uint32_t node, std::uint32_t function, int count) {
     const Device client(here);
     auto args = call_args(node, function);
@@ -607,6 +626,8 @@ int main(int argc, char** argv) {
             return late(number(1), number(2), static_cast<int>(number(3)));
         if (words[0] == "find")
             return find(number(1), static_cast<int>(number(2)));
+        if (words[0] == "found")
+            return found(number(1), number(2), words.at(3));
         if (words[0] == "poll")
             return poll(number(1), static_cast<int>(number(2)));
         if (words[0] == "call")

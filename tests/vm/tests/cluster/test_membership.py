@@ -2,9 +2,11 @@
 """Starting, joining, leaving, coming back."""
 
 import errno
+import re
+import signal
 import time
 
-from litelab import (Lite, in_one_machine, join_all, nodes_in, prepare_all, probed, run_catch, stop_all, times,
+from litelab import (Lite, in_one_machine, join_all, nodes_in, prepare_all, probed, program_path, run_catch, stop_all, times,
                      trace_sessions, traced_sessions, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
@@ -206,6 +208,66 @@ def test_join_with_lmrs_or_peers_is_busy(lab):
     assert "has LMRs" in _errno(lites[0].join(lites[1], check=False))
     lites[2].join(lites[1])
     assert "leave" in _errno(lites[2].join(lites[0], check=False)).lower()
+
+
+def _serve(lite, *words):
+    server = lite.vm.spawn(["lite", "-i", str(lite.index), "serve", *words])
+    wait_until("it serves", lambda: "serving function" in server.err or not server.running, 20, lite.vm.time_scale)
+    assert server.running, server.err
+    return server
+
+
+@vmtest(nodes=1, cpus=2)
+def test_a_function_that_was_found_before_a_join(lab):
+    """The node has another id then, and another node has its id. What a caller has found here, as 0 or by the node's id, is
+    no later function of the number, and no other node's."""
+    there, here = _fresh(lab, 2)
+    server = _serve(here, "mine", "--echo")
+    number = re.search(r"serving function (\d+)", server.err)[1]
+    was = here.id
+    callers = [here.vm.spawn([program_path("crowd"), "found", str(here.index), str(node), "mine"]) for node in (0, was)]
+    for caller in callers:
+        caller.wait_output("found\n")
+        caller.write("\n")
+        caller.wait_output("found\n0\n")
+    here.join(there)
+    assert here.id != was and there.id == was
+    server.kill(signal.SIGTERM)
+    server.wait(20)
+    others = [_serve(lite, number, "--echo") for lite in (here, there)]
+    for caller in callers:
+        caller.write("\n")
+        caller.wait_output(f"found\n0\n{errno.ECONNREFUSED}\n")
+        caller.close_stdin()
+        caller.wait(20, check=True)
+    for other in others:
+        other.kill(signal.SIGTERM)
+        other.wait(20)
+
+
+@vmtest(nodes=1, cpus=2)
+def test_calls_that_wait_during_a_join(lab):
+    """Calls of a function of this node wait for room in its ring. They do not go to the node that has this one's id now."""
+    there, here = _fresh(lab, 2)
+    server = _serve(here, "40000", "--exec", "sleep 1000")
+    full = here.vm.spawn([program_path("crowd"), "begin", str(here.index), "0", "40000", "1000"])
+    full.wait_output("\n")
+    count = 40
+    callers = here.vm.spawn(f"for i in $(seq {count}); do lite -i {here.index} call 0 40000 x -t 600000 & done; wait")
+    waiting = "grep -ls lite_ring_wait_take $(pidof lite | sed 's,[0-9]*,/proc/&/stack,g') | wc -l"
+    wait_until("they wait", lambda: int(here.vm.run(waiting).out) == count, 60, here.vm.time_scale)
+    was = here.id
+    here.join(there)
+    assert here.id != was and there.id == was
+    other = _serve(there, "40000", "--exec", "echo wrong")
+    server.kill(signal.SIGKILL)
+    server.wait(20)
+    callers.wait(60)
+    assert "wrong" not in callers.out and callers.err.count("no process serves that function") == count, callers.out + callers.err
+    full.close_stdin()
+    full.wait(20, check=True)
+    other.kill(signal.SIGTERM)
+    other.wait(20)
 
 
 @vmtest(nodes=1, cpus=2)
