@@ -169,6 +169,8 @@ struct lite_memory {
 	atomic64_t ids;            /* of LMRs and allocs */
 	struct xarray allocs;
 	struct maple_tree by_dma;  /* kernel addresses of pieces */
+	/* Changes of @by_dma: Linux 6.1 erases what is stored while it waits for memory. */
+	struct mutex by_dma_lock;
 	spinlock_t split_lock;     /* serialises splitting of pieces */
 	rwlock_t runs_lock;        /* protects @runs and their lists */
 	struct rb_root_cached runs; /* of process memory; may overlap */

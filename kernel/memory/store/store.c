@@ -79,11 +79,26 @@ static int lite_piece_map(struct lite_memory *mem, struct lite_piece *p)
 	 * For local operations, which look up the kernel's address by the device's. On failure the
 	 * address was never published, so no failed fence concerns it.
 	 */
+	mutex_lock(&mem->by_dma_lock);
 	err = mtree_store_range(&mem->by_dma, p->dma, p->dma + size - 1,
 				page_address(p->page), GFP_KERNEL_ACCOUNT);
+	mutex_unlock(&mem->by_dma_lock);
 	if (err)
 		lite_dma_unmap_page(mem->fab, p->dma, size, lite_dma_since(mem->fab));
 	return err;
+}
+
+static void lite_piece_forget(struct lite_memory *mem, const struct lite_piece *p)
+{
+	for (;;) {
+		mutex_lock(&mem->by_dma_lock);
+		mtree_erase(&mem->by_dma, p->dma);
+		mutex_unlock(&mem->by_dma_lock);
+		/* This needs memory, and does not tell if there is none (for an OOM victim). */
+		if (!mtree_load(&mem->by_dma, p->dma))
+			return;
+		schedule_timeout_uninterruptible(1);
+	}
 }
 
 static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
@@ -162,7 +177,7 @@ static void lite_store_release(struct kref *ref)
 		struct lite_piece *p = &alloc->pieces[i];
 		size_t size = PAGE_SIZE << p->order;
 
-		mtree_erase(&mem->by_dma, p->dma);
+		lite_piece_forget(mem, p);
 		if (lite_dma_unmap_page(mem->fab, p->dma, size, alloc->since))
 			lite_piece_free(p);
 		else
