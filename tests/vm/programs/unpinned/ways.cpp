@@ -390,6 +390,19 @@ void of_file(Ways& w) {
 }
 
 // A userfaultfd on half of it: what only that can provide is not waited for.
+// Anonymous memory that keeps its file, an inode which the kernel has marked in /dev.
+void of_zero(Ways& w) {
+    const int zero = ::open("/dev/zero", O_RDWR);
+    check_errno(zero, "/dev/zero");
+    void* const at =
+        ::mmap(w.range.data(), kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, zero, 0);
+    check(at != MAP_FAILED, "mmap of /dev/zero");
+    ::close(zero);
+    w.same(0, kPage, "/dev/zero");
+    w.write(kPage, kPage);
+    w.written(kPage, kPage, "/dev/zero");
+}
+
 void watched(Ways& w) {
     const int fd = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK));
     if (fd < 0 && errno == ENOSYS)
@@ -473,8 +486,9 @@ int ways(int argc, char** argv) {
         {"plain", plain},         {"munmap", unmapped},   {"mremap", moved},
         {"dontneed", dropped},    {"free", freed},        {"fork", forked},
         {"mprotect", protected_}, {"pageout", paged_out}, {"compact", compacted},
-        {"huge", huge},           {"memfd", of_file},     {"refused", refused},
-        {"watched", watched},     {"migrate", migrated},  {"merge", merged},
+        {"huge", huge},           {"memfd", of_file},     {"zero", of_zero},
+        {"refused", refused},     {"watched", watched},   {"migrate", migrated},
+        {"merge", merged},
     };
     if (argc < 4)
         return 2;
