@@ -230,9 +230,8 @@ static struct lite_mapping *lite_mapping_known(struct lite_memory *mem, struct l
 }
 
 /*
- * Publish a mapping. -EAGAIN: overtaken, or the LMR was mapped concurrently; -ENOTCONN: it is of
- * this node, which has left since, and so freed the memory. lite_memory_forget() finds what has
- * entered before.
+ * Publish a mapping. -EAGAIN: overtaken, or the LMR was mapped concurrently; -ENOTCONN, -ENODEV:
+ * this node has left since. lite_memory_forget() finds what has entered before.
  */
 static int lite_mapping_enter_table(struct lite_mapping *m, const struct lite_map_begun *begun)
 {
@@ -248,9 +247,9 @@ static int lite_mapping_enter_table(struct lite_mapping *m, const struct lite_ma
 	if (lite_revoked_since(mem, m->home, m->id, begun->revoked) ||
 	    xa_load(&mem->mappings, key))
 		err = -EAGAIN;
-	else if (!m->conn && lite_cluster_recheck(mem->cl, begun->life))
-		err = -ENOTCONN;
 	else
+		err = lite_cluster_recheck(mem->cl, begun->life);
+	if (!err)
 		err = xa_err(xa_store(&mem->mappings, key, m, GFP_NOWAIT));
 	/* One that was there just now took the reserved memory with it. */
 	if (err == -ENOMEM)

@@ -573,9 +573,8 @@ static int lite_serve_prepare(void *priv, struct lite_conn *conn, const void *re
 	const struct lite_wire_op *op = req;
 	int err = lite_cluster_ready(mem->cl);
 
-	/* To the peer this node is as good as down. */
 	if (err)
-		return conn ? -EHOSTDOWN : err;
+		goto out;
 	err = conn ? lite_memop_execs_settle(mem, conn) : 0;
 	if (!err && op->arg)
 		err = lite_atomic_connect(mem);
@@ -583,7 +582,9 @@ static int lite_serve_prepare(void *priv, struct lite_conn *conn, const void *re
 		err = lite_peer_mapping_prepare(mem, &op->range);
 	if (!err && op->from.id)
 		err = lite_peer_mapping_prepare(mem, &op->from);
-	return err;
+out:
+	/* A node that has left, or is leaving, is as good as down to the peer. */
+	return conn && (err == -ENOTCONN || err == -ENODEV) ? -EHOSTDOWN : err;
 }
 
 void lite_memop_handlers(struct lite_memory *mem)
