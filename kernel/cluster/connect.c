@@ -5,7 +5,7 @@
  * The initiator learns the responder's key and slots from the CM. Its first call, ATTACH, carries
  * its own; request and reply also carry the numbers of the further queue pairs. The responder uses
  * the session before it replies, the initiator when it has the reply. Before ATTACH a connection
- * has no effect on an existing session.
+ * has no effect on an existing session, unless its sender is in a later life than the session's.
  *
  * Two nodes may connect to each other at the same time, and requests may arrive late. Both must
  * agree on one connection, so the node with the lower id decides, at ATTACH:

@@ -138,12 +138,16 @@ int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *p
  */
 void lite_fabric_end_all(struct lite_fabric *fab, int reason)
 {
+	/* Later ones are refused, but could come as fast as they end. */
+	u64 last = atomic64_read(&fab->sessions);
 	struct lite_conn *conn = NULL;
 
 	/* Kill all first: connections end in parallel. */
 	while ((conn = lite_conn_next(fab, conn)))
 		lite_conn_kill(conn, reason);
 	while ((conn = lite_conn_next(fab, conn))) {
+		if (conn->session > last)
+			continue;
 		lite_conn_kill(conn, reason);
 		wait_for_completion(&conn->gone);
 	}
