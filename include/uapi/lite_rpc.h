@@ -131,7 +131,7 @@ struct lite_ioc_rpc_unregister {
  * that registration only: if the function has ended and another one has the number,
  * they fail with ECONNREFUSED until the name is found again. Calls to other numbers go
  * to whichever function has them. EMFILE: this file has already found 262144; those of
- * this node count twice.
+ * this node, by its id, count twice.
  */
 struct lite_ioc_rpc_find {
 	__u32 size;

@@ -128,16 +128,16 @@ static int lite_found_enter(struct lite_rpc_file *file, u32 node, u32 function, 
  */
 int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f)
 {
-	u32 self = lite_cluster_id(file->svc->cl);
 	u64 cookie;
-	int err = lite_service_find(file->svc, f, &cookie);
+	bool here;
+	int err = lite_service_find(file->svc, f, &cookie, &here);
 
 	if (err || !f->name[0])
 		return err;
-	/* This node is also 0, as a join gives it another id, and its id to another node. */
-	if (!f->node || f->node == self)
+	/* This node is also 0: a join gives it another id, and its id to another node. */
+	if (here)
 		err = lite_found_enter(file, 0, f->function, cookie);
-	return err ?: lite_found_enter(file, f->node ?: self, f->function, cookie);
+	return err || !f->node ? err : lite_found_enter(file, f->node, f->function, cookie);
 }
 
 /*

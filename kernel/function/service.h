@@ -115,7 +115,8 @@ int lite_async_begin(struct lite_rpc_file *file, struct lite_rcall *call,
 		     const struct lite_ioc_rpc_call *c);
 void lite_async_cancel(struct lite_rpc_file *file, const u32 *group, const void *owner);
 void lite_async_stop(struct lite_rpc_file *file);
-int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f, u64 *cookie);
+int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f, u64 *cookie,
+		      bool *here);
 int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f);
 
 /* ---- the layer: service.c ------------------------------------------------ */

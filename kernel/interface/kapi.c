@@ -388,6 +388,7 @@ int lite_function_find(struct lite_ctx *ctx, u32 node_id, const char *name, u32 
 {
 	struct lite_ioc_rpc_find f = { .node = node_id };
 	struct lite_node *node;
+	bool here;
 	u64 cookie;
 	int err = lite_kapi_name(f.name, name, sizeof(f.name));
 
@@ -396,7 +397,7 @@ int lite_function_find(struct lite_ctx *ctx, u32 node_id, const char *name, u32 
 	node = lite_kapi_enter(ctx);
 	if (!node)
 		return -ENODEV;
-	err = lite_service_find(&node->service, &f, &cookie);
+	err = lite_service_find(&node->service, &f, &cookie, &here);
 	lite_node_exit(node);
 	if (!err)
 		*function = f.function;

@@ -72,10 +72,9 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	 */
 	atomic64_set(&mem->ids, ktime_get_real_ns() >> 14);
 	xa_init(&mem->allocs);
-	mt_init_flags(&mem->by_dma, MT_FLAGS_USE_RCU);
-	mutex_init(&mem->by_dma_lock);
 	spin_lock_init(&mem->split_lock);
 	rwlock_init(&mem->runs_lock);
+	mem->pieces = RB_ROOT;
 	mem->runs = RB_ROOT_CACHED;
 	mem->unpinned = RB_ROOT;
 	xa_init(&mem->lmrs);
@@ -256,8 +255,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_crew_exit(&mem->reaps);
 	xa_destroy(&mem->lmrs);
 	xa_destroy(&mem->allocs);
-	WARN_ON(!mtree_empty(&mem->by_dma));
-	mtree_destroy(&mem->by_dma);
+	WARN_ON(!RB_EMPTY_ROOT(&mem->pieces));
 	xa_destroy(&mem->mappings);
 	lite_limit_exit(&mem->names_limit);
 	lite_limit_exit(&mem->limit);

@@ -22,7 +22,6 @@
 #define _LITE_MEMORY_H
 
 #include <linux/hashtable.h>
-#include <linux/maple_tree.h>
 #include <linux/rbtree.h>
 
 #include "cluster/cluster.h"
@@ -168,11 +167,9 @@ struct lite_memory {
 
 	atomic64_t ids;            /* of LMRs and allocs */
 	struct xarray allocs;
-	struct maple_tree by_dma;  /* kernel addresses of pieces */
-	/* Changes of @by_dma: Linux 6.1 erases what is stored while it waits for memory. */
-	struct mutex by_dma_lock;
 	spinlock_t split_lock;     /* serialises splitting of pieces */
-	rwlock_t runs_lock;        /* protects @runs and their lists */
+	rwlock_t runs_lock;        /* protects @pieces, @runs and their lists */
+	struct rb_root pieces;     /* by device address */
 	struct rb_root_cached runs; /* of process memory; may overlap */
 	struct lite_arenas arenas;
 	struct lite_leases leases;

@@ -23,14 +23,16 @@
 /* ---- long requests and replies ------------------------------------------- */
 
 /*
- * Copy a long request into kernel memory; lite_rcall_drop() frees it, also on failure. May sleep,
- * and wait for user space; killable. Return: 0, -ENOMEM, -EFAULT, -EINTR; -ENODEV: the node was
- * stopped meanwhile, and must not be touched any more.
+ * Begin with a call. Copy a long request into kernel memory; lite_rcall_drop() frees it, also on
+ * failure. May sleep, and wait for user space; killable. Return: 0, -ENOMEM, -EFAULT, -EINTR;
+ * -ENODEV: the node was stopped meanwhile, and must not be touched any more.
  */
 int lite_rcall_prepare(struct lite_rcall *call)
 {
 	struct lite_area *bulk;
 
+	/* Before anything is waited for: a join changes this node's id. */
+	call->here = !call->node || call->node == lite_cluster_id(call->svc->cl);
 	if (likely(call->length <= LITE_RPC_BYTES_MAX))
 		return 0;
 	bulk = lite_bulk_make(call->svc, call->cred->uid, call->length);
@@ -344,7 +346,6 @@ int lite_rcall_begin(struct lite_rcall *call)
 	int err, up;
 
 	call->missing = false;
-	call->here |= !call->node || call->node == lite_cluster_id(svc->cl);
 	for (;;) {
 		err = lite_cluster_ready(svc->cl);
 		if (!err && READ_ONCE(svc->stopping))
@@ -370,14 +371,14 @@ int lite_rcall_begin(struct lite_rcall *call)
 		/* Killed while it waited for its turn. */
 		if (lite_given_up())
 			return -EINTR;
-		if (call->in_turn && lite_cluster_is_suspect(svc->cl, call->node))
+		if (call->in_turn && !call->here && lite_cluster_is_suspect(svc->cl, call->node))
 			return -ESTALE;
 		if (call->flags & LITE_RCALL_TRY)
 			return -EAGAIN;
 		left = lite_jiffies_left(call->deadline);
 		if (!left)
 			return -ETIMEDOUT;
-		up = lite_cluster_await_for(svc->cl, call->node, left);
+		up = call->here ? 0 : lite_cluster_await_for(svc->cl, call->node, left);
 		if (up && (up != -EHOSTDOWN || !lite_cluster_is_live(svc->cl, call->node)))
 			return up;
 		/* It is up, or not down yet. */

@@ -33,7 +33,8 @@ int lite_client_ring_ask(struct lite_rcall *call)
 	/* Does not wait for a suspect node; the caller's retry does. */
 	do {
 		left = lite_jiffies_left(call->deadline) ?: 1;
-		err = lite_find(cl, call->node, &req, &out, min(left, cl->kcalls->timeout));
+		err = lite_find(cl, call->here ? lite_cluster_id(cl) : call->node, &req, &out,
+				min(left, cl->kcalls->timeout));
 	} while (err == -ETIMEDOUT && lite_jiffies_left(call->deadline));
 	if (!err)
 		return le64_to_cpu(out.cookie) == call->ring->cookie ? 0 : -ESTALE;
@@ -41,17 +42,20 @@ int lite_client_ring_ask(struct lite_rcall *call)
 }
 
 /*
- * Ask a node for a function by name or number, and set the rest of @f, and the cookie of the
- * registration. May sleep; killable. Return: 0 or a negative errno, see LITE_IOC_RPC_FIND.
+ * Ask a node for a function by name or number, and set the rest of @f, the cookie of the
+ * registration, and whether the node is this one. May sleep; killable. Return: 0 or a negative
+ * errno, see LITE_IOC_RPC_FIND.
  */
-int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f, u64 *cookie)
+int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f, u64 *cookie,
+		      bool *here)
 {
 	struct lite_wire_rpc_find req = {};
 	struct lite_wire_rpc_func out;
 	unsigned long life = lite_cluster_life(svc->cl);
 	int err = lite_cluster_ready(svc->cl);
-	u32 node = f->node ?: lite_cluster_id(svc->cl);
+	u32 self = lite_cluster_id(svc->cl);
 
+	*here = !f->node || f->node == self;
 	if (err)
 		return err;
 	if (f->flags || f->reserved)
@@ -66,9 +70,9 @@ int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f, u64
 			return -EINVAL;
 		req.function = cpu_to_le32(f->function);
 	}
-	err = lite_find(svc->cl, node, &req, &out, 0);
+	err = lite_find(svc->cl, f->node ?: self, &req, &out, 0);
 	/* If this node has joined a cluster since, another one may have been asked. */
-	if (!err && !f->node)
+	if (!err && *here)
 		err = lite_cluster_recheck(svc->cl, life);
 	if (err)
 		return err;

@@ -159,7 +159,7 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 	struct lite_conn *conn = lite_devop_conn(d);
 	struct lite_memory *mem = d->m->mem;
 	struct lite_link link LITE_UNINIT;
-	bool confirm = false, posted = true;
+	bool confirm = false;
 	struct lite_qp *qp;
 	int err;
 	struct lite_entered_io io LITE_UNINIT;
@@ -177,8 +177,7 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 	io.d = d;
 	if (likely(d->n <= packet && !confirm)) {
 		err = lite_qp_post(qp, &io.io, lite_devop_wr(d, qp, &link, 0, d->n), d->prio);
-		posted = !err;
-		d->posted |= posted;
+		d->posted |= !err;
 	} else {
 		err = lite_devop_post_packets(d, qp, &io.io, packet, confirm);
 	}
@@ -210,5 +209,5 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 			err = -EUNATCH;
 	}
 	lite_conn_put(conn);
-	return d->m && posted && err != -EUNATCH ? lite_io_result(d->m, err) : err;
+	return d->m && err != -EUNATCH ? lite_io_result(d->m, err) : err;
 }

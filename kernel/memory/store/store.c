@@ -28,8 +28,8 @@
 #define LITE_STORE_LOOK 64
 /* Initial size of the table of pieces. */
 #define LITE_PIECES_FIRST 64
-/* Metadata of a piece: table entries, and its entry in @by_dma. */
-#define LITE_PIECE_COST (sizeof(struct lite_piece) + sizeof(struct lite_extent) + LITE_INDEX_COST)
+/* Metadata of a piece: table entries. */
+#define LITE_PIECE_COST (sizeof(struct lite_piece) + sizeof(struct lite_extent))
 
 /*
  * Make room for one more entry of @size bytes in a table, which is freed if it is replaced. @n:
@@ -67,37 +67,24 @@ static void lite_piece_free(const struct lite_piece *p)
 		__free_page(p->page + i);
 }
 
-static int lite_piece_map(struct lite_memory *mem, struct lite_piece *p)
+static bool lite_piece_less(struct rb_node *a, const struct rb_node *b)
 {
-	size_t size = PAGE_SIZE << p->order;
-	int err;
-
-	err = lite_dma_map_page(mem->fab, p->page, size, &p->dma);
-	if (err)
-		return err;
-	/*
-	 * For local operations, which look up the kernel's address by the device's. On failure the
-	 * address was never published, so no failed fence concerns it.
-	 */
-	mutex_lock(&mem->by_dma_lock);
-	err = mtree_store_range(&mem->by_dma, p->dma, p->dma + size - 1,
-				page_address(p->page), GFP_KERNEL_ACCOUNT);
-	mutex_unlock(&mem->by_dma_lock);
-	if (err)
-		lite_dma_unmap_page(mem->fab, p->dma, size, lite_dma_since(mem->fab));
-	return err;
+	return rb_entry(a, struct lite_piece, rb)->dma < rb_entry(b, struct lite_piece, rb)->dma;
 }
 
-static void lite_piece_forget(struct lite_memory *mem, const struct lite_piece *p)
+/*
+ * For local operations, which look up the kernel's address by the device's. The table of pieces
+ * must not move any more. May sleep.
+ */
+static void lite_pieces_enter(struct lite_memory *mem, struct lite_alloc *alloc)
 {
-	for (;;) {
-		mutex_lock(&mem->by_dma_lock);
-		mtree_erase(&mem->by_dma, p->dma);
-		mutex_unlock(&mem->by_dma_lock);
-		/* This needs memory, and does not tell if there is none (for an OOM victim). */
-		if (!mtree_load(&mem->by_dma, p->dma))
-			return;
-		schedule_timeout_uninterruptible(1);
+	u32 i;
+
+	for (i = 0; i < alloc->n_pieces; i++) {
+		write_lock(&mem->runs_lock);
+		rb_add(&alloc->pieces[i].rb, &mem->pieces, lite_piece_less);
+		write_unlock(&mem->runs_lock);
+		cond_resched();
 	}
 }
 
@@ -132,7 +119,7 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 		}
 		piece.order = order;
 		set_page_private(piece.page, 0);
-		err = lite_piece_map(mem, &piece);
+		err = lite_dma_map_page(mem->fab, piece.page, PAGE_SIZE << order, &piece.dma);
 		if (err) {
 			lite_piece_free(&piece);
 			/* Smaller pieces may still find room in the IOMMU. */
@@ -177,7 +164,9 @@ static void lite_store_release(struct kref *ref)
 		struct lite_piece *p = &alloc->pieces[i];
 		size_t size = PAGE_SIZE << p->order;
 
-		lite_piece_forget(mem, p);
+		write_lock(&mem->runs_lock);
+		rb_erase(&p->rb, &mem->pieces);
+		write_unlock(&mem->runs_lock);
 		if (lite_dma_unmap_page(mem->fab, p->dma, size, alloc->since))
 			lite_piece_free(p);
 		else
@@ -317,9 +306,9 @@ struct lite_alloc *lite_store_make(struct lite_memory *mem, u32 home, u64 home_i
 		return alloc;
 	alloc->since = lite_dma_since(mem->fab);
 	lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES, bytes);
-	err = lite_store_room(mem, uid, bytes) ?:
-	      lite_pieces_alloc(mem, alloc) ?:
-	      lite_store_extents(alloc, alloc->n_pieces, LITE_PIECE_COST);
+	err = lite_store_room(mem, uid, bytes) ?: lite_pieces_alloc(mem, alloc);
+	lite_pieces_enter(mem, alloc);
+	err = err ?: lite_store_extents(alloc, alloc->n_pieces, LITE_PIECE_COST);
 	for (i = 0; i < alloc->n_pieces && !err; i++)
 		lite_extent_append(alloc->extents, &alloc->n_extents, alloc->pieces[i].dma,
 				   PAGE_SIZE << alloc->pieces[i].order, 0);
@@ -348,20 +337,31 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_
 }
 
 /*
- * The piece that holds a device address, which @mas is at afterwards. @n is reduced to what it has
- * from there. Return: its address; NULL: not ours.
+ * The piece that holds a device address: set @page and @order, and @in, the offset of the address.
+ * @n is reduced to what the piece has from there. Return: false: not ours. Any context.
  */
-static void *lite_piece_find(struct ma_state *mas, size_t *n)
+static bool lite_piece_find(struct lite_memory *mem, u64 dma, size_t *n, struct page **page,
+			    u32 *order, size_t *in)
 {
-	u64 dma = mas->index;
-	void *base;
+	const struct lite_piece *p;
+	struct rb_node *rb;
 
-	rcu_read_lock();
-	base = mas_walk(mas);
-	rcu_read_unlock();
-	if (base)
-		*n = min_t(u64, *n, mas->last - dma + 1);
-	return base;
+	read_lock(&mem->runs_lock);
+	rb = mem->pieces.rb_node;
+	while (rb) {
+		p = rb_entry(rb, struct lite_piece, rb);
+		if (dma >= p->dma && dma - p->dma < PAGE_SIZE << p->order)
+			break;
+		rb = dma < p->dma ? rb->rb_left : rb->rb_right;
+	}
+	if (rb) {
+		*page = p->page;
+		*order = p->order;
+		*in = dma - p->dma;
+		*n = min(*n, (PAGE_SIZE << p->order) - *in);
+	}
+	read_unlock(&mem->runs_lock);
+	return rb;
 }
 
 /*
@@ -374,20 +374,20 @@ static void *lite_piece_find(struct ma_state *mas, size_t *n)
  */
 struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n)
 {
-	MA_STATE(mas, &mem->by_dma, dma, dma);
-	void *base = lite_piece_find(&mas, n);
 	struct page *page;
+	size_t in;
+	u32 order;
 
-	if (!base || !PAGE_ALIGNED(dma - mas.index) || *n < PAGE_SIZE)
+	if (!lite_piece_find(mem, dma, n, &page, &order, &in) || !PAGE_ALIGNED(in) ||
+	    *n < PAGE_SIZE)
 		return NULL;
-	page = virt_to_page(base);
 	spin_lock(&mem->split_lock);
 	if (!page_private(page)) {
-		split_page(page, get_order(mas.last - mas.index + 1));
+		split_page(page, order);
 		set_page_private(page, 1);
 	}
 	spin_unlock(&mem->split_lock);
-	return page + ((dma - mas.index) >> PAGE_SHIFT);
+	return page + (in >> PAGE_SHIFT);
 }
 
 /*
@@ -432,10 +432,13 @@ void lite_store_zero(const struct lite_alloc *alloc)
  */
 void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
-	MA_STATE(mas, &mem->by_dma, dma, dma);
-	void *base = lite_piece_find(&mas, n);
+	struct page *page;
+	size_t in;
+	u32 order;
 
-	return base ? base + (dma - mas.index) : lite_pinned_address(mem, dma, n);
+	if (lite_piece_find(mem, dma, n, &page, &order, &in))
+		return page_address(page) + in;
+	return lite_pinned_address(mem, dma, n);
 }
 
 /*

@@ -17,6 +17,7 @@ struct mm_struct;
 struct user_struct;
 
 struct lite_piece {
+	struct rb_node rb; /* in mem->pieces */
 	struct page *page;
 	u64 dma;
 	u32 order;
