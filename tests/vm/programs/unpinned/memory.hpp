@@ -168,8 +168,11 @@ inline bool has_node(int node) {
 inline std::size_t migrate(std::byte* at, std::size_t length, int node) {
     const std::size_t n = length / kPage;
     std::vector<void*> pages;
-    for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t i = 0; i < n; ++i) {
+        // NUMA balancing hides pages until they are used, also from move_pages(2).
+        static_cast<void>(*static_cast<volatile std::byte*>(at + i * kPage));
         pages.push_back(at + i * kPage);
+    }
     const std::vector<int> nodes(n, node);
     std::vector<int> status(n, -1);
     const auto move_pages = [&](const int* to) {
