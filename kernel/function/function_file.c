@@ -146,13 +146,15 @@ int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f)
  */
 static u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function)
 {
-	void *entry;
+	void *entry = NULL;
 
 	if (xa_empty(&file->found))
 		return LITE_ANY_REGISTRATION;
-	entry = xa_load(&file->found, lite_found_key(node, function));
-	if (!entry && node == lite_cluster_id(file->svc->cl))
+	/* As 0 first: what was found by this node's id may be older. */
+	if (node == lite_cluster_id(file->svc->cl))
 		entry = xa_load(&file->found, lite_found_key(0, function));
+	if (!entry)
+		entry = xa_load(&file->found, lite_found_key(node, function));
 	return entry ? xa_to_value(entry) : LITE_ANY_REGISTRATION;
 }
 

@@ -119,7 +119,9 @@ static int lite_chunk_ask(struct lite_mapping *m, u64 at, bool write)
 		return -ENOMEM;
 	begun = lite_map_begin(m->mem);
 	/* In the session in which the home counts us as a mapper of the LMR. */
-	err = lite_home_error(m->mem, m->home, lite_home_call(m->mem, m->conn, &d));
+	err = lite_home_call(m->mem, m->conn, &d);
+	if (m->conn)
+		err = lite_home_error(m->mem, m->home, err);
 	if (!err && !lite_chunk_fits(m, at, reply)) {
 		/* The home counts a MAP of a chunk that we do not know. */
 		err = -EPROTO;

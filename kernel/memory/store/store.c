@@ -432,13 +432,22 @@ void lite_store_zero(const struct lite_alloc *alloc)
  */
 void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
+	size_t want = *n, in, more;
 	struct page *page;
-	size_t in;
+	void *base;
 	u32 order;
 
-	if (lite_piece_find(mem, dma, n, &page, &order, &in))
-		return page_address(page) + in;
-	return lite_pinned_address(mem, dma, n);
+	if (!lite_piece_find(mem, dma, n, &page, &order, &in))
+		return lite_pinned_address(mem, dma, n);
+	base = page_address(page) + in;
+	/* Pieces that follow each other for the device often do so for the kernel, too. */
+	for (; *n < want; *n += more) {
+		more = want - *n;
+		if (!lite_piece_find(mem, dma + *n, &more, &page, &order, &in) ||
+		    page_address(page) + in != base + *n)
+			break;
+	}
+	return base;
 }
 
 /*

@@ -606,6 +606,20 @@ TEST_CASE_METHOD(RpcFixture, "calls: a function found by name is no other one of
     CHECK(refused(by_name));
     REQUIRE(lite_rpc_find(by_name, node, name.c_str(), &found) == 0);
     CHECK(send(by_name) == 0);
+
+    // Also at its own node, which is 0 as well.
+    if (where.client != where.server)
+        return;
+    again.close();
+    Context third(where.server);
+    CHECK(lite_rpc_register(third, &params, nullptr) == 0);
+    CHECK(refused(by_name));
+    REQUIRE(lite_rpc_find(by_name, 0, name.c_str(), &found) == 0);
+    const Serving serving(third, 4096);
+    const auto request = request_of(Wish::echo, 9);
+    Bytes reply(4096);
+    CHECK(lite_rpc_call(by_name, node, function, request.data(), request.size(), reply.data(),
+                        reply.size(), nullptr, patience_ms(), nullptr) == 0);
 }
 
 TEST_CASE_METHOD(RpcFixture, "calls: names and numbers", "[rpc]") {
