@@ -222,7 +222,10 @@ static int lite_serve_grants(struct lite_lmr *lmr, struct lite_conn *conn,
 	return 0;
 }
 
-/* As chown(2): root may do anything; other masters may set the gid to one of their groups. */
+/*
+ * As chown(2): root may do anything; other masters may set the gid to one of their groups. Those of
+ * a squashed root do not count.
+ */
 static int lite_setattr_allowed(struct lite_lmr *lmr, struct lite_conn *conn,
 				const struct lite_wire_setattr *s)
 {
@@ -231,8 +234,12 @@ static int lite_setattr_allowed(struct lite_lmr *lmr, struct lite_conn *conn,
 	u32 gid = le32_to_cpu(s->gid);
 
 	lite_wire_cred_get(&cred, &s->change.cred);
-	if (!cred.uid && !(conn && lmr->mem->root_squash))
-		return 0;
+	if (!cred.uid) {
+		if (!conn || !lmr->mem->root_squash)
+			return 0;
+		cred.gid = LITE_UID_NOBODY;
+		cred.n_groups = 0;
+	}
 	if (uid != LITE_KEEP && uid != lmr->acl.uid)
 		return -EPERM;
 	if (gid != LITE_KEEP && gid != lmr->acl.gid && !lite_cred_in_group(&cred, gid))

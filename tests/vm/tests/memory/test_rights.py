@@ -120,6 +120,7 @@ def test_root_of_other_machines_is_nobody(lab):
     stat = json.loads(home.lite("stat", "there", "-j").out)
     assert stat["uid"] == 65534, stat
     other.lite("write", "there", 0, "x")
+    _refused(other.lite("chown", ":root", "there", check=False), "only a master")
     other.lite("alloc", "here", "4K")
     assert json.loads(other.lite("stat", "here", "-j").out)["uid"] == 0
     # Its part of an LMR is charged to that user as well, which has a fourth of the memory; root has no such limit.
