@@ -345,6 +345,14 @@ def run_program(lab, lites, name, *words, timeout=300, case_timeout=120, env=Non
     return lites[0].vm.run(command, timeout=timeout, env=environ, stdin=stdin)
 
 
+def serve(lite, *words):
+    """`lite serve` with these arguments, once it serves its function; a process that the test ends."""
+    process = lite.vm.spawn(["lite", "-i", str(lite.index), "serve", *(str(word) for word in words)])
+    wait_until("it serves", lambda: "serving function" in process.err or not process.running, 20, lite.vm.time_scale)
+    assert process.running, process.err
+    return process
+
+
 def run_catch(lab, lites, name, spec="", timeout=300, **options):
     """Runs a Catch2 program; raises AssertionError with what it reports of failures. If no test case matches, that is a
     failure, too."""

@@ -389,7 +389,6 @@ void of_file(Ways& w) {
     ::close(fd);
 }
 
-// A userfaultfd on half of it: what only that can provide is not waited for.
 // Anonymous memory that keeps its file, an inode which the kernel has marked in /dev.
 void of_zero(Ways& w) {
     const int zero = ::open("/dev/zero", O_RDWR);
@@ -403,6 +402,7 @@ void of_zero(Ways& w) {
     w.written(kPage, kPage, "/dev/zero");
 }
 
+// A userfaultfd on half of it: what only that can provide is not waited for.
 void watched(Ways& w) {
     const int fd = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK));
     if (fd < 0 && errno == ENOSYS)

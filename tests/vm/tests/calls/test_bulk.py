@@ -4,8 +4,8 @@
 import hashlib
 import signal
 
-from litelab import (dead_seconds, in_one_machine, module_path, nodes_in, on_machines, prepare_all, run_catch, stop_all,
-                     wait_until)
+from litelab import (dead_seconds, in_one_machine, module_path, nodes_in, on_machines, prepare_all, run_catch, serve,
+                     stop_all, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -22,24 +22,17 @@ def test_two_nodes_in_one_machine(lab):
     stop_all(lites)
 
 
-def _serve(lite, *words):
-    process = lite.vm.spawn(["lite", "-i", str(lite.index), "serve", *(str(word) for word in words)])
-    wait_until("it serves", lambda: "serving function" in process.err or not process.running, 20, lite.vm.time_scale)
-    assert process.running, process.err
-    return process
-
-
 @vmtest(nodes=2, mem_mb=768, timeout=200)
 def test_command_line(lab):
     here, there = on_machines(lab)
-    echo = _serve(there, "echo", "--echo", "--length", "16M")
+    echo = serve(there, "echo", "--echo", "--length", "16M")
     here.vm.run("head -c 10000000 /dev/urandom >/tmp/data")
     here.vm.run(f"lite call -l 16M -t 60000 {there.id} echo - </tmp/data >/tmp/back && cmp /tmp/data /tmp/back", timeout=90)
     said = here.vm.run(f"lite call -l 9M -t 60000 {there.id} echo - </tmp/data | wc -c", timeout=90)
     assert said.out.strip() == "0" and "larger than the buffer" in said.err, said
     echo.kill(signal.SIGTERM)
     echo.wait(20)
-    summed = _serve(there, "sum", "--exec", "md5sum", "--length", "16M")
+    summed = serve(there, "sum", "--exec", "md5sum", "--length", "16M")
     wanted = here.vm.run("md5sum </tmp/data").out
     assert here.vm.run(f"lite call -t 60000 {there.id} sum - </tmp/data", timeout=90).out == wanted
     summed.kill(signal.SIGTERM)
@@ -52,7 +45,7 @@ def test_command_line(lab):
 def test_a_node_dies(lab):
     """One of the two nodes dies in the middle of a call: the other one releases all that it holds for the call."""
     here, there = on_machines(lab)
-    _serve(there, "2000", "--echo", "--length", "32M")
+    serve(there, "2000", "--echo", "--length", "32M")
     here.vm.run("head -c 33554432 /dev/zero >/tmp/data")
     # The death must end these calls, not a time-out of theirs on a slow host.
     loop = f"while lite call -t 120000 -l 32M {there.id} 2000 - </tmp/data >/dev/null; do :; done"

@@ -3,7 +3,7 @@
 
 import signal
 
-from litelab import dead_seconds, in_one_machine, on_machines, prepare_all, run_catch, wait_until
+from litelab import dead_seconds, in_one_machine, on_machines, prepare_all, run_catch, serve, wait_until
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -23,20 +23,13 @@ def test_cost(lab):
     print(run_catch(lab, in_one_machine(lab.n1), "multicall_test", "[.cost]", timeout=280).out)
 
 
-def _serve(lite, *words):
-    process = lite.vm.spawn(["lite", "-i", str(lite.index), "serve", *(str(word) for word in words)])
-    wait_until("it serves", lambda: "serving function" in process.err or not process.running, 20, lite.vm.time_scale)
-    assert process.running, process.err
-    return process
-
-
 @vmtest(nodes=1, cpus=2, mem_mb=768, timeout=200)
 def test_command_line(lab):
     lites = in_one_machine(lab.n1)
     one, two, three = lites
     # The same function name, but probably another number.
-    other = _serve(one, "other", "--echo")
-    served = [_serve(lite, "shout", "--exec", "tr a-z A-Z") for lite in lites]
+    other = serve(one, "other", "--echo")
+    served = [serve(lite, "shout", "--exec", "tr a-z A-Z") for lite in lites]
     nodes = ",".join(str(lite.id) for lite in lites)
     said = one.lite("call", nodes, "shout", "hello")
     assert said.out == "".join(f"{lite.id}: HELLO\n" for lite in lites), said.out
@@ -60,8 +53,8 @@ def test_command_line(lab):
 def test_a_node_dies(lab):
     """The call reports the node that died. With a quorum of one reply, it does not wait for that node."""
     here, there, gone = on_machines(lab)
-    _serve(there, "2000", "--echo")
-    _serve(gone, "2000", "--exec", "sleep 100")
+    serve(there, "2000", "--echo")
+    serve(gone, "2000", "--exec", "sleep 100")
     nodes = f"{there.id},{gone.id}"
     slow = here.vm.spawn(["lite", "call", nodes, "2000", "x", "-t", "60000"])
     wait_until("the call is there", lambda: gone.stats()["rpc_requests"] == 1, 20)

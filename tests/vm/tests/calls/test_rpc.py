@@ -4,7 +4,7 @@
 import signal
 
 from litelab import (Lite, dead_seconds, in_one_machine, join_all, module_path, nodes_in, on_machines, prepare_all, probed, program_path,
-                     run_catch, stop_all, wait_complete, wait_until)
+                     run_catch, serve, stop_all, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -18,17 +18,10 @@ def test_three_nodes_in_one_machine(lab):
         lite.check_idle()
 
 
-def _serve(lite, *words):
-    process = lite.vm.spawn(["lite", "-i", str(lite.index), "serve", *(str(word) for word in words)])
-    wait_until("it serves", lambda: "serving function" in process.err or not process.running, 20, lite.vm.time_scale)
-    assert process.running, process.err
-    return process
-
-
 @vmtest(nodes=2, timeout=200)
 def test_command_line(lab):
     here, there = on_machines(lab)
-    echo = _serve(there, "echo", "--echo")
+    echo = serve(there, "echo", "--echo")
     assert here.lite("call", there.id, "echo", "hello").out == "hello"
     assert there.lite("call", 0, "echo", "me").out == "me"
     said = here.lite("call", there.id, "nothing", "x", check=False)
@@ -39,13 +32,13 @@ def test_command_line(lab):
     echo.wait(20)
     assert here.lite("call", there.id, "echo", "x", check=False).rc == 1
 
-    command = _serve(there, "2000", "--exec", "tr a-z A-Z; exit $LITE_CALLER_NODE", "--mode", "0666")
+    command = serve(there, "2000", "--exec", "tr a-z A-Z; exit $LITE_CALLER_NODE", "--mode", "0666")
     said = here.lite("call", there.id, 2000, "-", stdin=b"shout", check=False)
     assert said.out == "SHOUT" and said.rc == 1 and f"the server says {here.id}" in said.err, said
     command.kill(signal.SIGTERM)
     command.wait(20)
 
-    printed = _serve(there, "log", "--count", 3)
+    printed = serve(there, "log", "--count", 3)
     for word in ("one ", "two ", "three"):
         here.lite("send", there.id, "log", word)
     printed.wait(20, check=True)
@@ -58,7 +51,7 @@ def test_command_line(lab):
 def test_a_node_dies(lab):
     """A caller is told that the server's node is down; and a server forgets callers on a node that dies."""
     here, there = on_machines(lab)
-    _serve(there, "2000", "--exec", "sleep 100")
+    serve(there, "2000", "--exec", "sleep 100")
     slow = here.vm.spawn(["lite", "call", str(there.id), "2000", "x", "-t", "60000"])
     wait_until("the call is there", lambda: there.stats()["rpc_requests"] == 1, 20)
     there.vm.crash()
@@ -71,7 +64,7 @@ def test_a_node_dies(lab):
 def test_rings_are_given_back(lab):
     """A ring is given back when it is idle, even if a call that has ended in it is not collected, and when its client goes."""
     here, there = on_machines(lab)
-    echo = _serve(there, "2001", "--echo")
+    echo = serve(there, "2001", "--echo")
     assert here.lite("call", there.id, 2001, "x").out == "x"
     assert there.stats()["rings"] == 1 and here.stats()["rings"] == 1
     wait_until("the ring is given back", lambda: not there.stats()["rings"] and not here.stats()["rings"], 40)
@@ -95,7 +88,7 @@ def test_rings_are_given_back(lab):
 def test_a_question_without_an_answer_closes_no_ring(lab):
     """For a user without permission the node is asked whether the function has been registered anew, and does not answer."""
     here, there = on_machines(lab, dead=120000 * lab.n1.time_scale)
-    echo = _serve(there, "2003", "--echo")
+    echo = serve(there, "2003", "--echo")
     with probed(lab.n1, "lite_client_ring_close") as closed:
         # Last, since a ring that is not used for a while is closed, too.
         assert here.lite("call", there.id, 2003, "x").out == "x"
@@ -118,7 +111,7 @@ def test_a_question_without_an_answer_closes_no_ring(lab):
 def test_stopped_while_memory_is_missing(lab):
     """A thread waits for a page of its own process that may never come. That does not keep the node from being stopped."""
     here, there = on_machines(lab)
-    echo = _serve(there, "2002", "--echo")
+    echo = serve(there, "2002", "--echo")
     user = here.vm.spawn([program_path("absent"), str(here.index), str(there.id), "2002"])
     wait_until("its memory is waited for", lambda: "waiting" in user.out or not user.running, 20, here.vm.time_scale)
     here.stop()
@@ -154,7 +147,7 @@ def test_a_ring_of_no_use(lab):
     """A user that may not call a function learns it from BIND. The ring is given back by a work item: a signal would not end
     the wait of the user's thread."""
     here, there = on_machines(lab)
-    server = _serve(there, "2005", "--echo")
+    server = serve(there, "2005", "--echo")
     with probed(here.vm, "lite_client_ring_tell_unbind") as unbind:
         said = here.lite("call", there.id, 2005, "x", check=False, user="alice")
         assert said.rc == 1 and not said.out, said
@@ -178,7 +171,7 @@ def test_giving_back_waits_for_its_turn(lab):
         lite.start(heartbeat=200_000, dead=600_000, op_timeout=200_000)
     join_all(lites)
     there.lite("alloc", "asked", 4096)
-    servers = [_serve(there, function, "--echo") for function in ("2003", "2004")]
+    servers = [serve(there, function, "--echo") for function in ("2003", "2004")]
     for function in ("2003", "2004"):
         assert here.lite("call", there.id, function, "x").out == "x"
     before = {lite.vm: lite.stats() for lite in lites}

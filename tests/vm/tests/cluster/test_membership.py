@@ -6,8 +6,8 @@ import re
 import signal
 import time
 
-from litelab import (Lite, in_one_machine, join_all, nodes_in, prepare_all, probed, program_path, run_catch, stop_all, times,
-                     trace_sessions, traced_sessions, wait_complete, wait_until)
+from litelab import (Lite, in_one_machine, join_all, nodes_in, prepare_all, probed, program_path, run_catch, serve, stop_all,
+                     times, trace_sessions, traced_sessions, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -210,19 +210,12 @@ def test_join_with_lmrs_or_peers_is_busy(lab):
     assert "leave" in _errno(lites[2].join(lites[0], check=False)).lower()
 
 
-def _serve(lite, *words):
-    server = lite.vm.spawn(["lite", "-i", str(lite.index), "serve", *words])
-    wait_until("it serves", lambda: "serving function" in server.err or not server.running, 20, lite.vm.time_scale)
-    assert server.running, server.err
-    return server
-
-
 @vmtest(nodes=1, cpus=2)
 def test_a_function_that_was_found_before_a_join(lab):
     """The node has another id then, and another node has its id. What a caller has found here, as 0 or by the node's id, is
     no later function of the number, and no other node's."""
     there, here = _fresh(lab, 2)
-    server = _serve(here, "mine", "--echo")
+    server = serve(here, "mine", "--echo")
     number = re.search(r"serving function (\d+)", server.err)[1]
     was = here.id
     callers = [here.vm.spawn([program_path("crowd"), "found", str(here.index), str(node), "mine"]) for node in (0, was)]
@@ -234,7 +227,7 @@ def test_a_function_that_was_found_before_a_join(lab):
     assert here.id != was and there.id == was
     server.kill(signal.SIGTERM)
     server.wait(20)
-    others = [_serve(lite, number, "--echo") for lite in (here, there)]
+    others = [serve(lite, number, "--echo") for lite in (here, there)]
     for caller in callers:
         caller.write("\n")
         caller.wait_output(f"found\n0\n{errno.ECONNREFUSED}\n")
@@ -249,7 +242,7 @@ def test_a_function_that_was_found_before_a_join(lab):
 def test_calls_that_wait_during_a_join(lab):
     """Calls of a function of this node wait for room in its ring. They do not go to the node that has this one's id now."""
     there, here = _fresh(lab, 2)
-    server = _serve(here, "40000", "--exec", "sleep 1000")
+    server = serve(here, "40000", "--exec", "sleep 1000")
     full = here.vm.spawn([program_path("crowd"), "begin", str(here.index), "0", "40000", "1000"])
     full.wait_output("\n")
     count = 40
@@ -259,7 +252,7 @@ def test_calls_that_wait_during_a_join(lab):
     was = here.id
     here.join(there)
     assert here.id != was and there.id == was
-    other = _serve(there, "40000", "--exec", "echo wrong")
+    other = serve(there, "40000", "--exec", "echo wrong")
     server.kill(signal.SIGKILL)
     server.wait(20)
     callers.wait(60)
