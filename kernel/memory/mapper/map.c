@@ -192,7 +192,7 @@ static void lite_mapping_locate(struct lite_mapping *m)
 		/* Operations look up addresses that are not in the table. */
 		if (!m->local)
 			return;
-		addr = lite_store_address(m->mem, e->addr, &n);
+		addr = lite_store_whole(m->mem, e->addr, &n);
 		if (n == e->length)
 			m->local[i] = addr;
 	}

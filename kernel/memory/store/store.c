@@ -425,6 +425,18 @@ void lite_store_zero(const struct lite_alloc *alloc)
 	}
 }
 
+/* lite_store_address() of the store's own memory alone. Context: any. */
+static void *lite_piece_address(struct lite_memory *mem, u64 dma, size_t *n)
+{
+	struct page *page;
+	size_t in;
+	u32 order;
+
+	if (!lite_piece_find(mem, dma, n, &page, &order, &in))
+		return NULL;
+	return page_address(page) + in;
+}
+
 /*
  * The kernel's address of the device address @dma of this store, registered memory included; NULL:
  * not in use here. @n: bytes wanted; reduced to what is contiguous. Context: any; the caller keeps
@@ -432,20 +444,25 @@ void lite_store_zero(const struct lite_alloc *alloc)
  */
 void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
-	size_t want = *n, in, more;
-	struct page *page;
-	void *base;
-	u32 order;
+	return lite_piece_address(mem, dma, n) ?: lite_pinned_address(mem, dma, n);
+}
 
-	if (!lite_piece_find(mem, dma, n, &page, &order, &in))
+/*
+ * As lite_store_address(), but pieces that follow each other for the device and for the kernel are
+ * one. For tables of addresses. May sleep.
+ */
+void *lite_store_whole(struct lite_memory *mem, u64 dma, size_t *n)
+{
+	size_t want = *n, more;
+	void *base = lite_piece_address(mem, dma, n);
+
+	if (!base)
 		return lite_pinned_address(mem, dma, n);
-	base = page_address(page) + in;
-	/* Pieces that follow each other for the device often do so for the kernel, too. */
 	for (; *n < want; *n += more) {
 		more = want - *n;
-		if (!lite_piece_find(mem, dma + *n, &more, &page, &order, &in) ||
-		    page_address(page) + in != base + *n)
+		if (lite_piece_address(mem, dma + *n, &more) != base + *n)
 			break;
+		cond_resched();
 	}
 	return base;
 }

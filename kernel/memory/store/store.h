@@ -113,6 +113,7 @@ struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home, boo
 void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation);
 void lite_store_session_gone(struct lite_memory *mem, u64 session);
 void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n);
+void *lite_store_whole(struct lite_memory *mem, u64 dma, size_t *n);
 struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n);
 bool lite_store_unpinned(const struct lite_alloc *alloc);
 void lite_store_zero(const struct lite_alloc *alloc);

@@ -99,7 +99,7 @@ static int lite_bring_locked(struct lite_unpinned *u, struct lite_bring *b)
 		err = -EFAULT;
 	if (!err && b->write && !(vma->vm_flags & VM_WRITE))
 		err = -EFAULT;
-	/* A thread is in fallocate(2): shmem_fault() may wait for it. (/dev/zero also has one.) */
+	/* A thread is in fallocate(2): shmem_fault() may wait for it. (/dev/zero needs none.) */
 	if (!err && !vma_is_anonymous(vma) && READ_ONCE(file_inode(vma->vm_file)->i_private))
 		err = -EAGAIN;
 	if (err)
