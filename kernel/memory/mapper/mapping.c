@@ -94,6 +94,33 @@ static bool lite_mapping_left_less(struct rb_node *a, const struct rb_node *b)
 }
 
 /*
+ * May a store still carry out a failed operation on a drained mapping? Not if it has a later
+ * session with this node: both ends have fenced the one that the operation used
+ * (lite_peer_publish()). The home, which is the first store, sees to its own sessions.
+ */
+static bool lite_mapping_unclean(struct lite_mapping *m)
+{
+	u32 i;
+
+	lockdep_assert_held(&m->mem->map_lock);
+	if (!READ_ONCE(m->unclean))
+		return false;
+	for (i = 1; i < m->n_shares; i++) {
+		const struct lite_map_share *share = &m->share[i];
+
+		if (share->peer && share->session &&
+		    lite_peer_session(share->peer) <= share->session)
+			return true;
+	}
+	WRITE_ONCE(m->unclean, false);
+	if (!RB_EMPTY_NODE(&m->left)) {
+		rb_erase(&m->left, &m->mem->unclean);
+		RB_CLEAR_NODE(&m->left);
+	}
+	return false;
+}
+
+/*
  * Drain a mapping after lite_mapping_end(), which has raised @watchers: that keeps it in place of a
  * reference. Returns true if it is unclean. May sleep.
  */
@@ -107,7 +134,7 @@ bool lite_mapping_watch(struct lite_mapping *m)
 	spin_lock(&mem->map_lock);
 	if (xa_load(&mem->mappings, key) == m)
 		xa_erase(&mem->mappings, key);
-	unclean = READ_ONCE(m->unclean);
+	unclean = lite_mapping_unclean(m);
 	/* The LMR may be mapped again before the release of this mapping tells the home. */
 	if (unclean && RB_EMPTY_NODE(&m->left))
 		rb_add(&m->left, &mem->unclean, lite_mapping_left_less);
@@ -196,11 +223,13 @@ int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id, bool gone)
 {
 	unsigned long key = lite_mapping_key(home, id);
 	u32 slot = lite_revoked_slot(mem, home, id);
+	struct rb_node *left;
 	struct lite_mapping *m;
-	bool unclean;
+	bool unclean = false;
 
 	spin_lock(&mem->map_lock);
-	unclean = rb_find(&key, &mem->unclean, lite_mapping_left_cmp);
+	while (!unclean && (left = rb_find(&key, &mem->unclean, lite_mapping_left_cmp)))
+		unclean = lite_mapping_unclean(rb_entry(left, struct lite_mapping, left));
 	m = xa_load(&mem->mappings, key);
 	if (m)
 		lite_mapping_end(m, gone ? LITE_MAPPING_REVOKED : LITE_MAPPING_RETIRED);
@@ -336,9 +365,9 @@ static void lite_mapping_release(struct kref *ref)
 	lite_mapping_retire(m);
 	spin_lock(&mem->map_lock);
 	made = lite_made_detach(m);
+	flags = (lite_mapping_unclean(m) ? LITE_UNMAP_UNCLEAN : 0) | (made ? LITE_UNMAP_LAST : 0);
 	spin_unlock(&mem->map_lock);
 	lite_chunks_put(m);
-	flags = (m->unclean ? LITE_UNMAP_UNCLEAN : 0) | (made ? LITE_UNMAP_LAST : 0);
 	/* A revoked LMR is gone; there is nothing to give back. */
 	if (m->state != LITE_MAPPING_REVOKED)
 		told = lite_mapping_give_back(mem, m->conn, m->id, m->grants, flags);
@@ -385,7 +414,6 @@ void lite_chunks_put(struct lite_mapping *m)
 			req->unmap[n++] = (struct lite_wire_unmap){
 				.id = cpu_to_le64(c->id),
 				.count = cpu_to_le32(c->grants),
-				.flags = cpu_to_le32(c->unclean ? LITE_UNMAP_UNCLEAN : 0),
 			};
 		lite_mapping_unwatch(c);
 		req->count = cpu_to_le32(n);

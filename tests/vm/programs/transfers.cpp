@@ -8,6 +8,7 @@
 //   verify NAME --seed S            read all of the LMR and compare it with the pattern S
 //   tally NAME --count N            fetch-add 1, N times; print the old values
 //   loop NAME                       write and read until an operation fails; print its errno
+//   keep NAME                       as "loop"; then do nothing until there is a line to read
 //   interrupted NAME --seed S       read what was filled until that fails; bytes that are reported
 //                                   as read must have been read; print the errno
 //   hold NAME                       open it; after a line on standard input try the handle: read,
@@ -81,6 +82,11 @@ class Session {
         } catch (const lite::error& e) {
             announce(strerrorname_np(e.code().value()));
         }
+    }
+
+    void keep() {
+        loop();
+        (void)std::getchar();
     }
 
     // Reads what "fill" has written until an event ends the read in the middle. Bytes that the
@@ -165,6 +171,7 @@ void add_commands(CLI::App& app, Options& options, std::function<void(Session&)>
     add("verify", "compare with a pattern", &Session::verify);
     add("tally", "fetch-add and print the old values", &Session::tally);
     add("loop", "write and read until that fails", &Session::loop);
+    add("keep", "as loop, and keep the handle", &Session::keep);
     add("interrupted", "read until that fails", &Session::interrupted);
     add("hold", "try later what a handle is good for", &Session::hold);
     app.get_subcommand("hold")->preparse_callback(

@@ -87,6 +87,30 @@ def test_anonymous_memory_outlives_sessions(lab):
     assert sum(event["id"] == second.id and bool(event.get("cause")) for event in told) >= 3, told
 
 
+@vmtest(nodes=3, timeout=300)
+def test_what_a_new_session_has_settled(lab):
+    """Operations on the share of an LMR at another node failed when their session ended. The next session has fenced that one,
+    so changes of the LMR end no session for their sake, how ever long a handle refers to the old mapping."""
+    home, store, user = lites = on_machines(lab)
+    home.lite("alloc", "torn", "8M", "--node", f"{home.id},{store.id}")
+    keeper = user.spawn("keep", "torn", "--offset", 6 << 20)
+    keeper.wait_output("running")
+    with contextlib.ExitStack() as stack:
+        store.vm.cut()
+        stack.callback(store.vm.cut, False)
+        keeper.wait_output("EHOSTDOWN", timeout=60)
+    wait_complete(lites, timeout=40)
+    before = [_ends(lite) for lite in lites]
+    for mode in ("0600", "0640", "0600"):
+        home.lite("chmod", mode, "torn")
+    assert [_ends(lite) for lite in lites] == before
+    keeper.write("\n")
+    keeper.wait(30, check=True)
+    home.lite("free", "torn")
+    for lite in lites:
+        lite.check_idle()
+
+
 @vmtest(nodes=2, fresh=True, timeout=240)
 def test_orphans(lab):
     """After a node was down for the orphan time, its peers free what it had made there: if the session ended because of
