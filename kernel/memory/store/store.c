@@ -337,11 +337,10 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_
 }
 
 /*
- * The piece that holds a device address: set @page and @order, and @in, the offset of the address.
- * @n is reduced to what the piece has from there. Return: false: not ours. Any context.
+ * Copy what describes the piece that holds a device address. @n is reduced to what the piece has
+ * from there. Return: false: not ours. Any context.
  */
-static bool lite_piece_find(struct lite_memory *mem, u64 dma, size_t *n, struct page **page,
-			    u32 *order, size_t *in)
+static bool lite_piece_find(struct lite_memory *mem, u64 dma, size_t *n, struct lite_piece *piece)
 {
 	const struct lite_piece *p;
 	struct rb_node *rb;
@@ -355,10 +354,8 @@ static bool lite_piece_find(struct lite_memory *mem, u64 dma, size_t *n, struct 
 		rb = dma < p->dma ? rb->rb_left : rb->rb_right;
 	}
 	if (rb) {
-		*page = p->page;
-		*order = p->order;
-		*in = dma - p->dma;
-		*n = min(*n, (PAGE_SIZE << p->order) - *in);
+		*piece = *p;
+		*n = min_t(u64, *n, p->dma + (PAGE_SIZE << p->order) - dma);
 	}
 	read_unlock(&mem->runs_lock);
 	return rb;
@@ -374,20 +371,17 @@ static bool lite_piece_find(struct lite_memory *mem, u64 dma, size_t *n, struct 
  */
 struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n)
 {
-	struct page *page;
-	size_t in;
-	u32 order;
+	struct lite_piece p;
 
-	if (!lite_piece_find(mem, dma, n, &page, &order, &in) || !PAGE_ALIGNED(in) ||
-	    *n < PAGE_SIZE)
+	if (!lite_piece_find(mem, dma, n, &p) || !PAGE_ALIGNED(dma - p.dma) || *n < PAGE_SIZE)
 		return NULL;
 	spin_lock(&mem->split_lock);
-	if (!page_private(page)) {
-		split_page(page, order);
-		set_page_private(page, 1);
+	if (!page_private(p.page)) {
+		split_page(p.page, p.order);
+		set_page_private(p.page, 1);
 	}
 	spin_unlock(&mem->split_lock);
-	return page + (in >> PAGE_SHIFT);
+	return p.page + ((dma - p.dma) >> PAGE_SHIFT);
 }
 
 /*
@@ -428,13 +422,9 @@ void lite_store_zero(const struct lite_alloc *alloc)
 /* lite_store_address() of the store's own memory alone. Context: any. */
 static void *lite_piece_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
-	struct page *page;
-	size_t in;
-	u32 order;
+	struct lite_piece p;
 
-	if (!lite_piece_find(mem, dma, n, &page, &order, &in))
-		return NULL;
-	return page_address(page) + in;
+	return lite_piece_find(mem, dma, n, &p) ? page_address(p.page) + (dma - p.dma) : NULL;
 }
 
 /*
