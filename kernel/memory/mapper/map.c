@@ -75,14 +75,16 @@ static int lite_mapping_shares(struct lite_mapping *m, const struct lite_wire_ma
 		/* What is elsewhere can be used. */
 		if (!conn)
 			continue;
-		if (conn->from.incarnation == incarnation)
+		if (conn->from.incarnation == incarnation) {
 			s->session = conn->session;
-		else if (conn->from.incarnation > incarnation)
+			s->up_before = conn->up_before;
+		} else if (conn->from.incarnation > incarnation) {
 			/* A new incarnation does not have the memory any more. */
 			s->lost = true;
-		else
+		} else {
 			/* The home has heard first that this one is over: look for the next. */
 			lite_conn_kill(conn, -EHOSTDOWN);
+		}
 		/* The home is reached in the session of the MAP. */
 		*newer |= i && conn->up_before >= before;
 		lite_conn_put(conn);

@@ -94,9 +94,10 @@ static bool lite_mapping_left_less(struct rb_node *a, const struct rb_node *b)
 }
 
 /*
- * May a store still carry out a failed operation on a drained mapping? Not if it has a later
- * session with this node: both ends have fenced the one that the operation used
- * (lite_peer_publish()). The home, which is the first store, sees to its own sessions.
+ * May a store still carry out a failed operation on a drained mapping? Not if its session with this
+ * node was begun after the one that the operation used was up here, and so at the store: then both
+ * ends have fenced that one (lite_peer_may_attach(), lite_peer_publish()). The home, which is the
+ * first store, sees to its own sessions.
  */
 static bool lite_mapping_unclean(struct lite_mapping *m)
 {
@@ -109,7 +110,7 @@ static bool lite_mapping_unclean(struct lite_mapping *m)
 		const struct lite_map_share *share = &m->share[i];
 
 		if (share->peer && share->session &&
-		    lite_peer_session(share->peer) <= share->session)
+		    lite_peer_session(share->peer) <= share->up_before)
 			return true;
 	}
 	WRITE_ONCE(m->unclean, false);

@@ -26,6 +26,7 @@ struct lite_map_share {
 	u32 node;
 	struct lite_peer *peer; /* NULL: this node, or one that it did not know */
 	u64 session;            /* the only one to use; 0: the node was down */
+	u64 up_before;          /* its lite_conn.up_before */
 	bool local;             /* this node in its present incarnation */
 	bool lost;              /* a new incarnation of it has lost the memory: -ESTALE */
 };
