@@ -19,6 +19,8 @@ namespace {
 
 // Size of the first published struct lite_alloc_params.
 constexpr size_t params_size_first = offsetof(struct lite_alloc_params, mode) + sizeof(uint32_t);
+// As the kernel: no structure is longer, so @size is not one.
+constexpr size_t params_size_max = 4096;
 
 // Converts the caller's structure, from an older or newer header than ours. A newer one is accepted
 // if its excess is zero.
@@ -27,6 +29,8 @@ int normalise(const struct lite_alloc_params* params, struct lite_alloc_params& 
     std::memcpy(&size, params, sizeof(size));
     if (size < params_size_first)
         return -EINVAL;
+    if (size > params_size_max)
+        return -E2BIG;
 
     const auto* bytes = reinterpret_cast<const unsigned char*>(params);
     if (size > sizeof(out) && std::any_of(bytes + sizeof(out), bytes + size,

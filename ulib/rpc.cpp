@@ -49,6 +49,8 @@ int lite_rpc_register(struct lite_ctx* ctx, const struct lite_rpc_params* params
     struct lite_rpc_params p = {};
     if (params->size < sizeof(p))
         return -EINVAL;
+    if (params->size > 4096)  // as the kernel
+        return -E2BIG;
     // A newer program may have more to say than this library understands.
     const auto* bytes = reinterpret_cast<const unsigned char*>(params);
     for (size_t i = sizeof(p); i < params->size; i++) {

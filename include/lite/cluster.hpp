@@ -45,13 +45,13 @@ inline void join(const std::string& address, std::uint16_t port = 0,
     // lite_join() rejects values out of its range.
     const auto ms = std::clamp<std::chrono::milliseconds::rep>(limit.count(), INT_MIN, INT_MAX);
     if (const int err = ::lite_join(index, address.c_str(), port, static_cast<int>(ms)))
-        throw error(err, "join " + address);
+        throw error(err, "join " + address, 0, std::generic_category());
 }
 
 // Takes a node out of its cluster in order.
 inline void leave(int index = -1) {
     if (const int err = ::lite_leave(index))
-        throw error(err, "leave");
+        throw error(err, "leave", 0, std::generic_category());
 }
 
 }  // namespace lite

@@ -427,7 +427,9 @@ int lite_op_submit(struct lite_ctx* ctx, struct lite_op* op) LITE_NOEXCEPT;
  * Return: 0, -EBADF, -EACCES (the handle lacks a right), -ERANGE (beyond the end), -EINVAL (@length
  * is 0, a misaligned @offset, another @prot), -EREMOTE (a byte of it is in another node's memory),
  * -EOPNOTSUPP (it is registered memory), -EIDRM (freed), -ESTALE or -EHOSTDOWN (its home restarted,
- * or is down), or -ENOMEM (also: a limit of the address space).
+ * or is down), -ETIMEDOUT, -EIO or -EPROTO (its home could not be asked), -EMFILE (a mapping counts
+ * as a handle of the user), -ENFILE (no more files), or -ENOMEM (also: a limit of the address
+ * space).
  */
 int lite_mmap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, size_t length, int prot,
               uint32_t flags, void** addr) LITE_NOEXCEPT;

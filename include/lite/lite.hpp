@@ -389,7 +389,8 @@ class registration {
     region* operator->() noexcept { return &m_region; }
     const region* operator->() const noexcept { return &m_region; }
 
-    // The region; its LMR then lives until it is freed or the context is closed.
+    // The region. Its LMR then lives until it is freed or the context is closed, and without a name
+    // no longer than the region.
     region release() noexcept { return std::move(m_region); }
 
   private:

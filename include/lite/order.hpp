@@ -13,8 +13,10 @@
 namespace lite {
 
 // Makes what has completed on this LMR visible to the processors of the nodes that hold it.
-// @throws error as lite_fence()
+// @throws error as lite_fence(); EBADF for an empty region
 inline void fence(const context& node, const region& on) {
+    if (!on)
+        throw error(-EBADF, "fence");
     if (const int err = lite_fence(node.get(), on.handle()))
         throw error(err, "fence");
 }
@@ -38,7 +40,11 @@ namespace op {
 // the nodes that hold this LMR, before those after it begin. If one before it fails, those after it
 // are not tried: ECANCELED.
 inline lite_op fence(const region& on) noexcept {
-    return make(static_cast<lite_opcode>(LITE_OP_FENCE), on, 0, 0);
+    lite_op fence = make(static_cast<lite_opcode>(LITE_OP_FENCE), on, 0, 0);
+    // 0 would be all LMRs; that is no handle, so an empty region fails with EBADF here, too.
+    if (!on)
+        fence.lh = ~lite_lh_t{0};
+    return fence;
 }
 
 }  // namespace op

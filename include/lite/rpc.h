@@ -251,7 +251,8 @@ int lite_rpc_call(struct lite_ctx* ctx, uint32_t node, uint32_t function, const 
  * out, it may have been served).
  *
  * Return: the number of legs that have succeeded. Or a negative errno, and nothing is
- * known of the legs: -EINVAL, -E2BIG, -EFAULT, -ENOMEM, -ENODEV.
+ * known of the legs: -EINVAL, -E2BIG, -EFAULT, -EACCES and -EOPNOTSUPP as of lite_rpc_start(),
+ * -ENODEV.
  */
 int lite_rpc_multicall(struct lite_ctx* ctx, uint32_t function, const void* request, size_t length,
                        struct lite_rpc_leg* legs, size_t n_legs, size_t quorum,

@@ -35,8 +35,11 @@ extern "C" {
  * @lh: handle with LITE_RIGHT_WRITE and LITE_RIGHT_ATOMIC
  * @offset: of the word, a multiple of 8
  * @owner: any number
- * @flags: LITE_LOCK_SHARED: share it with other readers; LITE_LOCK_TRY: do not wait
+ * @flags: LITE_LOCK_SHARED: share it with other readers; LITE_LOCK_TRY: do not wait for a holder
  * @timeout_ms: see lite.h; LITE_FOREVER by default
+ *
+ * The time is for the wait for other holders. Like any operation, the call may also wait for a
+ * change of the LMR, and for a node of it that does not answer, until that one counts as down.
  *
  * Waiters get the lock in the order in which their requests reached the LMR's home. If the holder's
  * context is closed, also by the end of its process, or its node dies, the lock is released; the
@@ -89,7 +92,7 @@ int lite_lock_consistent(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset,
  * @lh: handle with LITE_RIGHT_WRITE and LITE_RIGHT_ATOMIC
  * @offset: of a word, a multiple of 8, that is the barrier; its value is neither read nor changed
  * @n: number of callers, this one included, on any nodes; 1..LITE_BARRIER_MAX
- * @timeout_ms: see lite.h; LITE_FOREVER by default
+ * @timeout_ms: of the wait for the others, as of lite_lock(); LITE_FOREVER by default
  *
  * When the last caller arrives all return, and the barrier is ready for the next round. Callers
  * that are killed, and those on nodes that are declared dead, no longer count.

@@ -64,8 +64,7 @@ std::chrono::duration<double> time_until(const std::chrono::time_point<Clock, Du
 // ENOTRECOVERABLE.
 //
 // A child of fork(2) may take the lock with the object that it has inherited, but holds none that
-// its parent held: call release() of std::unique_lock and the like there, since their destructor
-// would unlock, get EPERM and end the program.
+// its parent held: unlock() does nothing there.
 class mutex {
   public:
     // The word at @offset of the LMR behind @lh. The handle, with rights::write and rights::atomic,
@@ -96,8 +95,13 @@ class mutex {
         return take_for(0, detail::time_until(end));
     }
 
-    // @throws error as lite_unlock()
-    void unlock() { give_back("unlock"); }
+    // Does not throw, as destructors of guards call it: a caller that has lost the lock before
+    // (ENOLCK and others of lite_unlock()) does not learn of it.
+    void unlock() noexcept { (void)lite_unlock(m_ctx, m_lh, m_offset, self()); }
+
+    // Unlocks, also for a shared holder, and says if the lock was lost before. A guard that has the
+    // lock is to release() it first. @throws error as lite_unlock()
+    void unlock_or_throw() { check(lite_unlock(m_ctx, m_lh, m_offset, self()), "unlock"); }
 
     // Shared with other readers.
     void lock_shared() { take(LITE_LOCK_SHARED, LITE_FOREVER); }
@@ -113,7 +117,7 @@ class mutex {
         return take_for(LITE_LOCK_SHARED, detail::time_until(end));
     }
 
-    void unlock_shared() { give_back("unlock shared"); }
+    void unlock_shared() noexcept { unlock(); }
 
     // For the holder: did the previous one die and leave the data as it was?
     bool owner_died() const noexcept { return m_owner_died.load(std::memory_order_relaxed); }
@@ -153,8 +157,6 @@ class mutex {
             return take(flags, LITE_NOWAIT);
         return take(flags, detail::milliseconds_of(time));
     }
-
-    void give_back(const char* doing) { check(lite_unlock(m_ctx, m_lh, m_offset, self()), doing); }
 
     lite_ctx* m_ctx;
     lite_lh_t m_lh;

@@ -51,7 +51,8 @@
  * open file for arenas after that.
  *
  * errno values: EINVAL: @length is 0 or not a multiple of LITE_ARENA_BLOCK;
- * EFBIG; ENOSPC, EDQUOT: the limits; ENOMEM; EINTR; ENODEV; EOPNOTSUPP: a flag.
+ * EFBIG; ENOSPC, EDQUOT: the limits; EMFILE, ENFILE: no more files; ENOMEM; EINTR; ENODEV;
+ * EOPNOTSUPP: a flag.
  */
 struct lite_ioc_arena {
 	__u32 size;

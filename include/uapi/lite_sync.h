@@ -63,7 +63,7 @@ struct lite_ioc_lock {
 	__aligned_u64 lh;
 	__aligned_u64 offset;  /* of the word, a multiple of 8 */
 	__aligned_u64 owner;
-	__s32 timeout_ms;      /* see lite.h */
+	__s32 timeout_ms;      /* see lite.h; not for waits for a suspect node or a change */
 	__u32 reserved;        /* 0 */
 };
 
@@ -104,7 +104,7 @@ struct lite_ioc_barrier {
 	__aligned_u64 lh;
 	__aligned_u64 offset;  /* of the word, a multiple of 8 */
 	__u32 n;               /* 1..LITE_BARRIER_MAX */
-	__s32 timeout_ms;      /* see lite.h */
+	__s32 timeout_ms;      /* see lite.h; not for waits for a suspect node or a change */
 };
 
 #define LITE_IOC_LOCK _IO(LITE_IOC_TYPE, 0x20)

@@ -225,7 +225,7 @@ struct lite_arena {
             return -EBADF;
         slot& s = slots[index - 1];
         const auto generation = static_cast<uint32_t>(key >> 32);
-        if (generation > s.generation)
+        if (!generation || generation > s.generation)
             return -EBADF;
         if (generation != s.generation || !s.used)
             return -EIDRM;

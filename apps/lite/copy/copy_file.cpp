@@ -61,6 +61,24 @@ bool in_pieces(session& session, const copy_end& from, const copy_end& to, std::
     return true;
 }
 
+// The file may be what has failed: then the words are read(2)'s and write(2)'s.
+std::string text_of(const std::error_code& code) {
+    switch (code.value()) {
+        case EDQUOT:
+        case EFBIG:
+        case ENOSPC:
+        case EPERM:
+        case ETXTBSY:
+            return system_text(code.value());
+        case EIO:
+        case ESTALE:
+            return fmt::format("{}, or the file failed: {}", code.message(),
+                               system_text(code.value()));
+        default:
+            return code.message();
+    }
+}
+
 // Moves a piece at @at between a file and @lmr by @move, which returns the bytes moved. Returns
 // false if the kernel can neither splice from the file nor write pages to it: the first piece that
 // is moved tells.
@@ -79,7 +97,7 @@ bool move_piece(const lmr_end& lmr, std::uint64_t at, std::uint64_t length, std:
     } catch (const lite::error& e) {
         if (e.code().value() == EINVAL && first && !e.transferred())
             return false;
-        throw stopped(e.code().message(), e.transferred());
+        throw stopped(text_of(e.code()), e.transferred());
     }
     first = false;
     return true;

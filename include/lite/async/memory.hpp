@@ -153,15 +153,20 @@ class memory_calls {
     }
 
     // Makes what has completed on this LMR visible to the processors of the nodes that hold it.
-    // @throws error as lite_fence(); ECANCELED, EINTR
+    // @throws error as lite_fence(); EBADF for an empty region; ECANCELED, EINTR
     task<> fence(lmr on, std::stop_token stop = {}) {
+        if (!on.lh)
+            throw error(EBADF, "fence");
         co_await operate(static_cast<lite_opcode>(LITE_OP_FENCE), on, 0, 0, 0, 0, "fence",
                          std::move(stop));
     }
 
     // The same for all LMRs, on all nodes that are not down.
     // @throws error as lite_fence(); ECANCELED, EINTR
-    task<> fence(std::stop_token stop = {}) { return fence(lmr(lite_lh_t{0}), std::move(stop)); }
+    task<> fence(std::stop_token stop = {}) {
+        co_await operate(static_cast<lite_opcode>(LITE_OP_FENCE), lite_lh_t{0}, 0, 0, 0, 0, "fence",
+                         std::move(stop));
+    }
 
     // --- Vectors of operations ---
 

@@ -220,7 +220,17 @@ TEST_CASE("lite::mutex: after a holder that died", "[lite.hpp][sync]") {
     CHECK_FALSE(mutex.owner_died());
 
     locks.unlock_result = -ENOLCK;
-    CHECK_THROWS_AS(mutex.unlock(), lite::error);
+    CHECK_THROWS_AS(mutex.unlock_or_throw(), lite::error);
+    // Standard guards survive the loss of the lock.
+    locks.unlocked = 0;
+    {
+        std::unique_lock guard(mutex);
+        guard.unlock();
+        guard.lock();
+    }
+    { const std::shared_lock guard(mutex); }
+    CHECK(locks.unlocked == 3);
+    STATIC_REQUIRE(noexcept(mutex.unlock())&& noexcept(mutex.unlock_shared()));
 }
 
 TEST_CASE("lite_barrier and lite::barrier", "[lite.hpp][sync]") {

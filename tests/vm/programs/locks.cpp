@@ -243,7 +243,7 @@ void storm(lite::context& node, const Options& options) {
                 ++died;
                 mutex.make_consistent();
             }
-            mutex.unlock();
+            mutex.unlock_or_throw();
         }
     });
     say(std::to_string(died));
@@ -265,7 +265,7 @@ void phases(lite::context& node, const Options& options) {
                     ++died;
                     mutex.make_consistent();
                 }
-                mutex.unlock();
+                mutex.unlock_or_throw();
                 continue;
             }
             const int err = lite_lock(node.get(), region.handle(), options.offset, me,
@@ -294,7 +294,7 @@ void order(lite::context& node, const Options& options) {
         lite::mutex mutex(node, region, options.offset);
         for (u64 n = 0; n < options.count; ++n) {
             mutex.lock();
-            mutex.unlock();
+            mutex.unlock_or_throw();
         }
     });
     const auto took = std::chrono::steady_clock::now() - begun;
