@@ -6,6 +6,7 @@
  */
 #include <linux/cred.h>
 #include <linux/fs.h>
+#include <linux/hash.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
@@ -15,9 +16,11 @@
 
 static struct lite_crew lite_closes;
 
-/* Jiffies at which a close() waited in vain, and the user: for a while its others do not wait. */
-static unsigned long lite_close_slow;
-static u32 lite_close_slow_uid;
+/*
+ * Jiffies at which a close() of a user waited in vain, or 0: for a while its others do not wait. By
+ * uid; users that share an entry only do not wait, either.
+ */
+static unsigned long lite_close_slow[1 << 8];
 
 static void lite_file_put(struct lite_file *lf)
 {
@@ -88,30 +91,47 @@ static int lite_open(struct inode *inode, struct file *file)
 {
 	/* misc_open() has put the miscdevice here. */
 	struct lite_node *node = container_of(file->private_data, struct lite_node, misc);
+	struct lite_rpc_file *rpc;
 	struct lite_file *lf;
 
 	if (!lite_node_enter(node))
 		return -ENODEV;
-	lf = lite_file_new(node);
-	if (lf)
-		lf->rpc = lite_rpc_file_new(&node->service);
+	/* First: lite_file_close() may wait, and misc_open() has a lock that all need. */
+	rpc = lite_rpc_file_new(&node->service);
+	lf = rpc ? lite_file_new(node) : NULL;
+	if (rpc && !lf) {
+		lite_rpc_file_shut(rpc);
+		lite_rpc_file_put(rpc);
+	}
 	lite_node_exit(node);
 	if (!lf)
 		return -ENOMEM;
-	if (!lf->rpc) {
-		lite_file_close(lf);
-		return -ENOMEM;
-	}
+	lf->rpc = rpc;
 	lf->read_only = !(file->f_mode & FMODE_WRITE);
 	file->private_data = lf;
 	return nonseekable_open(inode, file);
 }
 
+/*
+ * Wait for the end of a closed file, unless a close() of its user has waited in vain recently, or
+ * the thread may be another user's: that of a process to which the file was sent, or the one that
+ * closes files for all of the kernel.
+ */
+static void lite_file_await(struct lite_file *lf)
+{
+	unsigned long *slow = &lite_close_slow[hash_32(lite_current_uid(), 8)];
+	unsigned long was = READ_ONCE(*slow);
+
+	if (current->flags & PF_KTHREAD || !uid_eq(current_euid(), lf->cred->euid) ||
+	    (was && time_before(jiffies, was + 5 * LITE_CLOSE_WAIT)))
+		return;
+	if (!wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT))
+		WRITE_ONCE(*slow, jiffies);
+}
+
 /* Release the state of a file that is closed. Context: may sleep, for at most LITE_CLOSE_WAIT. */
 void lite_file_close(struct lite_file *lf)
 {
-	u32 uid = from_kuid(&init_user_ns, lf->cred->euid);
-
 	lite_urings_free(&lf->urings);
 	/* At once, so that callers of its functions do not wait behind other closing files. */
 	if (lf->rpc && lite_node_enter(lf->node)) {
@@ -119,13 +139,7 @@ void lite_file_close(struct lite_file *lf)
 		lite_node_exit(lf->node);
 	}
 	lite_crew_queue(&lite_closes, &lf->closing);
-	/* Unless a close() of the user has waited in vain recently. */
-	if ((uid != READ_ONCE(lite_close_slow_uid) ||
-	     time_after(jiffies, READ_ONCE(lite_close_slow) + 5 * LITE_CLOSE_WAIT)) &&
-	    !wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT)) {
-		WRITE_ONCE(lite_close_slow, jiffies);
-		WRITE_ONCE(lite_close_slow_uid, uid);
-	}
+	lite_file_await(lf);
 	lite_file_put(lf);
 }
 
@@ -181,7 +195,6 @@ const struct file_operations lite_fops = {
 /* Context: may sleep. Return: 0 or -ENOMEM. */
 int lite_chardev_init(void)
 {
-	lite_close_slow = jiffies - MAX_JIFFY_OFFSET;
 	return lite_crew_init(&lite_closes, "lite-close");
 }
 

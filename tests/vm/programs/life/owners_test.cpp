@@ -3,7 +3,12 @@
 #include "fixture.hpp"
 
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
 
 using namespace lite_test;
 
@@ -22,6 +27,24 @@ struct Owners : LifeEverywhere {
         check_nothing_used();
     }
 };
+
+// Sends a descriptor with one byte.
+void pass_on(int socket, int fd) {
+    char byte = 0;
+    iovec data{&byte, 1};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(fd))> control{};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(fd));
+    std::memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+    expect_equal(::sendmsg(socket, &message, 0), 1, "sendmsg");
+}
 
 }  // namespace
 
@@ -181,4 +204,29 @@ TEST_CASE_METHOD(LifeEverywhere, "owners: many files and handles, closed in one 
     }));
     REQUIRE_NOTHROW(
         wait_until("the mappings are gone", [&] { return dev.stat(lmr.name()).n_mappers == 1; }));
+}
+
+TEST_CASE_METHOD(Life, "owners: a file that a user passes on is not waited for by others",
+                 "[.][passed]") {
+    // The home answers no UNMAP meanwhile, so none of these files is closed soon. The reader drops
+    // the file with its message, which closes it.
+    using Clock = std::chrono::steady_clock;
+    auto least = Clock::duration::max();
+    for (const uid_t uid : {2001U, 2002U, 2003U}) {
+        std::array<int, 2> ends{};
+        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
+        REQUIRE_NOTHROW(in_child([&] {
+            become({uid, uid});
+            const Device own(env().indexes.front());
+            own.alloc(kLength, std::vector{env().peer()});
+            pass_on(ends[0], own.fd());
+        }));
+        char byte = 1;
+        const auto begun = Clock::now();
+        REQUIRE(::read(ends[1], &byte, 1) == 1);
+        least = std::min(least, Clock::now() - begun);
+        ::close(ends[0]);
+        ::close(ends[1]);
+    }
+    CHECK(std::chrono::duration<double>(least).count() < 1);
 }

@@ -4,8 +4,9 @@
 import re
 import statistics
 
-from litelab import (environment, holds_of, in_one_machine, memory_kb, nodes_in, on_machines, prepare_all, program_path, program_scale,
-                     run_catch, run_program, stop_all, times, wait_until)
+import hostile
+from litelab import (environment, holds_of, in_one_machine, memory_kb, module_path, nodes_in, on_machines, prepare_all,
+                     program_path, program_scale, run_catch, run_program, stop_all, times, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -93,6 +94,22 @@ def test_a_file_is_used_while_a_handle_is_renewed(lab):
     program.wait_output("opened", timeout=60)
     lab.n2.cut(False)
     program.wait(60, check=True)
+
+
+@vmtest(nodes=1, cpus=2, timeout=200)
+def test_a_file_that_is_passed_on(lab):
+    """A process is sent an open file of another user, which takes long to close: that costs this process no time."""
+    lites = in_one_machine(lab.n1, 2)
+    unmap = next(number for name, number, _ in hostile.requests() if name == "LMR_UNMAP")
+    lab.n1.insmod(module_path(lab.n1, "hostile"))
+    hostile.make(lab.n1, late=unmap, hold=1, late_calls=1000)
+    try:
+        run_catch(lab, lites, "life_test", "[passed]")
+    finally:
+        hostile.make(lab.n1, hold=0, late_calls=0)
+        lab.n1.rmmod("hostile")
+    for lite in lites:
+        lite.check_idle()
 
 
 def _level(lite):
