@@ -3,12 +3,7 @@
 
 #include "pool.h"
 
-/**
- * lite_pool_init - initialise an unused pool
- * @pool: to fill
- * @limit: units in all
- * @reserve: of these, for uid 0 only
- */
+/* Initialise an unused pool of @limit units, of which @reserve are for uid 0 only. */
 void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve)
 {
 	memset(pool, 0, sizeof(*pool)); /* so the table is empty */

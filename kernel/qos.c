@@ -24,13 +24,9 @@ void lite_qos_exit(struct lite_qos *qos)
 
 /* ---- rules ---------------------------------------------------------------- */
 
-/**
- * lite_qos_set - set the rule of a tenant
- * @qos: the node's rules; the caller holds its lock
- * @rule: tenant, weight, ceiling and priority, which are valid
- *
- * Context: may sleep.
- * Return: 0; -ENOMEM; -ENOSPC: there are LITE_QOS_RULES_MAX already.
+/*
+ * Set the rule of a tenant; its values are valid. The caller holds the lock. May sleep. Returns 0,
+ * -ENOMEM, or -ENOSPC: there are LITE_QOS_RULES_MAX already.
  */
 int lite_qos_set(struct lite_qos *qos, const struct lite_qos_rule *rule)
 {

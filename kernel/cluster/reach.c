@@ -214,15 +214,12 @@ static int lite_conns_fence(struct lite_cluster *cl, u32 node, const struct lite
 	return err;
 }
 
-/**
- * lite_cluster_fence - make sure that a node cannot reach our memory
- * @cl: cluster
- * @node: its id, or LITE_ALL_NODES: all others. Guests (0) and this node are not fenced
- * @but: spare this connection of it, in which nothing is in flight; or NULL
- *
- * Ends all connections, not just the session: an old one may be dying and not fenced yet, and the
- * responder uses a new one before the initiator does. The node may connect again, with another
- * session. Context: may sleep; not by a poster. Return: as lite_conn_fence().
+/*
+ * Make sure that node @node (LITE_ALL_NODES: any other) cannot reach our memory. Guests (0) and
+ * this node are not fenced. @but, if not NULL, is spared: a connection in which nothing is in
+ * flight. Ends all connections, not just the session: an old one may be dying and not fenced yet,
+ * and the responder uses a new one before the initiator does. The node may connect again, with
+ * another session. Returns as lite_conn_fence(). May sleep; not by a poster.
  */
 int lite_cluster_fence(struct lite_cluster *cl, u32 node, const struct lite_conn *but)
 {
@@ -355,17 +352,11 @@ struct lite_call_one {
 	u64 reply[];
 };
 
-/**
- * lite_cluster_call_all - call live members, many at a time
- * @cl: cluster
- * @after: those with higher ids than this
- * @self: this node is called, too
- * @d: what to call; each call gets a buffer for its reply
- * @done: gets each result, in order of ids, while no call is in flight, so it may make calls;
- *	anything but 0 ends it all. NULL: nothing
- * @ctx: for @done
- *
- * Context: may sleep. Return: 0, or what @done returned.
+/*
+ * Make call @d to all live members with higher ids than @after, many at a time; with @self also to
+ * this node. Each call gets a buffer for its reply. @done, if not NULL, gets each result, in order
+ * of ids, while no call is in flight, so it may make calls; anything but 0 ends it all. Returns 0,
+ * or what @done returned. May sleep.
  */
 int lite_cluster_call_all(struct lite_cluster *cl, u32 after, bool self,
 			  const struct lite_call_desc *d, lite_call_done done, void *ctx)

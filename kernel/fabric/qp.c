@@ -241,17 +241,12 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 	return slot >= 0 ? post.err : lite_qp_post_list(&post, true);
 }
 
-/**
- * lite_qp_post - post a work request
- * @qp: of a connection that the caller holds live
- * @io: told of the completion
- * @send: of lite_rdma_wr() or lite_atomic_wr()
- * @how: LITE_POST_*; with LITE_POST_NOWAIT do not wait for a turn or a slot
- *
- * Context: process; may sleep, unless LITE_POST_NOWAIT, when the send queue is full or others go
- * first.
- * Return: 0 when posted; else a negative errno and nothing is in flight. -EAGAIN:
- * LITE_POST_NOWAIT, and it would have had to wait; or @io has given up waiting.
+/*
+ * Post a work request (lite_rdma_wr(), lite_atomic_wr()) on a connection that the caller holds
+ * live. @io is told of the completion. @how: LITE_POST_*; with LITE_POST_NOWAIT it does not wait
+ * for a turn or a slot. Returns 0: posted; else an errno, and nothing is in flight: -EAGAIN: it
+ * would have had to wait, or @io has given up waiting. Process context; may sleep without
+ * LITE_POST_NOWAIT, when the send queue is full or others go first.
  */
 int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send, u32 how)
 {
@@ -276,18 +271,12 @@ int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send
 	return err;
 }
 
-/**
- * lite_conn_send - post a message of a call between kernels
- * @conn: the caller holds it live
- * @n: which of the LITE_MESSAGES work requests; not in flight. The first queue pair has room for
- *	all of them, so this never waits.
- * @io: told of the completion
- * @sge: the message, with the node's lkey
- * @raddr: address of the peer's slot
- * @imm: immediate data in host order
- *
- * Context: process; does not sleep.
- * Return: 0 when posted; else a negative errno and nothing is in flight.
+/*
+ * Post a message of a call between kernels to @raddr, the peer's slot. The caller holds @conn live.
+ * @n: which of the LITE_MESSAGES work requests, not in flight; the first queue pair has room for
+ * all of them, so this never waits. @io is told of the completion. @sge: with the node's lkey. @imm
+ * is in host order. Returns 0: posted; else an errno, and nothing is in flight. Process context;
+ * does not sleep.
  */
 int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io, struct ib_sge *sge,
 		   u64 raddr, u32 imm)

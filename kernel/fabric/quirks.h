@@ -19,8 +19,8 @@
 struct lite_conn;
 struct rdma_cm_id;
 
-/**
- * struct lite_quirks - deviations of a device; Documentation/decisions.rst has more on most of them
+/*
+ * Deviations of a device; Documentation/decisions.rst has more on most of them
  * @soft: it is software, and uses processors of both nodes: many small operations go in messages
  *	(memory/batch/pack.c), awake waiters receive packets (soft.c), and memory operations need no
  *	fence before them (memory/memop/memop.c)

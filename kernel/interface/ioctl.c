@@ -113,15 +113,10 @@ static int lite_ioc_writeable(void __user *user, u32 size)
 	return fault_in_safe_writeable(user, size) ? -EFAULT : 0;
 }
 
-/**
- * lite_ioctl_any - an ioctl, but not LITE_IOC_OP: it has a large frame
- * @lf: open file
- * @nr: LITE_IOC_*
- * @user: its structure
- * @nowait: it must not wait for a peer; its flags make it quick (struct lite_ioc)
- *
- * Context: may sleep; killable.
- * Return: as lite_ioctl(); -LITE_EPUTOFF with @nowait: it would wait, and has done nothing.
+/*
+ * Any ioctl but LITE_IOC_OP: this has a large frame. With @nowait it must not wait for a peer: if
+ * its flags do not make it quick (struct lite_ioc), or it would wait, it returns -LITE_EPUTOFF and
+ * has done nothing. Otherwise as lite_ioctl(). May sleep; killable.
  */
 noinline long lite_ioctl_any(struct lite_file *lf, unsigned int nr, void __user *user, bool nowait)
 {

@@ -34,18 +34,11 @@ void lite_node_join_work(struct work_struct *work)
 	lite_node_exit(node);
 }
 
-/**
- * lite_node_join - begin to join a cluster
- * @node: active
- * @addr: of a member
- * @timeout: jiffies
- * @number: set to the number of this attempt
- * @why: set to a text where an errno says too little
- *
- * An event about the node itself reports the end of the attempt.
- *
- * Context: may sleep, but waits for no other node.
- * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_JOIN.
+/*
+ * Begin to join the cluster of which @addr is a member. The node is active. @number is set to the
+ * number of this attempt, @why to a text where an errno says too little. An event about the node
+ * itself reports the end of the attempt. Returns 0 or an errno, see LITE_CMD_NODE_JOIN. May sleep,
+ * but waits for no other node.
  */
 int lite_node_join(struct lite_node *node, const struct lite_wire_addr *addr,
 		   unsigned long timeout, u32 *number, const char **why)

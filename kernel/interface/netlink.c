@@ -504,15 +504,10 @@ static const struct genl_multicast_group lite_groups[] = {
 	{ .name = LITE_GENL_MCGRP_EVENTS },
 };
 
-/**
- * lite_netlink_event - send an event to the listeners
- * @node: that noticed it
- * @id: of the node that it is about; 0: @node itself
- * @state: its new state
- * @cause: of the end of its session; LITE_END_NONE: another event
- * @figure: that decided on the end
- *
- * Context: may sleep.
+/*
+ * Send the listeners an event that @node has noticed: the new @state of node @id (0: @node itself).
+ * @cause: of the end of its session, which @figure decided; LITE_END_NONE: another event. May
+ * sleep.
  */
 void lite_netlink_event(struct lite_node *node, u32 id, enum lite_node_state state,
 			enum lite_end_cause cause, u64 figure)

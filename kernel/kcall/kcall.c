@@ -610,15 +610,12 @@ static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
 	return d->timeout ?: rc->kcalls->timeout;
 }
 
-/**
- * lite_kcall_begin - post a request
- * @conn: caller holds a reference, until lite_kcall_end()
- * @d: what to call; stays where it is until lite_kcall_end(), but @d->req may go afterwards
- *
- * Context: may sleep; not in the poller.
- * Return: 0: lite_kcall_end() must follow, in the same thread, which calls lite_kcall_settle()
- * before it waits for anything else than @conn. Otherwise nothing was sent: as lite_kcall();
- * -EAGAIN: @d->no_wait, and there is no slot.
+/*
+ * Post a request. The caller holds a reference to @conn, and @d stays where it is, until
+ * lite_kcall_end(); @d->req may go before. Returns 0: lite_kcall_end() must follow, in the same
+ * thread, which calls lite_kcall_settle() before it waits for anything but @conn. Otherwise nothing
+ * was sent: errors of lite_kcall(); -EAGAIN: @d->no_wait, and there is no slot. May sleep; not in
+ * the poller.
  */
 int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *d)
 {
@@ -664,16 +661,12 @@ int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *d)
 	return err;
 }
 
-/**
- * lite_kcall - call the kernel at the other end of a connection
- * @conn: caller holds a reference
- * @d: what to call
- *
- * Context: may sleep; not in the poller, and not in a leaf handler.
- * Return: 0; the handler's errno; -EHOSTDOWN: the connection died; -ETIMEDOUT, -EINTR: the wait
- * ended, and @d->late cleans up - if @d->sent, the call may or may not have been served; -EPROTO: a
- * malformed reply, the connection is killed; -ESTALE: the peer is not in @d->life, nothing was
- * sent.
+/*
+ * Call the kernel at the other end of @conn, to which the caller holds a reference. Returns 0; the
+ * handler's errno; -EHOSTDOWN: the connection died; -ETIMEDOUT, -EINTR: the wait ended, and
+ * @d->late cleans up: if @d->sent, the call may or may not have been served; -EPROTO: a malformed
+ * reply, the connection is killed; -ESTALE: the peer is not in @d->life, nothing was sent. May
+ * sleep; not in the poller, and not in a leaf handler.
  */
 int lite_kcall(struct lite_conn *conn, struct lite_call_desc *d)
 {

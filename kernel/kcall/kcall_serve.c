@@ -25,18 +25,11 @@ static bool lite_kcall_allowed(const struct lite_conn *conn, u16 call)
 	return lite_call_by(call) & (conn->from.node ? LITE_BY_MEMBER : LITE_BY_GUEST);
 }
 
-/**
- * lite_kcall_dispatch - run the handler of a call
- * @kcalls: of the node
- * @conn: caller's, or NULL: this node
- * @call: enum lite_call, from a peer
- * @req: payload, out of the peer's reach
- * @len: its bytes
- * @reply: lite_call_payload_max() zeroed bytes
- * @reply_len: set to the bytes of the reply
- *
- * Not inlined, for tests that probe it. Context: may sleep. Return: 0 or a negative errno;
- * -EBADMSG: the caller violates the protocol.
+/*
+ * Run the handler of @call (enum lite_call, from a peer). @conn: the caller's; NULL: this node.
+ * @req: payload, out of the peer's reach. @reply has lite_call_payload_max() zeroed bytes. Returns
+ * 0 or an errno; -EBADMSG: the caller violates the protocol. May sleep. Not inlined, for tests that
+ * probe it.
  */
 noinline int
 lite_kcall_dispatch(struct lite_kcalls *kcalls, struct lite_conn *conn, u16 call, const void *req,

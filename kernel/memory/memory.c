@@ -28,17 +28,9 @@ static const struct lite_room_ops lite_room_ops = {
 	.chunk_unused = lite_chunk_unused,
 };
 
-/**
- * lite_memory_init - set up the memory layer
- * @mem: to fill; zeroed
- * @cl: cluster, not started yet
- * @stats: of the node
- * @params: limits
- * @ops: callbacks into the layer above
- * @priv: for @ops
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
+/*
+ * Set up the memory layer, @mem, which is zeroed; the cluster is not started yet. @ops: callbacks
+ * into the layer above, which get @priv. Returns 0 or -ENOMEM. May sleep.
  */
 int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 		     struct lite_stats __percpu *stats, const struct lite_memory_params *params,

@@ -123,16 +123,10 @@ static int lite_arena_fill(struct lite_arena *arena, bool zero, u32 uid)
 	return 0;
 }
 
-/**
- * lite_arena_new - make an arena for the current process
- * @kept: of its open file
- * @length: bytes, whole blocks, not 0
- * @flags: LITE_ARENA_*
- * @uid: user to charge
- *
- * Context: may sleep; killable. The node is active.
- * Return: the arena, for lite_arena_close() and lite_arena_put(); ERR_PTR: -ENOSPC, -EDQUOT,
- * -ENOMEM, -EINTR.
+/*
+ * Make an arena of @length bytes (whole blocks, not 0) for the current process; @kept is its open
+ * file's, @flags LITE_ARENA_*. Returns it for lite_arena_close() and lite_arena_put(), or ERR_PTR:
+ * -ENOSPC, -EDQUOT, -ENOMEM, -EINTR. The node is active. May sleep; killable.
  */
 struct lite_arena *lite_arena_new(struct lite_kept *kept, u64 length, u32 flags, u32 uid)
 {
@@ -379,15 +373,10 @@ static void lite_arena_describe(struct lite_alloc *alloc, const struct lite_allo
 	}
 }
 
-/**
- * lite_arena_adopt - make a part of an arena an allocation of the store
- * @mem: memory layer
- * @range: from lite_arena_find()
- * @uid: owner of the LMR, charged for metadata
- *
- * Context: may sleep. The node is active.
- * Return: the memory, in the table, with a reference for lite_store_free(); ERR_PTR: -ENOSPC,
- * -EDQUOT, -ENOMEM, -EFAULT.
+/*
+ * Make a part of an arena (lite_arena_find()) an allocation of the store; @uid, the owner of the
+ * LMR, is charged for metadata. Returns it, in the table, with a reference for lite_store_free(),
+ * or ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EFAULT. The node is active. May sleep.
  */
 struct lite_alloc *lite_arena_adopt(struct lite_memory *mem, const struct lite_arena_range *range,
 				    u32 uid)

@@ -246,18 +246,12 @@ bool lite_issue_may(const struct lite_op *op)
 	return !lite_op_check(op) && !op->priority && !op->reserved1 && lite_op_small_right(op);
 }
 
-/**
- * lite_issue - begin a small operation
- * @i: its @end and @data are set
- * @ctx: context of the handle; stays until the end
- * @op: lite_issue_may() returned true for it
- *
- * The caller is active on the node, and stays so until the end.
- *
- * Context: process; does not sleep.
- * Return: LITE_ISSUED: begun; @i may have ended, and be freed, already; LITE_ISSUED_DONE: done,
- * with success; LITE_ISSUED_NOT: do all of it in the way that waits; parts of a local transfer may
- * have been copied.
+/*
+ * Begin a small operation, for which lite_issue_may() returned true. @i->end and @i->data are set.
+ * @ctx stays, and the caller is active on the node, until the end. Returns LITE_ISSUED: begun, and
+ * @i may have ended, and be freed, already; LITE_ISSUED_DONE: done, with success; LITE_ISSUED_NOT:
+ * do all of it in the way that waits (parts of a local transfer may have been copied). Process
+ * context; does not sleep.
  */
 enum lite_issued lite_issue(struct lite_issue *i, struct lite_ctx *ctx, const struct lite_op *op)
 {

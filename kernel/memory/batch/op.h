@@ -7,14 +7,9 @@
 
 int lite_op_run_other(const struct lite_access *a, struct lite_op *op);
 
-/**
- * lite_op_run - carry out an operation
- * @ctx: context of its handles
- * @op: operation; its result is set, also on failure
- * @buf: caller's memory, for reads and writes
- *
- * Context: may sleep; a fatal signal ends it.
- * Return: 0 or a negative errno, see LITE_IOC_OP.
+/*
+ * Carry out an operation; @buf is for reads and writes. @op's result is set, also on failure.
+ * Returns 0 or an errno, see LITE_IOC_OP. May sleep; a fatal signal ends it.
  */
 static inline int lite_op_run(struct lite_ctx *ctx, struct lite_op *op, const struct lite_buf *buf)
 {

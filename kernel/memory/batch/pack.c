@@ -294,19 +294,13 @@ static void lite_pack_add(struct lite_pack *p, const struct lite_wave_op *w)
 		msg->in += length;
 }
 
-/**
- * lite_pack_run - carry out operations of a wave in messages to their node
- * @mem: our node's memory
- * @conn: session with the node, which the caller holds
- * @w: the wave; offsets and rights were checked, when it was entered
- * @n: number of operations in it
- * @to: those with this index of a chain are meant: all have 1 to LITE_PACK_BYTES bytes
- * @deadline: jiffies, for all messages of a wave
- *
- * Context: may sleep, in calls of LITE_LANE_WORK.
- * Return: 0: all are done. -EAGAIN: do them all in another way; some may have been done, and none
- * is in flight. Other: the outcome is unknown, and one message may still be carried out: see
- * lite_pack_settle(). The session is over then.
+/*
+ * Carry out operations of a wave (of the @n, those of chain @to) in messages to their node; the
+ * caller holds the session @conn. Offsets and rights were checked when the wave was entered; each
+ * has 1 to LITE_PACK_BYTES bytes. @deadline: jiffies, for all messages. Returns 0: all are done;
+ * -EAGAIN: do them all in another way: some may have been done, and none is in flight. Other: the
+ * session is over, the outcome unknown, and one message may still be carried out: see
+ * lite_pack_settle(). May sleep, in calls of LITE_LANE_WORK.
  */
 int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn, const struct lite_wave_op *w,
 		  u32 n, u32 to, unsigned long deadline)
@@ -345,15 +339,10 @@ int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn, const struct 
 
 /* ---- afterwards ---------------------------------------------------------- */
 
-/**
- * lite_pack_settle - wait until no message of ours is being carried out
- * @mem: the node's memory
- * @node: the peer; lite_pack_run() has failed, and the session with it is over
- *
- * Waits for a node that is suspect.
- *
- * Context: may sleep; killable; makes calls; entered nowhere.
- * Return: 0, or a negative errno: the outcome is unknown.
+/*
+ * Wait until no message of ours is being carried out at @node: lite_pack_run() has failed, and the
+ * session is over. Waits for a node that is suspect. Returns 0; an errno: the outcome is unknown.
+ * May sleep; killable; makes calls; entered nowhere.
  */
 int lite_pack_settle(struct lite_memory *mem, u32 node)
 {

@@ -28,15 +28,10 @@ static inline unsigned long lite_pack_time(const struct lite_fabric *fab)
 	return max(fab->op_timeout / 4, 1UL);
 }
 
-/**
- * lite_pack_may - may an operation go in a message?
- * @ctx: of its handle
- * @conn: session in which it goes
- * @opcode: enum lite_opcode
- * @length: bytes
- *
- * Only on software devices: there the other node's processor carries it out either way, and a work
- * request of Soft-RoCE costs more than the rest of the operation.
+/*
+ * May an operation go in a message, in session @conn? Only to software devices: there the other
+ * node's processor carries it out either way, and a work request of Soft-RoCE costs more than the
+ * rest of the operation.
  */
 static inline bool lite_pack_may(const struct lite_ctx *ctx, const struct lite_conn *conn,
 				 u32 opcode, u32 length)

@@ -85,17 +85,11 @@ enum lite_wave_no {
 	LITE_WAVE_ALONE, /* not added: do it alone */
 };
 
-/**
- * lite_vector_get - begin a vector call
- * @ctx: context of the handles
- * @gate: for user memory, or NULL
- * @user: the operations' buffers are user addresses
- *
- * Allocating (and, with some kernel configurations, zeroing) these pages can cost more than an
- * operation, so the context caches them.
- *
- * Context: may sleep.
- * Return: for lite_vector_put(), or NULL.
+/*
+ * Begin a vector call, for lite_vector_put(). @gate, for user memory, may be NULL. @user: the
+ * operations' buffers are user addresses. The context caches this object: to allocate its pages
+ * (and zero them, with some configurations) can cost more than an operation. NULL: no memory. May
+ * sleep.
  */
 struct lite_vector *lite_vector_get(struct lite_ctx *ctx, struct lite_gate *gate, bool user)
 {
@@ -567,15 +561,11 @@ static void lite_vector_fence(struct lite_vector *v, struct lite_op *ops, u32 at
 	v->cancelled = err;
 }
 
-/**
- * lite_vector_run - carry out operations, unordered except by fences
- * @v: of the call
- * @ops: operations; error and result of each are set
- * @n: number of operations, at most LITE_WAVE_OPS
- * @failed: an operation of the call before these has failed
- *
- * Context: may sleep; a fatal signal ends it after what is in flight.
- * Return: 0; -EINTR, -ENODEV: also the error of operations that were not tried.
+/*
+ * Carry out @n operations, at most LITE_WAVE_OPS, unordered except by fences; sets error and result
+ * of each. @failed: an earlier operation of the call has failed. Returns 0; -EINTR, -ENODEV: also
+ * the error of operations that were not tried. May sleep; a fatal signal ends it after what is in
+ * flight.
  */
 int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n, bool failed)
 {

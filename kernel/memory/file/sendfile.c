@@ -405,18 +405,12 @@ static void lite_file_account(struct file *file, bool send, u64 moved)
 		fsnotify_access(file);
 }
 
-/**
- * lite_file_move - move bytes between a file and an LMR
- * @ctx: context of the handle
- * @arg: what to move; its file offset and count of bytes moved are set on success
- * @file: held by the caller
- * @send: from the file to the LMR
- * @uid: the user to charge, as seen from the initial user namespace
- * @gate: entered; left while the file is accessed
- *
- * Context: may sleep and wait for user space; killable.
- * Return: 0 if any bytes were moved, or there were none to move; otherwise an errno, see
- * LITE_IOC_SENDFILE.
+/*
+ * Move bytes from a file to an LMR (@send), or back; the caller holds @file. On success @arg has
+ * the new file offset and the bytes moved. @uid is charged; it is as seen from the initial user
+ * namespace. @gate is left while the file is accessed. Returns 0 if any bytes were moved, or there
+ * were none to move; else an errno, see LITE_IOC_SENDFILE. May sleep and wait for user space;
+ * killable.
  */
 int lite_file_move(struct lite_ctx *ctx, struct lite_ioc_file *arg, struct file *file, bool send,
 		   u32 uid, struct lite_gate *gate)

@@ -22,12 +22,9 @@
 #define LITE_HANDLE_SHARE 16
 #define LITE_HANDLE_RESERVE 8
 
-/**
- * lite_ctx_new - make a context without handles
- * @mem: node's
- *
- * Its priority is that of the caller's tenant. Context: may sleep.
- * Return: the context, for lite_ctx_shut() and then lite_ctx_put(), or NULL.
+/*
+ * Make a context without handles, with the priority of the caller's tenant, for lite_ctx_shut() and
+ * then lite_ctx_put(). NULL: no memory. May sleep.
  */
 struct lite_ctx *lite_ctx_new(struct lite_memory *mem)
 {

@@ -9,13 +9,10 @@
 #include "devop.h"
 #include "wait.h"
 
-/**
- * lite_atomic_run - perform an atomic by the device of the word's node
- * @d: operation; @m, @opcode, @offset, checked, and operands are set
- * @bounce: set to the value before
- *
- * Context: may sleep.
- * Return: see lite_devop_run(). If @d->posted is set, it may have been done.
+/*
+ * Have the device of the word's node perform an atomic. @m, @opcode, @offset (checked) and operands
+ * of @d are set; @bounce gets the value before. Returns as lite_devop_run(); if @d->posted is set,
+ * it may have been done. May sleep.
  */
 int lite_atomic_run(struct lite_devop *d, struct lite_bounce *bounce)
 {
@@ -84,14 +81,10 @@ static int lite_atomic_try(const struct lite_access *a, struct lite_devop *d, st
 	return err;
 }
 
-/**
- * lite_atomic - fetch-add or compare-and-swap on a word of an LMR
- * @a: handle and right
- * @op: offset, length and operands; its result is set to the value before
- * @posted: set to whether it may have been done even if it failed
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_OP.
+/*
+ * Fetch-add or compare-and-swap on a word of an LMR. The result of @op is set to the value before,
+ * @posted to whether it may have been done even if it failed. Returns 0 or an errno, see
+ * LITE_IOC_OP. May sleep; killable.
  */
 int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted)
 {

@@ -56,16 +56,10 @@ static void lite_pages_copy(const struct lite_buf *buf, u64 at, void *mem, size_
 	}
 }
 
-/**
- * lite_buf_copy_nofault - copy between the caller's buffer and an LMR
- * @buf: buffer
- * @at: offset in it
- * @mem: memory of an LMR, or a bounce page
- * @n: bytes
- * @write: to the LMR, else from it
- *
- * Context: any process; page faults are off: stops at an absent page.
- * Return: bytes copied, from the start.
+/*
+ * Copy @n bytes between the caller's buffer, from offset @at, and @mem: memory of an LMR, or a
+ * bounce page. @write: to the LMR. Returns the bytes copied, from the start: with page faults off,
+ * it stops at an absent page. Any process context.
  */
 size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem, size_t n, bool write)
 {
@@ -94,16 +88,10 @@ size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem, size
 	return n - left;
 }
 
-/**
- * lite_buf_fault_in - make a buffer's pages present
- * @buf: buffer
- * @at: offset in it
- * @n: bytes, at least one
- * @write: it will be read (for a write to an LMR), else written
- *
- * Context: may sleep and fault, with the gate left meanwhile.
- * Return: 0 if at least the first byte is accessible; -EFAULT; -ENODEV: the node was stopped
- * meanwhile.
+/*
+ * Make pages of a buffer present: @n bytes, at least one, from offset @at. They will be read if
+ * @write (to an LMR), else written. Returns 0 if at least the first byte is accessible; -EFAULT;
+ * -ENODEV: the node was stopped meanwhile. May sleep and fault, with the gate left.
  */
 int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
 {
@@ -151,21 +139,12 @@ static int lite_buf_pin_present(unsigned long addr, int want, bool write, struct
 	return have > 0 ? have : -EAGAIN;
 }
 
-/**
- * lite_buf_pin - pin pages of a buffer
- * @buf: buffer
- * @at: offset in it
- * @n: bytes
- * @write: they will be read (for a write to an LMR), else written
- * @wait: may fault, with the gate left meanwhile; else only present pages
- * @pages: set
- * @max: entries in @pages
- * @skip: set to the offset in the first page
- * @got: set to the bytes that are pinned: at least 1, maybe fewer than @n
- *
- * Context: may sleep with @wait, else does not block.
- * Return: number of pages; -EFAULT and others; -EAGAIN: not without @wait; -ENODEV: the node was
- * stopped meanwhile.
+/*
+ * Pin at most @max pages of a buffer: @n bytes from offset @at, to be read if @write (to an LMR),
+ * else written. With @wait it may sleep and fault, with the gate left meanwhile; else it takes only
+ * present pages and does not block. @skip is set to the offset in the first page, @got to the bytes
+ * that are pinned: at least 1, maybe fewer than @n. Returns the number of @pages; -EAGAIN: not
+ * without @wait; -ENODEV: the node was stopped meanwhile; -EFAULT and others.
  */
 int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write, bool wait,
 		 struct page **pages, int max, size_t *skip, size_t *got)

@@ -40,14 +40,10 @@ static __always_inline struct ib_send_wr *lite_devop_wr(const struct lite_devop 
 	return &link->rdma.wr;
 }
 
-/**
- * lite_devop_post - post an operation as one work request, without waiting
- * @d: operation
- * @qp: of a connection to its node that the caller holds live
- * @io: told of the completion
- *
- * Context: process; does not sleep.
- * Return: 0 when posted; -EAGAIN: not without waiting; or another errno.
+/*
+ * Post an operation as one work request, without waiting, on a connection to its node that the
+ * caller holds live. @io is told of the completion. Returns 0; -EAGAIN: not without waiting; or
+ * another errno. Process context; does not sleep.
  */
 int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp, struct lite_io *io)
 {
@@ -142,17 +138,13 @@ static noinline int lite_devop_post_packets(struct lite_devop *d, struct lite_qp
 	return err;
 }
 
-/**
- * lite_devop_run - post an operation, and wait until the device is done
- * @d: operation; @posted is set, but never cleared
- * @packet: bytes of a work request, at most
- *
- * Context: may sleep, but waits for nothing but the device, and its turn. The caller holds no other
- * connection live.
- * Return: 0; -EAGAIN: renew the handle: there is a newer session, or the LMR is about to be
- * changed; -EINTR: the caller is killed; -EUNATCH: call
+/*
+ * Post an operation, in work requests of at most @packet bytes, and wait until the device is done.
+ * @d->posted is set, but never cleared. Returns 0; -EAGAIN: renew the handle: there is a newer
+ * session, or the LMR is about to be changed; -EINTR: the caller is killed; -EUNATCH: call
  * lite_cluster_self_conn() first; -ESTALE: the node has lost the memory; -EHOSTDOWN, -ETIMEDOUT,
- * -EIO.
+ * -EIO. The caller holds no other connection live. May sleep, but waits only for the device and its
+ * turn.
  */
 int lite_devop_run(struct lite_devop *d, u32 packet)
 {

@@ -105,13 +105,10 @@ static int lite_fence_all(struct lite_memory *mem)
 	return err;
 }
 
-/**
- * lite_fence - wait until completed operations are visible to processors
- * @ctx: context of the handle
- * @lh: handle of an LMR: at all its nodes; 0: at all nodes that are not down
- *
- * Context: may sleep; killable.
- * Return: 0; see lite_access_enter(); -EHOSTDOWN, -ETIMEDOUT; -EIO: the device keeps a queue pair.
+/*
+ * Wait until completed operations are visible to processors: of all nodes of LMR @lh, or (0) of all
+ * nodes that are not down. Returns 0; errors of lite_access_enter(); -EHOSTDOWN, -ETIMEDOUT; -EIO:
+ * the device keeps a queue pair. May sleep; killable.
  */
 int lite_fence(struct lite_ctx *ctx, u64 lh)
 {

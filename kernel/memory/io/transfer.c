@@ -185,15 +185,10 @@ static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
 	return err;
 }
 
-/**
- * lite_transfer - read from or write to an LMR
- * @a: handle and right
- * @op: LITE_OP_READ or LITE_OP_WRITE; its result is set to the leading bytes that have been
- *	transferred, also on failure
- * @buf: caller's memory
- *
- * Context: may sleep; a fatal signal ends it after the piece in flight.
- * Return: 0 or a negative errno, see LITE_IOC_OP; with @a->task also -LITE_EPUTOFF.
+/*
+ * Read from or write to an LMR (LITE_OP_READ, LITE_OP_WRITE). The result of @op is set to the
+ * leading bytes that were transferred, also on failure. Returns 0 or an errno, see LITE_IOC_OP;
+ * with @a->task also -LITE_EPUTOFF. May sleep; a fatal signal ends it after the piece in flight.
  */
 int lite_transfer(const struct lite_access *a, struct lite_op *op, const struct lite_buf *buf)
 {

@@ -438,12 +438,9 @@ static void lite_large_run(struct lite_large *l)
 	lite_large_unpin(l, stats);
 }
 
-/**
- * lite_piece_large - transfer a piece without copying
- * @p: transfer, which advances; the LMR is not entered
- *
- * Context: may sleep and fault; a fatal signal ends it after what is in flight.
- * Return: 0 or a negative errno; -EAGAIN: try again.
+/*
+ * Transfer a piece without copying; @p advances. The LMR is not entered. Returns 0 or an errno;
+ * -EAGAIN: try again. May sleep and fault; a fatal signal ends it after what is in flight.
  */
 int lite_piece_large(struct lite_piece_io *p)
 {

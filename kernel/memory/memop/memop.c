@@ -253,15 +253,10 @@ static int lite_memop_client_call(struct lite_memop_client *job, struct lite_con
 	return err;
 }
 
-/**
- * lite_memop_prepare - ask a node to PREPARE
- * @mem: the node's memory
- * @node: waited for while it is suspect
- * @req: names one or two LMRs
- *
- * Context: may sleep; killable; makes calls; entered nowhere.
- * Return: 0 or a negative errno. 0, -EBUSY, -ENOENT and -ESTALE mean that it has ended what we
- * asked for in earlier sessions.
+/*
+ * Ask a node to PREPARE for @req, which names one or two LMRs; waits for the node while it is
+ * suspect. Returns 0 or an errno. 0, -EBUSY, -ENOENT and -ESTALE mean that it has ended what we
+ * asked for in earlier sessions. May sleep; killable; makes calls; entered nowhere.
  */
 int lite_memop_prepare(struct lite_memory *mem, u32 node, const struct lite_wire_op *req)
 {
@@ -502,15 +497,11 @@ static int lite_memop_client_fence(struct lite_memop_client *job)
 	return err;
 }
 
-/**
- * lite_memop - an operation on memory of LMRs, carried out where it is
- * @ctx: context of the handles
- * @op: LITE_OP_SET, _COPY, _COMPARE, _CHECKSUM, _SWAP, _FETCH_AND or _FETCH_OR; its result is 0,
- *	and is set, also on failure
- *
- * Context: may sleep; a fatal signal ends it after the piece in flight.
- * Return: 0 or a negative errno as LITE_IOC_OP. After -EHOSTDOWN and -ETIMEDOUT an atomic may or
- * may not have been done.
+/*
+ * An operation on memory of LMRs, carried out where it is: LITE_OP_SET, _COPY, _COMPARE, _CHECKSUM,
+ * _SWAP, _FETCH_AND or _FETCH_OR. @op's result is 0, and is set, also on failure. Returns 0 or an
+ * errno, see LITE_IOC_OP; after -EHOSTDOWN and -ETIMEDOUT an atomic may or may not have been done.
+ * May sleep; a fatal signal ends it after the piece in flight.
  */
 int lite_memop(struct lite_ctx *ctx, struct lite_op *op)
 {

@@ -38,12 +38,9 @@
 
 /* ---- progress ------------------------------------------------------------ */
 
-/**
- * lite_memop_exec_begin - begin to carry out an operation
- * @r: @mem, @conn and @brief are set
- *
- * Context: may sleep briefly.
- * Return: 0 or -EHOSTDOWN: the caller's session is over; call lite_memop_exec_end() in either case.
+/*
+ * Begin to carry out an operation; @mem, @conn and @brief are set. Returns 0, or -EHOSTDOWN: the
+ * caller's session is over. Call lite_memop_exec_end() in either case. May sleep briefly.
  */
 int lite_memop_exec_begin(struct lite_memop_exec *r)
 {
@@ -92,15 +89,10 @@ static bool lite_memop_execs_ended(struct lite_memory *mem, struct lite_conn *co
 	return ended;
 }
 
-/**
- * lite_memop_execs_conn_down - wait for the brief operations of a dead session
- * @mem: the node's memory
- * @conn: not the peer's session any more
- *
- * Orders the next session of the peer behind them, as it is behind what devices did in this one:
- * both end before the next session begins here.
- *
- * Context: may sleep briefly.
+/*
+ * Wait for the brief operations of a session that is over: @conn is not the peer's any more. The
+ * next session of the peer begins here only after them, as it does after what devices did in this
+ * one. May sleep briefly.
  */
 void lite_memop_execs_conn_down(struct lite_memory *mem, struct lite_conn *conn)
 {

@@ -119,18 +119,11 @@ static int lite_word_recover(struct lite_memory *mem, const struct lite_word *w,
 	return err;
 }
 
-/**
- * lite_word_cmp_swap - compare and swap a word of an LMR
- * @mem: node's
- * @word: the word
- * @expected: value
- * @desired: new value
- * @old: set to the value before
- * @posted: set to whether it may have been done, even if it failed
- *
- * Context: may sleep; killable; makes calls.
- * Return: 0; -EIDRM, -ESTALE: the LMR is gone; -ERANGE: the word was cut off; -EHOSTDOWN,
- * -ETIMEDOUT, -EIO, -ENOMEM, -EINTR and others.
+/*
+ * Compare and swap a word of an LMR. @old is set to the value before, @posted to whether it may
+ * have been done, even if it failed. Returns 0; -EIDRM, -ESTALE: the LMR is gone; -ERANGE: the word
+ * was cut off; -EHOSTDOWN, -ETIMEDOUT, -EIO, -ENOMEM, -EINTR and others. May sleep; killable; makes
+ * calls.
  */
 int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word, u64 expected,
 		       u64 desired, u64 *old, bool *posted)

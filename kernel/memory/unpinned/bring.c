@@ -116,14 +116,10 @@ static int lite_bring_locked(struct lite_unpinned *u, struct lite_bring *b)
 	return lite_bring_range(u, b, vma);
 }
 
-/**
- * lite_bring_pages - bring in pages
- * @u: memory
- * @b: which, after lite_bring_begin(); set to what was brought in
- *
- * Context: may sleep.
- * Return: 0; -EAGAIN: try again, later; -EFAULT: there is no such memory, or none to be written;
- * -EOPNOTSUPP.
+/*
+ * Bring in the pages of @b, after lite_bring_begin(); it is set to what was brought in. Returns 0;
+ * -EAGAIN: try again, later; -EFAULT: there is no such memory, or none to be written; -EOPNOTSUPP.
+ * May sleep.
  */
 int lite_bring_pages(struct lite_unpinned *u, struct lite_bring *b)
 {

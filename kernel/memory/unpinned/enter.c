@@ -55,16 +55,11 @@ static bool lite_unpinned_crowded(const struct lite_unpinned *u)
 	return false;
 }
 
-/**
- * lite_unpinned_enter - account for memory that was noted
- * @u: memory
- * @uid: to be charged for metadata
- * @registered: list of what was registered through a context; it is entered in it
- *
- * Context: may sleep, in the gate.
- * Return: 0: for lite_home_create() or lite_unpinned_free(); for lite_unpinned_drop(): -EEXIST: a
- * part is an unpinned LMR already; -EBUSY: too many LMRs have parts of a huge page; -EDQUOT,
- * -ENOSPC, -ENOMEM.
+/*
+ * Account for noted memory: charge @uid for metadata, and enter @u in @registered, the list of what
+ * a context has registered. Returns 0: @u is for lite_home_create() or lite_unpinned_free();
+ * otherwise it is for lite_unpinned_drop(): -EEXIST: a part is an unpinned LMR already; -EBUSY: too
+ * many LMRs have parts of a huge page; -EDQUOT, -ENOSPC, -ENOMEM. May sleep, in the gate.
  */
 int lite_unpinned_enter(struct lite_unpinned *u, u32 uid, struct list_head *registered)
 {

@@ -541,19 +541,13 @@ static void lite_unpinned_part(struct work_struct *work)
 	kref_put(&u->ref, lite_unpinned_release);
 }
 
-/**
- * lite_unpinned_new - note memory of the current process for an unpinned LMR
- * @mem: the node's; not touched
- * @addr: of the process; page-aligned
- * @length: bytes, whole pages
- * @leased: pages may be pinned for a while when they are used
- *
- * Touches no page. Waits for locks of the process's memory, so call it outside the gate.
- *
- * Context: may sleep; killable.
- * Return: for lite_unpinned_enter() or lite_unpinned_drop(); ERR_PTR: -EFAULT, -EOPNOTSUPP,
- * -EBUSY: too many that have ended still watch the process's memory; -ENOMEM; -ERESTARTNOINTR: a
- * signal.
+/*
+ * Note memory of the current process, whole pages, for an unpinned LMR; touches neither them nor
+ * @mem. @leased: pages may be pinned for a while when they are used. Waits for locks of the
+ * process's memory, so call it outside the gate. Returns an object for lite_unpinned_enter() or
+ * lite_unpinned_drop(), or ERR_PTR: -EFAULT, -EOPNOTSUPP, -ENOMEM; -EBUSY: too many ended LMRs
+ * still watch the process's memory; -ERESTARTNOINTR, or -EINTR for an io_uring command: a signal.
+ * May sleep; killable.
  */
 struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long addr, u64 length,
 					bool leased)
