@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The cluster as seen from one node: peers, their states, calls to their kernels.
- *
- * A peer is a node id with an incarnation, the number of a life. A node begins a new life when it
- * starts, joins or leaves, and nothing of the old one is valid any more. Each connection is a
- * session, with a number that is never reused. When its session breaks, a peer is suspect: until it
- * has been silent for cl->dead, callers wait for its next session. Then it is DOWN, and all calls
- * fail at once.
- *
- * Nodes exchange member lists on connecting, and when a heartbeat shows that the digests differ.
- * There is no quorum: both halves of a divided cluster go on, and must not give out the same ids
- * meanwhile.
+ * Documentation/architecture.rst, Terms, says what lives and sessions are, lifetime.rst, Peer,
+ * which states a peer has. There is no quorum: limits.rst.
  *
  * Locking: cl->lock (a mutex) protects the table of peers, their fields other than @conn, the
  * state, and fab->self. peer->conn is changed under it and read under RCU. Never hold cl->lock

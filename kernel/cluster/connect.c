@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From a connection to a session: admission, and the exchange of ATTACH.
- *
- * The initiator learns the responder's key and slots from the CM. Its first call, ATTACH, carries
- * its own; request and reply also carry the numbers of the further queue pairs. The responder uses
- * the session before it replies, the initiator when it has the reply. Before ATTACH a connection
- * has no effect on an existing session, unless its sender is in a later life than the session's.
+ * From a connection to a session: admission, and the exchange of ATTACH. The responder uses the
+ * session before it replies, the initiator when it has the reply.
  *
  * Two nodes may connect to each other at the same time, and requests may arrive late. Both must
- * agree on one connection, so the node with the lower id decides, at ATTACH:
- *
- * - it has chosen its own connection when it sends ATTACH (lite_peer.attaching), and refuses the
- *   other's until that has failed;
- * - it has chosen the other's when it serves that ATTACH, and drops its own;
- * - the node with the higher id accepts any ATTACH.
+ * agree on one connection, so the node with the lower id decides, at ATTACH. While
+ * lite_peer.attaching is set, it has chosen its own. Documentation/wire-protocol.rst, ATTACH.
  */
 #include "cluster.h"
 

@@ -1,21 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The 8-byte word of a lock, and the rules for granting it.
- *
- *     63    61 60        45 44            27 26             0
- *    +--------+------------+----------------+----------------+
- *    |  kind  |    node    |      life      |     ticket     |
- *    +--------+------------+----------------+----------------+
- *
- * FREE: all zero. HELD: by a claim of a node in one of its lives. MANAGED: the home of the LMR
- * knows owner and waiters, and only it changes the word. DIED: free, but the last holder died with
- * it. ENDED: unrecoverable, released inconsistent after its owner died.
- *
- *     FREE -> HELD -> FREE     taken and released without the home
- *     HELD -> DIED -> HELD     the holder's process died; the next is told
- *     HELD -> ENDED            which released it inconsistent
- *     any but ENDED -> MANAGED -> FREE, DIED, ENDED
- *                              by the home, when a claim has to wait
+ * The 8-byte word of a lock, and the rules for granting it: what a taker does about a value, and
+ * what value a lock has after a claim. Documentation/locks.rst, The word, has the bits, the kinds,
+ * and which kind follows which.
  */
 #ifndef _LITE_CORE_LOCKWORD_H
 #define _LITE_CORE_LOCKWORD_H

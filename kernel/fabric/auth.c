@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Authentication: mutual proof of knowing the cluster secret, before any queue pair exists that
- * could reach memory.
+ * could reach memory. cm.c carries the messages; Documentation/wire-protocol.rst, Connecting and
+ * Authentication, has them, and what they do not protect against.
  *
- *   initiator                                   responder
- *     HELLO    ident, nonce a          ->
- *              <- (reject) CHALLENGE   nonce b, HMAC(secret, hello, b)
- *     CONNECT  ident, a, HMAC(secret, connect, b) ->
- *              <- ACCEPT  key, addresses, HMAC(secret, a, accept)
- *
- * Nonce b is derived from the hello and a key of the responder, as in SYN cookies (RFC 4987): a
- * hello takes no memory at the responder. It is valid for one to two epochs, and for one
- * connection.
- *
- * Every HMAC also covers the responder's address, as the initiator dialled it: a message to one
- * node cannot be forwarded to a third.
- *
- * The traffic that follows is neither encrypted nor authenticated: an attacker that can inject
- * packets into the network can inject into a connection.
+ * A HELLO takes no memory here: nonce b is derived from it and a key of our own. Only the nonces of
+ * accepted CONNECTs are remembered, under lite_auth.lock.
  */
 #include <crypto/algapi.h>
 #include <crypto/hash.h>

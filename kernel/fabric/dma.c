@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory that the device, and through it the peers, can reach; and the quarantine for memory that a
- * fence could not protect.
- *
- * Memory is freed behind a fence: the destruction of the queue pairs through which it could be
- * reached. A device can fail to destroy one, or give up waiting for what is in flight (Soft-RoCE
- * does after 50 s, and reports success). Then that queue pair may still access memory. What was
- * mapped by then goes into quarantine instead of being freed: it stays mapped, is counted, and is
- * never used again, not even after the module is unloaded. Memory mapped later is safe: the queue
- * pair's peer never learnt its address in that session.
+ * fence could not protect, as the device did not destroy a queue pair
+ * (Documentation/memory-safety.rst, A fence that fails). Such memory stays mapped, is counted, and
+ * is never used again, not even after the module is unloaded.
  */
 #include <linux/dma-map-ops.h>
 

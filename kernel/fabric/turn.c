@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Turns: which operation goes to the peer next, where the node schedules them.
+ * Documentation/scheduling.rst has the rules, and what is not scheduled.
  *
  * Normal operation: every lite_qp.waiting of a scheduled connection is at least 1, so posters take
- * the slow path (slot.c), which comes here. Where nothing waits and the window has room, the poster
- * posts at once. Otherwise its struct lite_post, on its stack, waits in the scheduler
- * (core/sched.c), and the thread that makes room posts for it, as slot.c does for a slot. What is
- * posted carries its cost in lite_wr.flight until it has completed. In mode none the fast path is
- * the one of slot.c, without an instruction more.
+ * the slow path (slot.c), which comes here. A struct lite_post that cannot pass by waits in the
+ * scheduler (core/sched.c), on its poster's stack, and the thread that makes room posts for it, as
+ * slot.c does for a slot. What is posted carries its cost in lite_wr.flight until it has completed.
+ * In mode none the fast path is the one of slot.c, without an instruction more.
  *
  * A waiter depends on completions of all queue pairs of the connection, so it has them all armed.
- *
- * A waiter may have entered LMRs, and turns may be long in coming, so it leaves when one of these
- * is about to be changed (lite_io_hooks.stale): a REVOKE waits for what the device has, not for
- * turns. It also leaves if it is killed. Waiters look themselves, in ticks: the thread that changes
- * an LMR need not search them. One that gets no processor for that has its turn, at last.
+ * It leaves when it is killed, or when an LMR that it has entered is about to be changed
+ * (lite_io_hooks.stale). Waiters look themselves, in ticks: the thread that changes an LMR need not
+ * search them. One that gets no processor for that has its turn, at last.
  *
  * Recovery: nothing gets a turn when the connection is dead; waiters leave. Turns that are in
  * flight then are not given back: they end with the connection.
- *
- * Not scheduled: messages of calls between kernels (lite_conn_send()), and what is posted with
- * LITE_POST_UNSCHEDULED.
  *
  * Locking: lite_turns.lock protects tenants and the scheduler's queues. It is taken in process
  * context, outside of lite_qp.lock, and nothing is posted under it.

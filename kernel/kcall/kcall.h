@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Calls between kernels, by RDMA write-with-immediate into slots.
- *
- * Each side of a connection has LITE_SLOT_COUNT request slots, which the peer writes requests into,
- * and as many reply slots for replies. A call has a slot number from before its request is
- * written until its reply has been taken. So a slot is its own credit: nothing overflows, and there
- * is always a receive posted.
- *
- * Lanes (enum lite_lane) prevent deadlock: a handler waits only for calls, handlers and operations
- * of later lanes than its own, and each lane has its own workqueue.
+ * Calls between kernels, by RDMA write-with-immediate into slots: Documentation/wire-protocol.rst,
+ * Slots and lanes. A slot is its own credit: nothing overflows, and there is always a receive
+ * posted. Lanes (enum lite_lane) prevent deadlock: a handler waits only for calls, handlers and
+ * operations of later lanes than its own, and each lane has its own workqueue.
  *
  * When a caller has gone (killed, or timed out), its call keeps the slot until the reply comes or
  * the connection ends. @late of its descriptor is then called to undo what was done.

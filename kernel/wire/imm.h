@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The 32 bits of immediate data that announce a message; the RPC kinds carry the number of a ring.
- * They come from a peer: what is decoded is not checked yet.
- *
- *   31    28 27          16 15            0
- *  +--------+--------------+---------------+
- *  |  kind  |  reserved 0  |     slot      |
- *  +--------+--------------+---------------+
- *  |  RPC   |     ring     |  unit or slot |
- *  +--------+--------------+---------------+
+ * They come from a peer: what is decoded is not checked yet. Documentation/wire-protocol.rst,
+ * Immediates, has the bits.
  */
 #ifndef _LITE_WIRE_IMM_H
 #define _LITE_WIRE_IMM_H

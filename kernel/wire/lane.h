@@ -14,13 +14,8 @@
 /*
  * Slots are divided into lanes, so that no call waits for a slot that is held by a call waiting for
  * it: handlers in a lane make only calls of later lanes, and wait for nothing that waits for an
- * earlier lane. Lanes also keep slow work, such as zeroing memory and draining operations, from
- * holding up heartbeats.
- *
- * REVOKE and RECALL, and all that waits for them, wait for operations that have entered the LMR,
- * and those may wait for a WORK call. So do ENDS, which has slots of its own so that what waits for
- * memory does not stand before what frees it. Such operations wait for WORK calls only, and WORK
- * handlers for nothing but devices.
+ * earlier lane. Slow work does not hold up heartbeats either. Documentation/wire-protocol.rst,
+ * Slots and lanes, says what each lane waits for.
  */
 enum lite_lane {
 	LITE_LANE_AWAIT,  /* handlers that call or wait for those of CALLER */

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Normal operation of a call: find the ring, check, take a slot and a record, write header and
- * request into the mirror, post that, and wait until the reply is in the mirror, doing the poller's
- * work meanwhile. The send completion is not waited for: the reply says more.
+ * The client's side of a call, from finding the ring to copying the reply: Documentation/rpc.rst,
+ * Life of a call; for long requests and replies, By reference.
  *
- * Recovery: what was posted is never posted again. A call is tried again in the next session or
- * ring if it was not posted, because the session had ended, or was refused before a server saw it.
+ * What was posted is never posted again. A call is tried again in the next session or ring if it
+ * was not posted, because the session had ended, or was refused before a server saw it.
  *
  * While the caller waits for user memory it holds neither a record nor a ring, and has left the
  * node, which may be stopped meanwhile.
- *
- * Long requests and replies (rpc.rst, By reference): call and slot each have a reference to both
- * bulks. The slot drops its own when the reply has come or cannot come any more, or with the mirror
- * when the connection ends. So a late reply to a caller that has given up is written to memory that
- * is not in use otherwise.
  */
 #include <linux/slab.h>
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The client's side of a ring: from BIND to UNBIND.
- *
- * Normal operation: the first caller of a function in a session binds it, and other callers of the
- * same user wait for that. Other users do not: the maker may be long without a processor, or in
- * line behind other calls of its user. So several users may bind a function at the same time; one
- * of the rings becomes LIVE, and the others are given back. A ring that is idle for
- * LITE_CLIENT_RING_IDLE is closed, and the next caller binds anew.
+ * The client's side of a ring: from BIND to UNBIND (Documentation/rpc.rst, State machines). The
+ * first caller of a function in a session binds it, and other callers of the same user wait for
+ * that.
  *
  * What runs concurrently: callers, receive handlers, idle_work, unbind_work, and the end of the
  * connection. The state, under rp->lock, says which of them may use a ring: NEW: its maker; LIVE:

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How calls end.
- *
- * Normal operation: the peer writes the reply into the mirror; its header names the call and says
- * how it ended (lite_client_ring_on_reply()). Or the connection dies (lite_slot_end()). Or the
- * caller gives up because of a time-out or a signal (lite_rcall_abandon()): then the record stays
- * the peer's until it has answered CANCEL, which says whether a reply comes all the same.
+ * How calls end: by a reply in the mirror (lite_client_ring_on_reply()), with the connection
+ * (lite_slot_end()), or because the caller gives up (lite_rcall_abandon(); Documentation/rpc.rst,
+ * Death and time).
  *
  * These run concurrently. All start from the slot state WAITING, under rp->lock, so exactly one of
  * them ends a call. The owner of the call then finishes it (lite_rcall_finish()).

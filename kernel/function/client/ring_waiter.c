@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Slots and records of rings, and the calls that queue for them.
- *
- * A call needs a slot of the ring, a record in it, and a place in the connection's window. It gets
- * all three, or else none, and queues in the ring's line. There users take turns, and the first in
- * line goes before any later call, so that short requests cannot starve a long one. The lines of a
- * connection take turns: a free place in the window goes to the next ring with room.
- *
- * No ring and no user (core/share.h) gets all of the window, and no user all of a ring
- * (lite_ring_limit()), so other users can always call. For the same reason their calls pass those
- * of a user at its limit, even a long one, as long as that user has another call in the ring.
+ * Slots and records of rings, and the calls that queue for them: Documentation/rpc.rst,
+ * Back-pressure. A call needs a slot of the ring, a record in it, and a place in the connection's
+ * window. It gets all three, or else none, and queues in the ring's line. There the first goes
+ * before any later call, so that short requests cannot starve a long one; but calls of other users
+ * pass those of a user at its limit, as long as that user has another call in the ring.
  */
 #include "function/service.h"
 

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Long requests and replies, at the server.
- *
- * Normal operation: the record of a long request has only a list of the client's chunks. When a
- * server receives it, this node reads them by RDMA. A long reply is written to the listed chunks;
- * when that has completed, the header is posted on the same queue pair.
+ * Long requests and replies, at the server: Documentation/rpc.rst, By reference. Within a node the
+ * client's bulks are found by their slot, and copied.
  *
  * The thread that has the request BUSY does all this. CANCEL tells the client to expect an answer,
  * so the client keeps its memory until then. The thread checks for that between two batches, and
- * while it waits for a turn or a slot, and gives up. Within a node the client's bulks are found by
- * their slot, and copied.
+ * while it waits for a turn or a slot, and gives up.
  */
 #include "function/service.h"
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The server's side of a ring: requests come in, answers go out.
- *
- * Normal operation: the peer writes a record and sends its position as an immediate. The receive
- * handler copies the header, so that the peer cannot change it any more, checks it, and queues the
- * request to its function. The server writes its reply over the request, and the reply is written
- * to the same position in the client's mirror. Posting it returns the slot to the peer, so the slot
- * is FREE just before.
+ * The server's side of a ring: requests come in, answers go out (Documentation/rpc.rst, Life of a
+ * call). The receive handler copies a header before it checks it: the peer could change the record.
+ * Posting an answer returns the slot to the peer, so the slot is FREE just before.
  *
  * Receive handlers, servers, CANCEL and the end of the connection run concurrently. req->state,
  * under svc->lock, says what owns a request. The owner of a BUSY request uses its record without

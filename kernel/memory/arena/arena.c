@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Arenas: memory of a process in blocks of 2 MB, allocated and mapped for the device once, of which
- * LMRs can be made for the price of their description.
+ * LMRs can be made for the price of their description: Documentation/interfaces/arenas.rst, In the
+ * kernel.
  *
- * A block is memory of the store that no home has (struct lite_alloc, not in the table): store.c
- * allocates, charges, maps and frees it as it does for LMRs, in one piece where that is easily had.
- * The arena that it is in, later lite_kept, and each LMR with a part of it hold references to it.
- * The last put frees it; LMRs put theirs when no node can reach the memory (home/free.c).
- *
- * The VMAs of an arena are those of a file without a descriptor, as of mapped LMRs
- * (interface/mmap.c). Their pages have reference counts of their own, so get_user_pages() works,
- * and so do page tables that outlive the block: the node can stop under a process that uses its
- * memory. What is in a page table is then memory like any other, and the rest is gone.
+ * A block is memory of the store that no home has (struct lite_alloc, not in the table). The arena
+ * that it is in, later lite_kept, and each LMR with a part of it hold references to it. The last
+ * put frees it; LMRs put theirs when no node can reach the memory (home/free.c).
  *
  * Page faults fill in a block at a time. They do not enter the node: they hold the arena's lock,
  * which lite_arenas_exit() takes, and the file keeps the node's object.

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Lazy unmapping: blocks of arenas that a process has unmapped wait for its next arena, neither
- * unmapped for the device nor zeroed.
+ * unmapped for the device nor zeroed. Documentation/interfaces/arenas.rst, Lazy unmapping, says
+ * which process a list is for, when a block is given out again and when it is freed.
  *
- * Blocks are kept per open file, and for one process (mm): what it left in them is its own. An open
- * file that several processes use keeps blocks for the first of them that is alive; the others'
- * are freed when unmapped.
- *
- * A block is given out again only if nothing but the list has it or one of its pages
- * (memory-safety.rst, Blocks of arenas); otherwise it leaves the list.
- *
- * Blocks leave also when the list is full, when memory is short (the shrinker), when a limit is
- * met, and when the process or the open file ends. If a fence has failed since they were mapped,
- * they are quarantined then. The shrinker runs wherever memory is allocated, and freeing a block
- * takes locks under which memory is allocated: so a work item frees them.
+ * The shrinker runs wherever memory is allocated, and freeing a block takes locks under which
+ * memory is allocated: so a work item frees them.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>

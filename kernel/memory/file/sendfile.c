@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files straight into LMRs, and back.
+ * Files straight into LMRs, and back, in sets of pages: Documentation/interfaces/files.rst. The
+ * caller collects the pages of a file, or writes pages to it, with the node's gate left and no LMR
+ * entered, as that may wait for a disk or for user space. Only lite_transfer() enters the LMR, to
+ * move a set that is complete.
  *
- * Bytes are moved in sets of pages. Sending: the caller collects pages of the file, by reference
- * where it has a page cache, and the set is written to the LMR. Receiving: a set is read from the
- * LMR into pages of the request, which the caller then writes to the file.
- *
- * Reading and writing the file can wait for a disk or for user space. Meanwhile the caller has left
- * the node's gate and has entered no LMR. Only lite_transfer() enters the LMR, to move a set that
- * is complete.
- *
- * Several sets at a time: a work item moves a set while the caller goes on to the next one. It
- * makes one attempt and waits for the network only, so it ends soon even if the caller is killed.
- * The caller itself moves a set that the work item fails at, or that no worker has begun when its
- * turn comes: all workers may be busy for long. The caller also moves the last set, at once, and
- * all sets if the LMR is all at this node: to move these takes processor time, which is the
- * caller's.
- *
- * Sets end in order. After one that failed, later ones do not count.
+ * A work item moves a set while the caller goes on to the next one. It makes one attempt; the
+ * caller itself moves what the work item fails at, or has not begun. Sets end in order: after one
+ * that failed, later ones do not count.
  *
  * Concurrency: all belongs to the caller, except that from queue_work() to the end of
  * cancel_work_sync() a work item has @op, @buf and @err of its set, and holds the node.

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The end of an LMR at its home, and what brings it about. When it is dying, no mappers or changes
- * are added, and a change in progress ends. Its name is dropped. All mappers answer REVOKE, or
- * are fenced from us. Its parts go back to their stores, which first fence those mappers, and those
- * lost earlier, from themselves. A work item does it, so that callers, which wait, can be killed.
- *
- * An anonymous LMR belongs to an incarnation of its maker, not to a session: two nodes may lose
- * sight of each other and both live on. It is freed when its maker gives it back (made.c); when the
- * maker never learned of it (lite_home_session_gone()); and when the maker has left, has a new
- * incarnation, or has been down for the orphan time (lite_orphans_work()).
+ * The end of an LMR at its home, and what brings it about: Documentation/lifetime.rst, LMR. When it
+ * is dying, no mappers or changes are added, and a change in progress ends. Its name is dropped.
+ * All mappers answer REVOKE, or are fenced from us. Its parts go back to their stores, which first
+ * fence those mappers, and those lost earlier, from themselves. A work item does it, so that
+ * callers, which wait, can be killed.
  */
 #include "memory/memory.h"
 #include "home.h"

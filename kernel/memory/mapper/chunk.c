@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Chunks of unpinned LMRs, at their mappers. The home's side is memory/unpinned/.
+ * Chunks of unpinned LMRs, at their mappers: Documentation/interfaces/unpinned.rst, How it works.
+ * The home's side is memory/unpinned/.
  *
- * A chunk is an LMR of its own, with an id and a mapping, that lives only as long as its pages stay
- * where they are. The mapping of the unpinned LMR has no extents, but a table of its chunks'
- * mappings by first page, which grows with use: an operation that finds no usable one asks the home
- * (LMR_CHUNK), which has the pages brought in, and counts this node as a mapper of the chunk before
- * it answers. When the home needs a page back it sends LMR_ENDS, which ends the mapping as REVOKE
- * does. The mapping stays in the table until another one takes its place there.
- *
- * Operations enter the chunk while they are in the LMR, and then leave the LMR. So when nothing is
- * in flight on the LMR's mapping after its gate was closed, and its chunks have been retired, none
- * of them is in use (lite_mapping_drain()).
+ * The mapping of an unpinned LMR has no extents, but a table of its chunks' mappings by first page,
+ * which grows with use. A chunk's mapping, once ended, stays in the table until another one takes
+ * its place there. Operations enter the chunk while they are in the LMR, and then leave the LMR. So
+ * when nothing is in flight on the LMR's mapping after its gate was closed, and its chunks have
+ * been retired, none of them is in use (lite_mapping_drain()).
  */
 #include <linux/sched.h>
 #include <linux/slab.h>

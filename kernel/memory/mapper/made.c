@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Anonymous LMRs at other nodes, at the node that made them. Such an LMR lives until the maker
- * closes its last handle on it. Each session with the home has a mapping of its own, and idle
- * handles keep old ones: all of them count as users of one struct lite_made. When the last one ends
- * the home is told to free the LMR: in the UNMAP of that mapping or, if its session is over, in an
- * empty UNMAP in the next session.
+ * Anonymous LMRs at other nodes, at the node that made them: the home is told to free such an LMR
+ * when the last mapping ends that the maker's handles have or had (Documentation/lifetime.rst,
+ * LMR).
  */
 #include <linux/slab.h>
 

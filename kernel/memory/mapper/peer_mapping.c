@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings for memory operations that peers ask for.
- *
- * Such an operation names LMRs by home and id. This node performs it as a mapper in its own right,
- * so a REVOKE waits for it as for those of local users. A short list holds references to mappings
- * for a while, for the next operation. Operations enter through mem->mappings, without that
- * reference, so a mapping can be dropped from the list at any time. Without a mapping the caller
- * has the LMR mapped (lite_peer_mapping_prepare(), which makes calls) and tries again.
- *
- * An anonymous LMR ends with its mapping at its maker, so an existing mapping of one is not kept,
- * and a new one only briefly.
+ * Mappings for memory operations that peers ask for (Documentation/memory-operations.rst, Access to
+ * memory): a short list holds references to mappings for a while, for the next operation.
+ * Operations enter through mem->mappings, without that reference, so a mapping can be dropped from
+ * the list at any time. Without a mapping the caller has the LMR mapped
+ * (lite_peer_mapping_prepare(), which makes calls) and tries again.
  */
 #include "memory/memory.h"
 #include "mapping.h"

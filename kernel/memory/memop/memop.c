@@ -1,30 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory operations at their caller's node: set, copy, compare, checksum, and those atomics that a
- * device cannot do. Documentation/memory-operations.rst has the arguments.
+ * device cannot do. Documentation/memory-operations.rst has the rules and the arguments.
  *
  * Normal operation: enter the LMRs by the caller's handles, which checks rights and bounds; find
- * the node that holds the next bytes; leave; call that node, for as much as it holds in a row; note
- * what it has done, and go on with the rest. That node works through mappings of its own
- * (memop_serve.c); if it has none, it says so, and we ask it to PREPARE.
+ * the node that holds the next bytes; leave; call that node (memop_serve.c), for as much as it
+ * holds in a row; go on with the rest. While it works nothing is entered here: its mapping protects
+ * the memory, and the generation that we name the right (lite_peer_mapping_enter()).
  *
- * While the other node works nothing is entered here, so no revocation waits for our thread, which
- * may be without a processor for long. The other node's mapping protects the memory. The right is
- * protected by the generation that we name (lite_peer_mapping_enter()): a change of the LMR waits
- * until the step in progress has ended, at whatever node, and no step asked for before the change
- * is taken after it. A signal does not end a call that was sent.
- *
- * LMRs that are being changed: if the other node finds its mapping recalled, it returns UNMAPPED;
- * PREPARE on a closed LMR returns EBUSY. Then we await the end of the change at the home of each
- * LMR, and begin the piece anew: all is checked again.
- *
- * If a call is not answered in half the operation time-out, or the session breaks, the other node
- * may still do one piece.
- *
- * Recovery: after a session broke, wait for the next one and repeat the piece, which is idempotent,
- * except for atomics and for pieces that overlap themselves. The first attempt must be over before
- * the second begins and before we go on: PREPARE waits for that, and until a PREPARE has succeeded
- * we ask for nothing else (@unsettled).
+ * Recovery: a piece whose outcome is unknown is repeated, unless that may do harm, and only after a
+ * PREPARE: until one has succeeded we ask that node for nothing else (@unsettled).
  */
 #include "core/memop_rules.h"
 #include "memory/io/devop.h"

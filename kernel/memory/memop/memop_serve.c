@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory operations, carried out at the node that holds the bytes.
+ * Memory operations, carried out at the node that holds the bytes (the source for COPY), for a peer
+ * or this node itself, which has checked rights and bounds: Documentation/memory-operations.rst.
  *
- * Normal operation: a peer, or this node itself, has checked rights and bounds on its handles, and
- * names ranges of LMRs, the first of which (the source for COPY) is held here. An operation goes
- * step by step: each enters our own mappings (peer_mapping.c), does a little, and leaves; between
- * steps it checks whether to go on. After LITE_MEMOP_EXEC_TIME the caller comes back for the rest.
- * So a REVOKE or RECALL waits for one step at most, and a caller that is being killed does not wait
- * long either.
- *
- * A COPY writes from the memory of one LMR straight to that of the other node: no page is pinned,
- * and the data crosses the network once. A COMPARE fetches remote bytes.
- *
- * Recovery: none here. After its session broke a caller asks to PREPARE before it tries again.
- * PREPARE waits until our operations in its earlier sessions have ended, so that none of them runs
- * afterwards (lite_memop_execs_settle()).
+ * An operation goes step by step: each enters our own mappings (peer_mapping.c), does a little, and
+ * leaves, so a REVOKE or RECALL waits for one step at most. After LITE_MEMOP_EXEC_TIME the caller
+ * comes back for the rest. A COPY to another node writes straight from the memory of the LMR: no
+ * page is pinned.
  */
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>

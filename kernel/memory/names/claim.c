@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Taking a name for an LMR, and giving it up: Documentation/names.rst has the protocol, and why
- * exactly one of several homes that claim a name gets it. Homes have the truth about names: each
- * knows those of its own LMRs (mem->local). A claim
- *
- *   1. raises a flag: enters the name in our own table, CLAIMING;
- *   2. asks every other member that is not down: PROBE. TAKEN: it fails, -EEXIST. BUSY, that node's
- *      flag is up too: the lower node id has precedence, and waits with its flag up; the other
- *      lowers its flag (YIELDING), waits, and starts over;
- *   3. enters the name at the directory;
- *   4. if members came or went meanwhile: goes on from 2, with the flag up.
- *
- * Then the name is reserved. lite_name_confirm() makes it TAKEN once its LMR can be found. Of
- * several claims on one home for one name, one proceeds and the others wait for its outcome.
+ * Taking a name for an LMR, and giving it up: Documentation/names.rst, Claiming, has the steps, and
+ * why exactly one of several homes that claim a name gets it. The entry in mem->local is CLAIMING
+ * while our flag is up, YIELDING while it is down, and CONFIRMED, which a PROBE is told as TAKEN,
+ * once the LMR can be found (lite_name_confirm()).
  *
  * Waiting: all claims on a home are queued by name (line.h); the first of each name proceeds. Each
  * change of a name, here or at a node that has said BUSY (it sends DROP), wakes the first only, as

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Finding the LMR of a name, and the directory (Documentation/names.rst). The directory of a name,
- * a live node, knows its home (mem->directory). It is soft state: homes enter their names at the
- * new directories when members come or go, and again in each session with a directory. So an entry
- * of an older session may have missed its DROP. It answers no look-up, and is removed once the home
- * has entered all names (NAME_SYNC).
- *
- * An entry may be replaced if its home is down, or if the entering node has asked its home and
- * found the entry untrue: ids are never reused, so it stays untrue.
+ * Finding the LMR of a name, and the directory: Documentation/names.rst, Finding. The directory's
+ * entries (mem->directory) are soft state, which homes enter anew. One may be replaced if its home
+ * is down, or if the entering node has asked its home and found the entry untrue: ids are never
+ * reused, so it stays untrue.
  */
 #include "core/name.h"
 #include "memory/memory.h"

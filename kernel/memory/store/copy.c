@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copying memory between stores, for the home that both gave it to: how LMR bytes are moved (see
- * home/move.c).
- *
- * The source writes straight into the destination's memory, in the session that was named to the
- * home before (MEM_SESSION) and in no other. No node maps the destination yet. A copy that fails or
- * goes unanswered is not retried: the home has the source fenced from the destination before it
- * frees that, so a request served late finds its session over. Within one node the copy holds a
- * reference to the destination instead.
+ * Copying memory between stores, for the home that both gave it to (home/move.c). The source writes
+ * straight into the destination's memory, which no node maps yet, in the session that was named to
+ * the home before (MEM_SESSION) and in no other. Documentation/lifetime.rst, Changes of an LMR in
+ * use, says what follows if that fails. Within one node the copy holds a reference to the
+ * destination instead.
  */
 #include "memory/memory.h"
 #include "store.h"

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Leases: pages of unpinned LMRs that stay where they are for a while.
- *
- * In an LMR with LITE_REGISTER_LEASED the writable pages of a chunk are pinned when they are
- * brought in, so that the kernel does not swap or compact them during a burst of operations: before
- * it announces that it takes a page of anonymous memory for that, it looks for pins. In all other
- * cases it announces first, and the chunk ends with its lease, as if the process had unmapped it.
- * So nothing relies on a lease. It ends after LITE_LEASE_MS, or when memory is short (the
- * shrinker): other nodes are not told, and the chunk goes on without it.
- *
- * A lease counts against the RLIMIT_MEMLOCK of the process that registered, up to half of it: the
- * rest is for memory that must be pinned. A chunk for which there is no room has no lease.
+ * Leases: pages of unpinned LMRs that stay where they are for a while
+ * (Documentation/interfaces/unpinned.rst, Leases). The writable pages of a chunk are pinned when
+ * they are brought in, and unpinned after LITE_LEASE_MS, or when memory is short. Nothing relies on
+ * a lease: it only keeps the kernel from wanting some pages.
  *
  * A lease ends under lite_leases.lock, so the chunk cannot go meanwhile: it ends its lease first.
  */

@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Unpinned LMRs at their home: the table of chunks, and how chunks end.
- *
- * Normal operation: registering notes where the memory is, and nothing else. Chunks are made when
- * mappers ask for them (serve.c). LITE needs no reference to their pages, though for a while it
- * may have one (store/lease.c). Before the kernel takes a page away from the process, for whatever
- * reason, it tells us (lite_unpinned_invalidate()) and waits: the chunk that has it is ended, and
- * its mappers are told by LMR_ENDS. When that returns, no node can reach the page.
- *
- * Recovery: a mapper that does not answer is fenced. So the kernel, and the thread that called
- * munmap(2), say, waits for at most the time-out of an operation, LITE_REVOKE_GRACE and the fence.
- * Threads of this node cannot be fenced: the kernel waits until they have run. If the fence fails,
- * the pages get a reference for good (lite_pinned_unmap()).
- *
- * What keeps making a chunk and taking its pages apart, and why nothing is allocated from a chunk's
- * mark to its end: Documentation/memory-safety.rst.
+ * Unpinned LMRs at their home: the table of chunks, and how chunks end. Registering notes where the
+ * memory is; serve.c makes chunks when mappers ask for them. Before the kernel takes a page away
+ * from the process it tells us (lite_unpinned_invalidate()) and waits until no node can reach the
+ * page. Documentation/interfaces/unpinned.rst says how, and how long; memory-safety.rst, what keeps
+ * making a chunk and taking its pages apart, and why nothing is allocated from a chunk's mark to
+ * its end.
  *
  * A chunk is ended by one thread, which first marks it. It stays in the table until its pages
  * cannot be reached. Other threads wait for that, so it must be a kernel thread, which gets a
