@@ -5,7 +5,7 @@
  * The joiner connects as a guest to any member, which redirects it to the coordinator. That gives
  * it an id. The joiner takes over the member list, assumes its id, and connects to all members that
  * are up. If the coordinator does not answer, the joiner starts over at the first member, until the
- * coordinator answers or is called down.
+ * coordinator answers or counts as down.
  */
 #include <linux/sched/signal.h>
 #include <linux/timekeeping.h>

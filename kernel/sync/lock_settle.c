@@ -5,8 +5,8 @@
  * Normal operation: when a claim waits, swap whatever is in the word for MANAGED; the old value
  * names the holder. PROBE its node for confirmation: the process may have ended without knowing the
  * outcome of its swap. While claims wait, owners are probed from time to time: a program that
- * writes to the word can make a holder release it unknown to the home. When there is neither owner
- * nor queue, swap MANAGED for FREE.
+ * writes to the word can make a holder release it unnoticed by the home. When there is neither
+ * owner nor queue, swap MANAGED for FREE.
  *
  * Recovery: a swap of unknown outcome is repeated until the outcome is known (@maybe, @back). The
  * waiters get the error at once.

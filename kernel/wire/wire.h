@@ -282,7 +282,7 @@ struct lite_wire_name_reply {
 	__le64 id;
 } __packed;
 
-/* Enter a name. Replaces an entry that is @was, or that is out of reach. */
+/* Enter a name. Replaces the entry @was_home, @was_id, or one of a home that is down. */
 struct lite_wire_name_enter {
 	__le32 home;     /* the caller, else -ESTALE */
 	__le64 id;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Opening LMRs by name, and making them: of new memory (LITE_IOC_ALLOC), or of memory that a
- * process has (LITE_IOC_REGISTER: pinned, a part of an arena, or as it is at any time).
+ * process has (LITE_IOC_REGISTER: pinned, a part of an arena, or unpinned).
  *
  * Registered memory becomes the only part of an LMR at home here. The LMR is like any other (its
  * pages are released only after all mappings have let go), but never resized or moved, as that

@@ -8,7 +8,7 @@
  * holds in a row; go on with the rest. While it works nothing is entered here: its mapping protects
  * the memory, and the generation that we name the right (lite_peer_mapping_enter()).
  *
- * Recovery: a piece whose outcome is unknown is repeated, unless that may do harm, and only after a
+ * Recovery: after the session broke a piece is repeated, unless that may do harm, and only after a
  * PREPARE: until one has succeeded we ask that node for nothing else (@unsettled).
  */
 #include "core/memop_rules.h"

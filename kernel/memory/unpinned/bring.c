@@ -3,16 +3,16 @@
  * Bringing in pages of a process for a chunk of an unpinned LMR.
  *
  * hmm_range_fault() makes pages present as if the process had touched them, and returns them
- * without a reference: they are valid as long as no invalidation has begun since, of which
- * lite_bring_begin() asks to be told. It has a notifier of its own for that: the LMR's is told of
- * changes anywhere in the LMR, so under memory pressure bringing in would never succeed.
+ * without a reference: they are valid until an invalidation begins there, which lite_bring_begin()
+ * asks to be told of. It has a notifier of its own for that: the LMR's is told of changes anywhere
+ * in the LMR, so under memory pressure bringing in would never succeed.
  *
  * A fault must not wait for user space, as its caller has a slot of a call. Only anonymous memory
  * and that of tmpfs is brought in, never that of a file system, and hmm_range_fault() does not wait
- * for a userfaultfd (it fails). The lock of the process's memory is only tried for: the thread that
- * has it may be waiting for anything, an end of a chunk included. A fault in tmpfs waits for a
- * thread that punches a hole there, and any fault waits for a thread that moves the page; these may
- * be throttled. lite_bring_locked() brings in nothing while a hole is being punched, but that may
+ * for a userfaultfd (it fails). The process's mmap_lock is only tried for: the thread that has it
+ * may be waiting for anything, an end of a chunk included. A fault in tmpfs waits for a thread that
+ * punches a hole there, and any fault waits for a thread that moves the page; these may be
+ * throttled. lite_bring_locked() brings in nothing while a hole is being punched, but that may
  * begin right after. So a user's faults have few workers and slots (kcall.c, kcall_local.c).
  */
 #include <linux/hmm.h>
