@@ -401,7 +401,7 @@ struct lite_conn *lite_peer_conn_get(struct lite_peer *peer)
 
 	rcu_read_lock();
 	conn = rcu_dereference(peer->conn);
-	if (conn && !kref_get_unless_zero(&conn->ref))
+	if (conn && !refcount_inc_not_zero(&conn->ref))
 		conn = NULL;
 	rcu_read_unlock();
 	return conn;

@@ -26,9 +26,8 @@
 /* Time for a peer that has connected to send ATTACH. */
 #define LITE_NEW_TIMEOUT (30 * HZ)
 
-static void lite_conn_free(struct kref *ref)
+static void lite_conn_free(struct lite_conn *conn)
 {
-	struct lite_conn *conn = container_of(ref, struct lite_conn, ref);
 	struct lite_fabric *fab = conn->fab;
 	bool stuck = conn->stuck;
 	int i;
@@ -54,8 +53,8 @@ static void lite_conn_free(struct kref *ref)
 /* Drop a reference to the memory; @conn may be NULL. Context: process. */
 void lite_conn_put(struct lite_conn *conn)
 {
-	if (conn)
-		kref_put(&conn->ref, lite_conn_free);
+	if (conn && refcount_dec_and_test(&conn->ref))
+		lite_conn_free(conn);
 }
 
 /*
@@ -71,7 +70,7 @@ struct lite_conn *lite_conn_next(struct lite_fabric *fab, struct lite_conn *conn
 	/* Those that are about to be erased are skipped. */
 	do {
 		conn = xa_find_after(&fab->conns, &session, ULONG_MAX, XA_PRESENT);
-	} while (conn && !kref_get_unless_zero(&conn->ref));
+	} while (conn && !refcount_inc_not_zero(&conn->ref));
 	xa_unlock(&fab->conns);
 	return conn;
 }
@@ -83,7 +82,7 @@ struct lite_conn *lite_conn_find(struct lite_fabric *fab, u64 session)
 
 	xa_lock(&fab->conns);
 	conn = xa_load(&fab->conns, session);
-	if (conn && !kref_get_unless_zero(&conn->ref))
+	if (conn && !refcount_inc_not_zero(&conn->ref))
 		conn = NULL;
 	xa_unlock(&fab->conns);
 	return conn;
@@ -300,8 +299,7 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 	conn->session = atomic64_inc_return(&fab->sessions);
 	conn->heard = jiffies;
 	conn->asked = conn->heard;
-	kref_init(&conn->ref);
-	kref_get(&conn->ref);
+	refcount_set(&conn->ref, 2);
 	mutex_init(&conn->lock);
 	for (i = 0; i < LITE_QPS_MAX; i++) {
 		struct lite_qp *qp = &conn->qp[i];

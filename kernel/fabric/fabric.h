@@ -13,11 +13,11 @@
 #define _LITE_FABRIC_H
 
 #include <linux/completion.h>
-#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/sizes.h>
 #include <linux/mutex.h>
 #include <linux/percpu-refcount.h>
+#include <linux/refcount.h>
 #include <linux/string.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -379,7 +379,7 @@ struct lite_turn_count {
 /* One session with one peer. */
 struct lite_conn {
 	struct lite_fabric *fab;
-	struct kref ref;              /* keeps the memory */
+	refcount_t ref;               /* keeps the memory */
 	struct percpu_ref live;       /* held by posters; killed with the connection */
 	struct mutex lock;            /* held while objects of the device are made or destroyed */
 	int state;                    /* enum lite_conn_state; changes atomically */
@@ -569,7 +569,7 @@ int lite_conn_connect(struct lite_fabric *fab, const struct lite_wire_addr *dst,
 static inline void lite_conn_get(struct lite_conn *conn)
 {
 	if (conn)
-		kref_get(&conn->ref);
+		refcount_inc(&conn->ref);
 }
 
 /* Become a poster; false: the connection is dying. */
