@@ -317,6 +317,7 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 	INIT_WORK(&conn->gone_work, lite_conn_gone_work);
 	INIT_WORK(&conn->kill_work, lite_conn_kill_work);
 	INIT_DELAYED_WORK(&conn->deadline, lite_conn_deadline);
+	lite_stat_inc(fab->stats, LITE_STAT_CONNS);
 	return conn;
 }
 
@@ -334,13 +335,8 @@ int lite_conn_register(struct lite_conn *conn)
 	if (fab->closing)
 		err = -ENODEV;
 	if (err) {
-		/* The reservation, if there is one; under the lock, as in lite_conn_free(). */
-		__xa_erase(&fab->conns, conn->session);
-		wake_up_all(&fab->conns_wait);
 		xa_unlock(&fab->conns);
-		lite_turns_exit(conn);
-		percpu_ref_exit(&conn->live);
-		kfree(conn);
+		lite_conn_free(conn);
 		return err;
 	}
 	/* Before it can be found, and killed: lite_conn_kill_work() cancels it. */
@@ -350,7 +346,6 @@ int lite_conn_register(struct lite_conn *conn)
 	xa_unlock(&fab->conns);
 	/* It is listed: later changes of the rules find it, and report errors. */
 	lite_turns_update(conn);
-	lite_stat_inc(fab->stats, LITE_STAT_CONNS);
 	return 0;
 }
 
