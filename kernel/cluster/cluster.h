@@ -50,7 +50,7 @@ enum lite_peer_life {
 struct lite_peer {
 	struct lite_cluster *cl;
 	u32 id;                          /* 1..LITE_NODE_ID_MAX */
-	struct kref ref;                 /* of the memory, freed after a grace period */
+	refcount_t ref;                  /* of the memory, freed after a grace period */
 	struct rcu_head rcu;
 	u64 incarnation;                 /* the life we know; changed under peers.xa_lock, too */
 	struct lite_wire_addr addr;      /* it listens on; as @incarnation */

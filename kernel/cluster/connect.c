@@ -268,7 +268,7 @@ static int lite_self_connect(struct lite_cluster *cl)
 		    !lite_conn_set_up(conn)) {
 			err = -EHOSTDOWN;
 		} else {
-			kref_get(&self->ref);
+			refcount_inc(&self->ref);
 			conn->peer = self;
 			rcu_assign_pointer(self->conn, conn);
 		}

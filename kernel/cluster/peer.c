@@ -10,15 +10,11 @@
 
 #include "cluster.h"
 
-static void lite_peer_release(struct kref *ref)
-{
-	kfree_rcu(container_of(ref, struct lite_peer, ref), rcu);
-}
-
 /* Drop a reference to a peer. Any context. */
 void lite_peer_put(struct lite_peer *peer)
 {
-	kref_put(&peer->ref, lite_peer_release);
+	if (refcount_dec_and_test(&peer->ref))
+		kfree_rcu(peer, rcu);
 }
 
 /* Look up another member by its id, with a reference; or NULL. Any context. */
@@ -28,7 +24,7 @@ struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id)
 
 	rcu_read_lock();
 	peer = xa_load(&cl->peers, id);
-	if (peer && !kref_get_unless_zero(&peer->ref))
+	if (peer && !refcount_inc_not_zero(&peer->ref))
 		peer = NULL;
 	rcu_read_unlock();
 	return peer;
@@ -54,7 +50,7 @@ struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id, u64 incarnatio
 	peer->id = id;
 	peer->incarnation = incarnation;
 	peer->addr = *addr;
-	kref_init(&peer->ref);
+	refcount_set(&peer->ref, 1);
 	INIT_WORK(&peer->connect_work, lite_peer_connect_work);
 	INIT_WORK(&peer->ping_work, lite_peer_ping_work);
 	peer->next_try = jiffies;
@@ -261,7 +257,7 @@ again:
 	 */
 	ok = lite_conn_set_up(conn);
 	if (ok) {
-		kref_get(&peer->ref); /* dropped by conn_gone */
+		refcount_inc(&peer->ref); /* dropped by conn_gone */
 		conn->peer = peer;
 		rcu_assign_pointer(peer->conn, conn);
 		smp_wmb(); /* never neither up nor suspect */

@@ -306,7 +306,7 @@ static struct lite_peer *lite_access_suspect(const struct lite_access *a, bool *
 	}
 	/* Safe: @m holds a reference, and is freed after a grace period. */
 	if (peer)
-		kref_get(&peer->ref);
+		refcount_inc(&peer->ref);
 	rcu_read_unlock();
 	return peer;
 }

@@ -91,7 +91,7 @@ static int lite_word_try(struct lite_memory *mem, const struct lite_word *w, str
 			err = -ENOLINK;
 		peer = err == -EHOSTDOWN && !d->posted ? lite_devop_share(d)->peer : NULL;
 		if (peer && lite_peer_is_suspect(peer)) {
-			kref_get(&peer->ref);
+			refcount_inc(&peer->ref);
 			*suspect = peer;
 		}
 	}
