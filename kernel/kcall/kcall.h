@@ -11,6 +11,8 @@
 #ifndef _LITE_KCALL_H
 #define _LITE_KCALL_H
 
+#include <linux/kref.h>
+
 #include "wire/imm.h"
 #include "fabric/fabric.h"
 #include "line.h"
