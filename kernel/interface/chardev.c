@@ -72,7 +72,7 @@ struct lite_file *lite_file_new(struct lite_node *node)
 	if (!lf->ctx)
 		goto err_job;
 	lf->cred = get_current_cred();
-	kref_get(&node->ref);
+	refcount_inc(&node->ref);
 	lite_stat_inc(node->stats, LITE_STAT_FILES);
 	lf->node = node;
 	spin_lock_init(&lf->urings.lock);

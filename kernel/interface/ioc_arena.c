@@ -59,7 +59,7 @@ static struct file *lite_arena_open(struct lite_command *cmd, const struct lite_
 	file = anon_inode_getfile("[lite-arena]", &lite_arena_fops, arena, O_RDWR);
 	if (!IS_ERR(file)) {
 		/* Only the caller has the file yet. */
-		kref_get(&cmd->node->ref);
+		refcount_inc(&cmd->node->ref);
 		return file;
 	}
 	lite_arena_close(arena);

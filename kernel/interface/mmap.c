@@ -126,7 +126,7 @@ static void lite_region_free(struct lite_region *r)
 {
 	struct lite_node *node = r->lf->node;
 
-	kref_get(&node->ref);
+	refcount_inc(&node->ref);
 	lite_view_exit(&r->view);
 	lite_file_close(r->lf);
 	kfree(r);

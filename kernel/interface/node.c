@@ -155,23 +155,19 @@ static const struct lite_cluster_ops lite_node_cluster_ops = {
 
 /* ---- finding ------------------------------------------------------------- */
 
-static void lite_node_release(struct kref *ref)
+/* Drop a reference to the object. Context: process. */
+void lite_node_put(struct lite_node *node)
 {
-	struct lite_node *node = container_of(ref, struct lite_node, ref);
 	u32 i;
 
+	if (!refcount_dec_and_test(&node->ref))
+		return;
 	for (i = 0; i < LITE_POOLS; i++)
 		lite_pool_exit(&node->pools[i]);
 	lite_qos_exit(&node->qos);
 	percpu_ref_exit(&node->active);
 	free_percpu(node->stats);
 	kfree(node);
-}
-
-/* Drop a reference to the object. Context: process. */
-void lite_node_put(struct lite_node *node)
-{
-	kref_put(&node->ref, lite_node_release);
 }
 
 /* Find the first node from index @from. Context: process. Return: it, with a reference, or NULL. */
@@ -182,7 +178,7 @@ struct lite_node *lite_node_next(unsigned long from)
 	xa_lock(&lite_registry.nodes);
 	node = xa_find(&lite_registry.nodes, &from, ULONG_MAX, XA_PRESENT);
 	if (node)
-		kref_get(&node->ref);
+		refcount_inc(&node->ref);
 	xa_unlock(&lite_registry.nodes);
 	return node;
 }
@@ -235,7 +231,7 @@ static struct lite_node *lite_node_alloc(void)
 
 	if (!node)
 		return NULL;
-	kref_init(&node->ref);
+	refcount_set(&node->ref, 1);
 	init_completion(&node->idle);
 	spin_lock_init(&node->join.lock);
 	INIT_WORK(&node->join.work, lite_node_join_work);
@@ -340,7 +336,7 @@ int lite_node_start(const struct lite_node_params *params, struct lite_node **ou
 			xa_erase(&lite_registry.nodes, node->index);
 	}
 	if (!err) {
-		kref_get(&node->ref);
+		refcount_inc(&node->ref);
 		*out = node;
 		if (node->fabric.auth.insecure)
 			pr_warn("lite: %s has no cluster secret: any host that reaches port %u can use all memory of this machine\n",

@@ -37,7 +37,7 @@ struct lite_node_join {
 };
 
 struct lite_node {
-	struct kref ref;
+	refcount_t ref;
 	struct percpu_ref active;
 	struct completion idle;
 	u32 index;
