@@ -7,18 +7,13 @@
 
 #include "service.h"
 
-static void lite_rpc_file_release(struct kref *ref)
-{
-	struct lite_rpc_file *file = container_of(ref, struct lite_rpc_file, ref);
-
-	xa_destroy(&file->found);
-	kfree(file);
-}
-
 /* Drop a reference; the last one after lite_rpc_file_shut(). Context: any. */
 void lite_rpc_file_put(struct lite_rpc_file *file)
 {
-	kref_put(&file->ref, lite_rpc_file_release);
+	if (refcount_dec_and_test(&file->ref)) {
+		xa_destroy(&file->found);
+		kfree(file);
+	}
 }
 
 static void lite_rpc_file_wake_work(struct work_struct *work)
@@ -58,7 +53,7 @@ void lite_rpc_file_wake(struct lite_rpc_file *file)
 		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 		return;
 	}
-	kref_get(&file->ref);
+	refcount_inc(&file->ref);
 	if (!queue_work(file->svc->wq[LITE_WQ_CALLS], &file->wake_work))
 		lite_rpc_file_put(file);
 }
@@ -74,8 +69,7 @@ struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 	if (!file)
 		return NULL;
 	file->svc = svc;
-	kref_init(&file->ref);
-	kref_get(&file->ref); /* the list's */
+	refcount_set(&file->ref, 2); /* one is the list's */
 	INIT_LIST_HEAD(&file->servers);
 	INIT_LIST_HEAD(&file->taken);
 	INIT_LIST_HEAD(&file->waiters);

@@ -54,7 +54,7 @@ static void lite_rings_end(struct lite_rpc_peer *rp, bool down)
 		rp->down = true; /* No ring is added any more. */
 		ring = xa_find(&rp->rings, &i, LITE_IMM_RING_MAX, XA_PRESENT);
 		if (ring && down)
-			kref_get(&ring->ref);
+			refcount_inc(&ring->ref);
 		else if (ring)
 			xa_erase(&rp->rings, i);
 		spin_unlock(&svc->lock);
@@ -283,7 +283,7 @@ static struct lite_rpc_file *lite_service_next(struct lite_service *svc, struct 
 	spin_lock(&svc->lock);
 	file = list_first_entry_or_null(&svc->files, struct lite_rpc_file, list);
 	if (file) {
-		kref_get(&file->ref);
+		refcount_inc(&file->ref);
 		list_move(&file->list, to);
 	} else {
 		list_splice_init(to, &svc->files);

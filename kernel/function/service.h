@@ -72,7 +72,7 @@ static inline bool lite_serve_nowait(u32 flags, s32 ms)
 /* What an open file serves, has taken, and has called. */
 struct lite_rpc_file {
 	struct lite_service *svc;
-	struct kref ref;		/* held by the file and by its asynchronous calls */
+	refcount_t ref;			/* held by the file and by its asynchronous calls */
 	struct list_head list;		/* in svc->files */
 	bool shut;			/* under svc->lock, as the fields up to @waiters */
 	struct list_head servers;	/* struct lite_server */

@@ -30,10 +30,11 @@
 /* Delay until a call to a suspect node is retried. */
 #define LITE_ASYNC_AGAIN (HZ / 50)
 
-static void lite_async_release(struct kref *ref)
+/* Drop a reference. Process context; if it is the last, with no lock held. */
+static void lite_async_put(struct lite_async *a)
 {
-	struct lite_async *a = container_of(ref, struct lite_async, ref);
-
+	if (!refcount_dec_and_test(&a->ref))
+		return;
 	lite_rcall_drop(&a->call);
 	if (a->job.part)
 		lite_crew_job_exit(&a->file->svc->begins, &a->job);
@@ -47,19 +48,13 @@ static void lite_async_release(struct kref *ref)
 	kfree(a);
 }
 
-/* Drop a reference. Process context; if it is the last, with no lock held. */
-static void lite_async_put(struct lite_async *a)
-{
-	kref_put(&a->ref, lite_async_release);
-}
-
 /*
  * Run the work after @delay, whenever it was to run. A file's lock may be held: none of the
  * references dropped here is the last.
  */
 static void lite_async_run_after(struct lite_async *a, unsigned long delay)
 {
-	kref_get(&a->ref);
+	refcount_inc(&a->ref);
 	/* It was pending already, and has a reference. */
 	if (mod_delayed_work(a->file->svc->wq[LITE_WQ_CALLS], &a->work, delay))
 		lite_async_put(a);
@@ -68,7 +63,7 @@ static void lite_async_run_after(struct lite_async *a, unsigned long delay)
 /* Have the job begin a QUEUED call, or end it. Locks may be held, as above. */
 static void lite_async_run_job(struct lite_async *a)
 {
-	kref_get(&a->ref);
+	refcount_inc(&a->ref);
 	if (!lite_crew_queue(&a->file->svc->begins, &a->job))
 		lite_async_put(a);
 }
@@ -211,7 +206,7 @@ static void lite_async_end(struct lite_async *a, int err)
 	spin_lock(&a->file->lock);
 	ring = a->call.ring;
 	if (ring)
-		kref_get(&ring->ref);
+		refcount_inc(&ring->ref);
 	spin_unlock(&a->file->lock);
 	if (!ring)
 		return;
@@ -383,10 +378,10 @@ static struct lite_async *lite_async_alloc(struct lite_rpc_file *file,
 	a->number = atomic64_inc_return(&file->svc->seqs);
 	a->cookie = c->cookie;
 	a->to = c->reply;
-	kref_init(&a->ref);
+	refcount_set(&a->ref, 1);
 	INIT_DELAYED_WORK(&a->work, lite_async_work);
 	a->file = file;
-	kref_get(&file->ref);
+	refcount_inc(&file->ref);
 	return a;
 }
 
@@ -405,7 +400,7 @@ static int lite_async_enter(struct lite_async *a, enum lite_async_state state)
 		a->state = state;
 		list_add_tail(&a->list, &file->calls);
 		lite_line_enter(&file->begun, &a->place, false);
-		kref_get(&a->ref); /* the list's */
+		refcount_inc(&a->ref); /* the list's */
 		if (state == LITE_ASYNC_QUEUED) {
 			lite_async_run_after(a, lite_jiffies_left(a->call.deadline));
 			lite_async_run_job(a);
@@ -536,7 +531,7 @@ static void lite_async_untake(struct lite_async *a)
 	struct lite_rpc_file *file = a->file;
 
 	spin_lock(&file->lock);
-	kref_get(&a->ref);
+	refcount_inc(&a->ref);
 	lite_async_offer(a, true);
 	spin_unlock(&file->lock);
 	lite_async_reap(a);
@@ -631,7 +626,7 @@ static struct lite_async *lite_async_drop(struct lite_rpc_file *file, const u32 
 		*queued = a->state == LITE_ASYNC_QUEUED;
 		if (a->state == LITE_ASYNC_BEGUN || *queued)
 			a->state = LITE_ASYNC_ENDING;
-		kref_get(&a->ref);
+		refcount_inc(&a->ref);
 		found = a;
 		break;
 	}

@@ -255,7 +255,7 @@ static int lite_rcall_post(struct lite_rcall *call)
 	}
 	/* When the call ends, maybe before the post returns, it drops its own reference. */
 	if (async)
-		kref_get(&ring->ref);
+		refcount_inc(&ring->ref);
 	err = lite_rcall_arm(call);
 	if (err)
 		goto out;

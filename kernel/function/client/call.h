@@ -43,7 +43,7 @@ enum lite_client_ring_state {
 /* A ring, at the client. */
 struct lite_client_ring {
 	struct lite_rpc_peer *rp;	/* of the server's connection */
-	struct kref ref;		/* held by rp's tables, callers and work items */
+	refcount_t ref;			/* held by rp's tables, callers and work items */
 	u32 function;			/* its number */
 	enum lite_client_ring_state state; /* under rp->lock, as the fields below */
 	u64 key;			/* @function, and the maker's uid while it is NEW */
@@ -122,7 +122,7 @@ enum lite_async_state {
 struct lite_async {
 	struct lite_rcall call;
 	struct lite_rpc_file *file;	/* to collect it from, with a reference */
-	struct kref ref;		/* its list's, its threads', and of pending work */
+	refcount_t ref;			/* its list's, its threads', and of pending work */
 	struct list_head list;		/* in file->calls; under file->lock, as the next ones */
 	/* In file->ended if ENDED, else in file->begun; in none if @dropped. By group. */
 	struct lite_line_place place;

@@ -16,12 +16,14 @@
 /* In keys of LIVE rings, instead of a uid. */
 #define LITE_RING_OF_ALL U32_MAX
 
-static void lite_client_ring_release(struct kref *ref)
+/* Drop a reference. Context: process; if it is the last, no locks held. */
+void lite_client_ring_put(struct lite_client_ring *ring)
 {
-	struct lite_client_ring *ring = container_of(ref, struct lite_client_ring, ref);
 	struct lite_conn *conn = ring->rp->conn;
 	u32 i;
 
+	if (!refcount_dec_and_test(&ring->ref))
+		return;
 	for (i = 0; i < LITE_RPC_DEPTH; i++) {
 		lite_area_put(ring->slot[i].request);
 		lite_area_put(ring->slot[i].reply);
@@ -31,12 +33,6 @@ static void lite_client_ring_release(struct kref *ref)
 	kvfree(ring->map.bits);
 	kvfree(ring);
 	lite_conn_put(conn);
-}
-
-/* Drop a reference. Context: process; no locks held. */
-void lite_client_ring_put(struct lite_client_ring *ring)
-{
-	kref_put(&ring->ref, lite_client_ring_release);
 }
 
 /* ---- the end ------------------------------------------------------------- */
@@ -91,9 +87,9 @@ void lite_client_ring_check_empty(struct lite_client_ring *ring)
 	lockdep_assert_held(&ring->rp->lock);
 	if (ring->state != LITE_CLIENT_RING_CLOSING || ring->slots_used)
 		return;
-	kref_get(&ring->ref);
+	refcount_inc(&ring->ref);
 	if (!queue_work(ring->rp->svc->wq[LITE_WQ_RINGS], &ring->unbind_work))
-		kref_put(&ring->ref, lite_client_ring_release);
+		lite_client_ring_put(ring);
 }
 
 /* Make no more calls through a ring, then give it back. rp->lock is held. */
@@ -413,7 +409,7 @@ static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
 
 	if (!ring)
 		return NULL;
-	kref_init(&ring->ref);
+	refcount_set(&ring->ref, 1);
 	ring->rp = rp;
 	ring->function = function;
 	ring->state = LITE_CLIENT_RING_NEW;
@@ -445,7 +441,7 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call
 	if (call->flags & LITE_RCALL_TRY && (!ring || ring->state == LITE_CLIENT_RING_NEW)) {
 		err = -EAGAIN;
 	} else if (ring) {
-		kref_get(&ring->ref);
+		refcount_inc(&ring->ref);
 		call->ring = ring;
 		if (ring->state == LITE_CLIENT_RING_NEW) {
 			err = -EINPROGRESS;
@@ -458,7 +454,7 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call
 		err = -EHOSTDOWN;
 	} else {
 		ring = new;
-		kref_get(&ring->ref); /* the first one is the tables' */
+		refcount_inc(&ring->ref); /* the first one is the tables' */
 		call->ring = ring;
 		lite_client_ring_enter(ring, call->cred->uid);
 	}

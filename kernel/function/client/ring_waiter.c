@@ -229,7 +229,7 @@ void lite_ring_wait_close(struct lite_client_ring *ring)
 	lite_ring_list(ring, false);
 	if (lite_line_empty(&ring->line))
 		return;
-	kref_get(&ring->ref);
+	refcount_inc(&ring->ref);
 	/* Already queued, with a reference of its own. */
 	if (!queue_work(ring->rp->svc->wq[LITE_WQ_CALLS], &ring->line_work))
 		lite_client_ring_put(ring);

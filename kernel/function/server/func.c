@@ -17,18 +17,13 @@
 /* First of the numbers given to functions that ask for none. */
 #define LITE_FUNCTION_ANY 32768
 
-static void lite_func_release(struct kref *ref)
-{
-	struct lite_func *func = container_of(ref, struct lite_func, ref);
-
-	lite_stat_dec(func->svc->stats, LITE_STAT_FUNCTIONS);
-	kfree(func);
-}
-
 /* Drop a reference. Context: any. */
 void lite_func_put(struct lite_func *func)
 {
-	kref_put(&func->ref, lite_func_release);
+	if (refcount_dec_and_test(&func->ref)) {
+		lite_stat_dec(func->svc->stats, LITE_STAT_FUNCTIONS);
+		kfree(func);
+	}
 }
 
 static int lite_func_cmp(const void *name, const struct rb_node *node)
@@ -58,7 +53,7 @@ struct lite_func *lite_func_find(struct lite_service *svc, u32 number, const cha
 	spin_lock(&svc->lock);
 	func = number ? xa_load(&svc->functions, number) : lite_func_by_name(svc, name);
 	if (func)
-		kref_get(&func->ref);
+		refcount_inc(&func->ref);
 	spin_unlock(&svc->lock);
 	return func;
 }
@@ -348,7 +343,7 @@ static int lite_server_enter(struct lite_server *s, struct lite_func *func, u32 
 		err = lite_func_enter(func, number, part);
 		if (err)
 			return err;
-		kref_get(&func->ref); /* the table's */
+		refcount_inc(&func->ref); /* the table's */
 	}
 	if (!s)
 		return 0;
@@ -383,7 +378,7 @@ static struct lite_func *lite_func_alloc(struct lite_service *svc,
 
 	if (!func)
 		return NULL;
-	kref_init(&func->ref);
+	refcount_set(&func->ref, 1);
 	func->svc = svc;
 	func->cookie = atomic64_inc_return(&svc->cookies);
 	strscpy(func->name, r->name, sizeof(func->name));
@@ -441,7 +436,7 @@ int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file, str
 	spin_unlock(&svc->lock);
 	if (!err && kf) {
 		kf->func = func;
-		kref_get(&func->ref);
+		refcount_inc(&func->ref);
 	}
 	if (err)
 		kfree(s);

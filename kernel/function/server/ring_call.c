@@ -89,7 +89,7 @@ static int lite_serve_unbind(void *priv, struct lite_conn *conn, const void *req
 	spin_lock(&svc->lock);
 	ring = xa_load(&rp->rings, le32_to_cpu(in->ring));
 	if (ring)
-		kref_get(&ring->ref);
+		refcount_inc(&ring->ref);
 	spin_unlock(&svc->lock);
 	if (!ring)
 		return -EBADMSG;

@@ -11,7 +11,7 @@
 /* A function that is served here. */
 struct lite_func {
 	struct lite_service *svc;
-	struct kref ref;		/* of the table, rings and their requests */
+	refcount_t ref;			/* of the table, rings and their requests */
 	u32 number;
 	u64 cookie;			/* of this registration */
 	char name[LITE_FUNCTION_NAME_SIZE]; /* or empty */
@@ -122,7 +122,7 @@ struct lite_ring {
 	struct list_head of_func;	/* in func->rings; under svc->lock */
 	struct work_struct gone_work;	/* tells the client that @func is dead */
 	u32 number;			/* of the function */
-	struct kref ref;		/* the table's, and one for each request that is not FREE */
+	refcount_t ref;			/* the table's, and one for each request that is not FREE */
 	u32 index;			/* in immediates, and in rp->rings */
 	u32 id;				/* in tokens, and in svc->rings */
 	struct lite_area *area;		/* its memory */

@@ -17,12 +17,14 @@
 /* Longest records that a ring of no given size has room for, as far as LITE_RPC_RING_MAX allows. */
 #define LITE_RING_RECORDS 16U
 
-static void lite_ring_release(struct kref *ref)
+/* Drop a reference. Context: process; if it is the last, no lock held. */
+void lite_ring_put(struct lite_ring *ring)
 {
-	struct lite_ring *ring = container_of(ref, struct lite_ring, ref);
 	struct lite_service *svc = ring->rp->svc;
 	struct lite_conn *conn = ring->rp->conn;
 
+	if (!refcount_dec_and_test(&ring->ref))
+		return;
 	/* lite_reply_take() reads the ring under this lock. */
 	spin_lock(&svc->lock);
 	xa_erase(&svc->rings, ring->id);
@@ -34,21 +36,15 @@ static void lite_ring_release(struct kref *ref)
 	lite_conn_put(conn);
 }
 
-/* Drop a reference. Context: process, no lock held. */
-void lite_ring_put(struct lite_ring *ring)
-{
-	kref_put(&ring->ref, lite_ring_release);
-}
-
 /* Tell the client that its function is no longer served. svc->lock is held. */
 void lite_ring_tell_gone(struct lite_ring *ring)
 {
 	lockdep_assert_held(&ring->rp->svc->lock);
-	if (ring->gone || !kref_get_unless_zero(&ring->ref))
+	if (ring->gone || !refcount_inc_not_zero(&ring->ref))
 		return;
 	/* Already queued, with a reference of its own. */
 	if (!queue_work(ring->rp->svc->wq[LITE_WQ_RINGS], &ring->gone_work))
-		kref_put(&ring->ref, lite_ring_release);
+		lite_ring_put(ring);
 }
 
 /*
@@ -95,7 +91,7 @@ static int lite_ring_enter(struct lite_ring *ring)
 		xa_store(&rp->svc->rings, ring->id, ring, GFP_ATOMIC);
 		xa_store(&rp->rings, ring->index, ring, GFP_ATOMIC);
 		list_add(&ring->of_func, &ring->func->rings);
-		kref_get(&ring->ref); /* the table's */
+		refcount_inc(&ring->ref); /* the table's */
 	}
 	spin_unlock(&rp->svc->lock);
 	if (err)
@@ -121,7 +117,7 @@ struct lite_ring *lite_ring_make(struct lite_rpc_peer *rp, u32 function)
 		lite_func_put(func);
 		return ERR_PTR(-ENOMEM);
 	}
-	kref_init(&ring->ref);
+	refcount_set(&ring->ref, 1);
 	ring->rp = rp;
 	ring->func = func;
 	INIT_LIST_HEAD(&ring->of_func);
@@ -361,7 +357,7 @@ static struct lite_func *lite_ring_func(struct lite_ring *ring, struct lite_func
 	if (!func || !lite_func_is_like(func, ring->func))
 		return NULL;
 	*old = ring->func;
-	kref_get(&func->ref);
+	refcount_inc(&func->ref);
 	ring->func = func;
 	list_move(&ring->of_func, &func->rings);
 	return func;
@@ -414,7 +410,7 @@ static int lite_ring_accept(struct lite_ring *ring, u32 unit, const struct lite_
 	err = lite_request_fill(req, unit, h);
 	if (err)
 		return err;
-	kref_get(&ring->ref);
+	refcount_inc(&ring->ref);
 	lite_stat_inc(ring->rp->svc->stats, LITE_STAT_REQUESTS);
 	lite_stat_inc(ring->rp->svc->stats, LITE_STAT_RPCS_SERVED);
 	func = lite_ring_func(ring, old);
