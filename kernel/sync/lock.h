@@ -184,7 +184,7 @@ struct lite_lock_key {
 /* A lock with waiters, or a barrier, at its home. */
 struct lite_lock {
 	struct lite_locks *locks;
-	struct kref ref;          /* held by the tree, by claims, by @job and @timer if queued */
+	refcount_t ref;           /* held by the tree, by claims, by @job and @timer if queued */
 	struct rb_node node;      /* in locks->home */
 	struct lite_lock_key key; /* by which it is there */
 	struct lite_word word;    /* without a uid */
@@ -238,7 +238,7 @@ struct lite_claim_name {
 /* A claim on a lock, at the lock's home. */
 struct lite_lock_claim {
 	struct lite_lock *lock;
-	struct kref ref;          /* held by the tree, by @job and @timer if queued */
+	refcount_t ref;           /* held by the tree, by @job and @timer if queued */
 	struct rb_node node;      /* in lock->claims */
 	struct list_head list;    /* in lock->owners, lock->queue or lock->early */
 	struct list_head tried;   /* in lock->tries while it is QUEUED */

@@ -22,23 +22,19 @@
 static void lite_lock_claim_job(struct work_struct *work);
 static void lite_lock_claim_due(struct work_struct *work);
 
-static void lite_lock_claim_release(struct kref *ref)
+/* Drop a reference to a claim. Context: process. */
+void lite_lock_claim_put(struct lite_lock_claim *c)
 {
-	struct lite_lock_claim *c = container_of(ref, struct lite_lock_claim, ref);
 	struct lite_locks *locks = c->lock->locks;
 
+	if (!refcount_dec_and_test(&c->ref))
+		return;
 	if (c->counted)
 		lite_pool_give(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS), c->uid, 1);
 	lite_crew_job_exit(&locks->tells, &c->job);
 	lite_stat_dec(locks->stats, LITE_STAT_LOCK_CLAIMS);
 	lite_lock_put(c->lock);
 	kfree(c);
-}
-
-/* Drop a reference to a claim. Context: process. */
-void lite_lock_claim_put(struct lite_lock_claim *c)
-{
-	kref_put(&c->ref, lite_lock_claim_release);
 }
 
 static int lite_lock_claim_cmp(const void *key, const struct rb_node *node)
@@ -96,8 +92,8 @@ static struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, struct l
 		kfree(c);
 		return NULL;
 	}
-	kref_init(&c->ref);
-	kref_get(&l->ref);
+	refcount_set(&c->ref, 1);
+	refcount_inc(&l->ref);
 	c->lock = l;
 	c->name = *name;
 	INIT_LIST_HEAD(&c->list);
@@ -247,7 +243,7 @@ void lite_lock_claim_tell(struct lite_lock_claim *c, int status)
 	WRITE_ONCE(c->status, status);
 	if (cancel_delayed_work(&c->timer))
 		lite_lock_claim_put(c);
-	kref_get(&c->ref);
+	refcount_inc(&c->ref);
 	if (!lite_crew_queue(&locks->tells, &c->job))
 		lite_lock_claim_put(c);
 }
@@ -301,7 +297,7 @@ static void lite_lock_claim_job(struct work_struct *work)
 		/* It is unknown whether the taker got the GRANT: repeat it, or the sweep does. */
 		if (lite_cluster_is_live(locks->cl, c->name.node) &&
 		    queue_delayed_work(locks->tells.wq, &c->timer, LITE_TELL_PERIOD))
-			kref_get(&c->ref);
+			refcount_inc(&c->ref);
 	} else if (err && !dead && c->found && c->state == LITE_CLAIM_OWNER) {
 		/* Only its node knows whether it replaced DIED: ask it. */
 		c->probe = true;

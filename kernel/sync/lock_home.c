@@ -28,23 +28,19 @@
 
 /* ---- objects ------------------------------------------------------------- */
 
-static void lite_lock_release_ref(struct kref *ref)
+/* Drop a reference to a lock. Context: process. */
+void lite_lock_put(struct lite_lock *l)
 {
-	struct lite_lock *l = container_of(ref, struct lite_lock, ref);
 	struct lite_locks *locks = l->locks;
 
+	if (!refcount_dec_and_test(&l->ref))
+		return;
 	lite_crew_job_exit(&locks->words, &l->job);
 	lite_pool_drop(&locks->tells.workers, l->tellers);
 	kfree(l);
 	/* Still there: lite_locks_exit() waits for the jobs first. */
 	if (atomic_dec_and_test(&locks->objects))
 		wake_up_var(&locks->objects);
-}
-
-/* Drop a reference to a lock. Context: process. */
-void lite_lock_put(struct lite_lock *l)
-{
-	kref_put(&l->ref, lite_lock_release_ref);
 }
 
 /* The tree is in the order of bytes: those of one LMR are side by side. */
@@ -106,7 +102,7 @@ static struct lite_lock *lite_lock_make(struct lite_locks *locks,
 		goto err_tellers;
 	l->locks = locks;
 	atomic_inc(&locks->objects);
-	kref_init(&l->ref);
+	refcount_set(&l->ref, 1);
 	l->key = lite_lock_key(w, n);
 	l->word = (struct lite_word){
 		.home = lite_cluster_id(locks->cl),
@@ -187,7 +183,7 @@ void lite_lock_queue_work(struct lite_lock *l, unsigned long delay)
 	bool queued;
 
 	lockdep_assert_held(&l->locks->home_lock);
-	kref_get(&l->ref);
+	refcount_inc(&l->ref);
 	if (delay) {
 		queued = queue_delayed_work(l->locks->words.wq, &l->timer, delay);
 	} else {

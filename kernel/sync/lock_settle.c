@@ -256,7 +256,7 @@ static void lite_lock_probe(struct lite_lock *l)
 	/* Found in the word, or others have waited for some time. */
 	if (!c || (!c->probe && list_empty(&l->queue)))
 		return;
-	kref_get(&c->ref);
+	refcount_inc(&c->ref);
 	mutex_unlock(&locks->home_lock);
 	err = lite_lock_claim_ask(c, &end);
 	mutex_lock(&locks->home_lock);
