@@ -203,7 +203,7 @@ void lite_memory_shut(struct lite_memory *mem)
 		ctx = list_first_entry_or_null(&mem->ctxs, struct lite_ctx, list);
 		/* While on the list, a context holds a reference for it. */
 		if (ctx)
-			kref_get(&ctx->ref);
+			refcount_inc(&ctx->ref);
 		spin_unlock(&mem->ctxs_lock);
 		if (!ctx)
 			break;

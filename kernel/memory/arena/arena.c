@@ -20,19 +20,14 @@
 #include "memory/memory.h"
 #include "memory/store/store.h"
 
-static void lite_arena_release(struct kref *ref)
-{
-	struct lite_arena *arena = container_of(ref, struct lite_arena, ref);
-
-	mmdrop(arena->mm);
-	lite_kept_put(arena->kept);
-	kfree(arena);
-}
-
 /* Drop a reference. Context: process. */
 void lite_arena_put(struct lite_arena *arena)
 {
-	kref_put(&arena->ref, lite_arena_release);
+	if (!refcount_dec_and_test(&arena->ref))
+		return;
+	mmdrop(arena->mm);
+	lite_kept_put(arena->kept);
+	kfree(arena);
 }
 
 /* Give up all blocks, once. @keep: for the next arena, if possible. May sleep. */
@@ -137,10 +132,10 @@ struct lite_arena *lite_arena_new(struct lite_kept *kept, u64 length, u32 flags,
 	arena = kzalloc(sizeof(*arena), GFP_KERNEL_ACCOUNT);
 	if (!arena)
 		return ERR_PTR(-ENOMEM);
-	kref_init(&arena->ref);
+	refcount_set(&arena->ref, 1);
 	INIT_LIST_HEAD(&arena->list);
 	mutex_init(&arena->lock);
-	kref_get(&kept->ref);
+	refcount_inc(&kept->ref);
 	arena->kept = kept;
 	arena->mm = current->mm;
 	mmgrab(arena->mm);
@@ -156,7 +151,7 @@ struct lite_arena *lite_arena_new(struct lite_kept *kept, u64 length, u32 flags,
 	if (err)
 		goto err_detach;
 	spin_lock(&mem->arenas.lock);
-	kref_get(&arena->ref);
+	refcount_inc(&arena->ref);
 	list_add(&arena->list, &mem->arenas.all);
 	spin_unlock(&mem->arenas.lock);
 	return arena;
@@ -343,7 +338,7 @@ static int lite_arena_take(struct lite_alloc *alloc, const struct lite_arena_ran
 	for (i = first; i < end && arena->blocks; i++) {
 		struct lite_alloc *block = arena->blocks[i];
 
-		kref_get(&block->ref);
+		refcount_inc(&block->ref);
 		alloc->blocks[alloc->n_blocks++] = block;
 		n += block->n_extents;
 	}

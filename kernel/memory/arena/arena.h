@@ -3,10 +3,10 @@
 #ifndef _LITE_ARENA_H
 #define _LITE_ARENA_H
 
-#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
+#include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
@@ -18,7 +18,7 @@ struct shrinker;
 /* The blocks that a process has unmapped, kept for its next arena of the same open file. */
 struct lite_kept {
 	struct lite_memory *mem;
-	struct kref ref;         /* of the context, and of its arenas */
+	refcount_t ref;          /* of the context, and of its arenas */
 	struct list_head list;   /* in lite_arenas.keepers, while there are blocks */
 	struct mm_struct *mm;    /* they are kept for this one, and for no other; mmgrab() */
 	struct list_head blocks; /* the last one unmapped first */
@@ -39,7 +39,7 @@ struct lite_arenas {
 };
 
 struct lite_arena {
-	struct kref ref;          /* of its file; of lite_arenas.all */
+	refcount_t ref;           /* of its file; of lite_arenas.all */
 	struct list_head list;
 	struct lite_kept *kept;   /* of the open file that made it */
 	struct mm_struct *mm;     /* that made it; mmgrab() */

@@ -29,25 +29,20 @@ struct lite_kept *lite_kept_new(struct lite_memory *mem)
 	if (!kept)
 		return NULL;
 	kept->mem = mem;
-	kref_init(&kept->ref);
+	refcount_set(&kept->ref, 1);
 	INIT_LIST_HEAD(&kept->list);
 	INIT_LIST_HEAD(&kept->blocks);
 	return kept;
 }
 
-static void lite_kept_release(struct kref *ref)
-{
-	struct lite_kept *kept = container_of(ref, struct lite_kept, ref);
-
-	if (kept->mm)
-		mmdrop(kept->mm);
-	kfree(kept);
-}
-
 /* Drop a reference. Context: process. */
 void lite_kept_put(struct lite_kept *kept)
 {
-	kref_put(&kept->ref, lite_kept_release);
+	if (!refcount_dec_and_test(&kept->ref))
+		return;
+	if (kept->mm)
+		mmdrop(kept->mm);
+	kfree(kept);
 }
 
 static void lite_kept_remove(struct lite_kept *kept, struct lite_alloc *block, struct list_head *to)
@@ -128,11 +123,11 @@ u32 lite_kept_count(const struct lite_kept *kept)
 /* Has nothing else a block that was on the list, so that the process can have it again? */
 static bool lite_block_alone(const struct lite_alloc *block)
 {
-	if (kref_read(&block->ref) != 1)
+	if (refcount_read(&block->ref) != 1)
 		return false;
 	/*
 	 * After all that an LMR's last user did, above all counting a fence that failed. Pairs with
-	 * the release in kref_put().
+	 * the release in lite_store_free().
 	 */
 	smp_acquire__after_ctrl_dep();
 	return block->since == lite_dma_since(block->mem->fab) && lite_store_unpinned(block);
@@ -252,7 +247,7 @@ static unsigned long lite_shrink_scan(struct shrinker *shrinker, struct shrink_c
 		kept = list_first_entry(&all->keepers, struct lite_kept, list);
 		list_move_tail(&kept->list, &all->keepers);
 		/* What an LMR has, too, stays until that is freed. */
-		freed += kref_read(&lite_kept_oldest(kept)->ref) == 1;
+		freed += refcount_read(&lite_kept_oldest(kept)->ref) == 1;
 		n += lite_kept_move(kept, &all->leaving, 1);
 	}
 	spin_unlock(&all->lock);

@@ -78,9 +78,9 @@ int lite_access_ask(const struct lite_access *a, const struct lite_mapping *stal
 	h = lite_handle_find(ctx, a->lh);
 	if (h) {
 		m = rcu_dereference_protected(h->mapping, lockdep_is_held(&ctx->lock));
-		kref_get(&m->ref);
+		refcount_inc(&m->ref);
 		user = h->user;
-		kref_get(&user->ref);
+		refcount_inc(&user->ref);
 		rights = h->rights;
 	}
 	mutex_unlock(&ctx->lock);
@@ -255,7 +255,7 @@ int lite_range_renew(const struct lite_access *a, u64 at, const struct lite_mapp
 	h = lite_handle_find(a->ctx, a->lh);
 	m = h ? rcu_dereference(h->mapping) : NULL;
 	if (m && !(m->chunked && READ_ONCE(m->state) == LITE_MAPPING_ACTIVE &&
-		   lite_mapping_current(m) && kref_get_unless_zero(&m->ref)))
+		   lite_mapping_current(m) && refcount_inc_not_zero(&m->ref)))
 		m = NULL;
 	rcu_read_unlock();
 	if (!m) {

@@ -41,8 +41,7 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem)
 	ctx->prio = lite_qos_prio(mem->fab->qos) | LITE_POST_BOUND;
 	/* Random, so that handles of other files are not valid here. */
 	atomic_set(&ctx->tags, get_random_u32());
-	kref_init(&ctx->ref);
-	kref_get(&ctx->ref); /* for the list */
+	refcount_set(&ctx->ref, 2); /* one for the list */
 	mutex_init(&ctx->renewing);
 	mutex_init(&ctx->lock);
 	ida_init(&ctx->numbers);
@@ -55,34 +54,24 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem)
 	return ctx;
 }
 
-static void lite_user_release(struct kref *ref)
-{
-	/* Requests are filled in from it under RCU. */
-	kfree_rcu(container_of(ref, struct lite_user, ref), rcu);
-}
-
 /* Drop a reference. Any context. */
 void lite_user_put(struct lite_user *user)
 {
-	if (user)
-		kref_put(&user->ref, lite_user_release);
-}
-
-static void lite_ctx_release(struct kref *ref)
-{
-	struct lite_ctx *ctx = container_of(ref, struct lite_ctx, ref);
-
-	lite_user_put(ctx->user);
-	kvfree(rcu_dereference_protected(ctx->handles, 1));
-	ida_destroy(&ctx->numbers);
-	kvfree(ctx->vector);
-	kfree(ctx);
+	/* Requests are filled in from it under RCU. */
+	if (user && refcount_dec_and_test(&user->ref))
+		kfree_rcu(user, rcu);
 }
 
 /* Drop a reference. The context is shut before the last. Any context. */
 void lite_ctx_put(struct lite_ctx *ctx)
 {
-	kref_put(&ctx->ref, lite_ctx_release);
+	if (!refcount_dec_and_test(&ctx->ref))
+		return;
+	lite_user_put(ctx->user);
+	kvfree(rcu_dereference_protected(ctx->handles, 1));
+	ida_destroy(&ctx->numbers);
+	kvfree(ctx->vector);
+	kfree(ctx);
 }
 
 static struct lite_handle_table *lite_handles_locked(struct lite_ctx *ctx)
@@ -226,14 +215,14 @@ static struct lite_user *lite_user_get(struct lite_ctx *ctx, const struct lite_c
 	if (!user || !lite_cred_equal(&user->cred, cred)) {
 		user = kmalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
 		if (user) {
-			kref_init(&user->ref);
+			refcount_set(&user->ref, 1);
 			user->cred = *cred;
 			lite_user_put(ctx->user);
 			ctx->user = user;
 		}
 	}
 	if (user)
-		kref_get(&user->ref);
+		refcount_inc(&user->ref);
 	return user;
 }
 
@@ -353,9 +342,9 @@ int lite_ctx_share(struct lite_ctx *ctx, const struct lite_access *from, u64 *lh
 	} else {
 		/* If retired, the new handle's first use renews it. */
 		m = rcu_dereference_protected(old->mapping, lockdep_is_held(&from->ctx->lock));
-		kref_get(&m->ref);
+		refcount_inc(&m->ref);
 		user = old->user;
-		kref_get(&user->ref);
+		refcount_inc(&user->ref);
 	}
 	mutex_unlock(&from->ctx->lock);
 	if (err)

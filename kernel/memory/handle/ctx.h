@@ -17,7 +17,7 @@ struct vm_fault;
 
 /* The user that opened a handle; shared by handles opened in a row. */
 struct lite_user {
-	struct kref ref;
+	refcount_t ref;
 	struct rcu_head rcu;
 	struct lite_cred cred;
 };
@@ -42,7 +42,7 @@ struct lite_handle_table {
 /* The handles of an open file or of a kernel client. */
 struct lite_ctx {
 	struct lite_memory *mem;
-	struct kref ref;         /* held by the owner, and for @list until it is shut */
+	refcount_t ref;          /* held by the owner, and for @list until it is shut */
 	struct list_head list;   /* in mem->ctxs */
 	struct mutex renewing;   /* one handle is renewed at a time; outside of @lock */
 	struct mutex lock;       /* serialises changes of handles */

@@ -80,7 +80,7 @@ struct lite_mapping *lite_name_cache_find(struct lite_memory *mem, const char *n
 	if (k && !(rights & ~k->rights) && lite_name_cache_true(k)) {
 		k->used = jiffies;
 		m = k->m;
-		kref_get(&m->ref);
+		refcount_inc(&m->ref);
 	}
 	spin_unlock(&cache->lock);
 	return m;
@@ -114,9 +114,9 @@ void lite_name_cache_add(struct lite_memory *mem, const char *name, struct lite_
 	if (!k)
 		goto out;
 	strscpy(k->name, name, sizeof(k->name));
-	kref_get(&m->ref);
+	refcount_inc(&m->ref);
 	k->m = m;
-	kref_get(&user->ref);
+	refcount_inc(&user->ref);
 	k->user = user;
 	k->rights = rights;
 	k->used = jiffies;

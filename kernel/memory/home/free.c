@@ -98,7 +98,7 @@ void lite_home_free(struct lite_lmr *lmr)
 /* In the background, end a rename of an LMR, and free one that is dying. Context: any process. */
 void lite_home_reap(struct lite_lmr *lmr)
 {
-	kref_get(&lmr->ref);
+	refcount_inc(&lmr->ref);
 	if (!lite_crew_queue(&lmr->mem->reaps, &lmr->reap))
 		lite_lmr_put(lmr);
 }

@@ -82,7 +82,7 @@ struct lite_replace {
 /* An LMR at its home. */
 struct lite_lmr {
 	struct lite_memory *mem;
-	struct kref ref;
+	refcount_t ref;
 	struct rcu_head rcu;
 	u64 id;                        /* never reused in this incarnation of the home */
 	const char *name;              /* empty: anonymous; under @lock once published */

@@ -21,10 +21,11 @@
 /* Marks the LMRs that are no chunks. */
 #define LITE_LMR_WHOLE XA_MARK_1
 
-static void lite_lmr_release(struct kref *ref)
+/* Drop a reference. May sleep. */
+void lite_lmr_put(struct lite_lmr *lmr)
 {
-	struct lite_lmr *lmr = container_of(ref, struct lite_lmr, ref);
-
+	if (!refcount_dec_and_test(&lmr->ref))
+		return;
 	lmr->mem->rooms->unpinned_free(lmr->unpinned);
 	lite_limit_free(&lmr->mem->limit, lmr->charged_to, lmr->acl.grants,
 			LITE_LMR_COST + lmr->grants_room * sizeof(*lmr->acl.grants));
@@ -37,12 +38,6 @@ static void lite_lmr_release(struct kref *ref)
 	kfree_rcu(lmr, rcu);
 }
 
-/* Drop a reference. May sleep. */
-void lite_lmr_put(struct lite_lmr *lmr)
-{
-	kref_put(&lmr->ref, lite_lmr_release);
-}
-
 /* An LMR homed here, with a reference; or NULL. Context: any. */
 struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id)
 {
@@ -50,7 +45,7 @@ struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id)
 
 	rcu_read_lock();
 	lmr = xa_load(&mem->lmrs, id);
-	if (lmr && !kref_get_unless_zero(&lmr->ref))
+	if (lmr && !refcount_inc_not_zero(&lmr->ref))
 		lmr = NULL;
 	rcu_read_unlock();
 	return lmr;
@@ -67,7 +62,7 @@ struct lite_lmr *lite_lmr_next(struct lite_memory *mem, unsigned long *id)
 	rcu_read_lock();
 	do {
 		lmr = xa_find_after(&mem->lmrs, id, ULONG_MAX, LITE_LMR_WHOLE);
-	} while (lmr && !kref_get_unless_zero(&lmr->ref));
+	} while (lmr && !refcount_inc_not_zero(&lmr->ref));
 	rcu_read_unlock();
 	return lmr;
 }
@@ -193,7 +188,7 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem, const struct lite_
 	if (IS_ERR(lmr))
 		return lmr;
 	lmr->mem = mem;
-	kref_init(&lmr->ref);
+	refcount_set(&lmr->ref, 1);
 	spin_lock_init(&lmr->lock);
 	if (from) {
 		lmr->registered = true;
@@ -243,7 +238,7 @@ static int lite_lmr_publish(struct lite_lmr *lmr, struct lite_conn *conn,
 		err = lite_mapper_add(lmr, conn, &map, rights);
 	if (err)
 		return err;
-	kref_get(&lmr->ref);
+	refcount_inc(&lmr->ref);
 	err = xa_err(xa_store(&lmr->mem->lmrs, lmr->id, lmr, GFP_KERNEL_ACCOUNT));
 	if (err) {
 		lite_mappers_drop(lmr, false);

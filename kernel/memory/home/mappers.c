@@ -343,7 +343,7 @@ static struct lite_tell *lite_tell_new(struct lite_lmr *lmr, u16 call)
 		return NULL;
 	t = kvzalloc(struct_size(t, revoke, n), GFP_KERNEL | __GFP_NOFAIL);
 	t->lmr = lmr;
-	kref_get(&lmr->ref);
+	refcount_inc(&lmr->ref);
 	kref_init(&t->ref);
 	t->call = call;
 	init_completion(&t->done);

@@ -149,7 +149,7 @@ int lite_chunk_reach(struct lite_mapping *m, u64 at, bool write, const struct li
 	rcu_read_lock();
 	c = lite_chunk_find(m, at, write);
 	/* Done, unless it is still @stale: its session cannot be used, so it is mapped anew. */
-	if (c && (c != stale || !kref_get_unless_zero(&c->ref))) {
+	if (c && (c != stale || !refcount_inc_not_zero(&c->ref))) {
 		rcu_read_unlock();
 		return 0;
 	}

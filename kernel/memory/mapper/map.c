@@ -220,7 +220,7 @@ static struct lite_mapping *lite_mapping_known(struct lite_memory *mem, struct l
 			m = ERR_PTR(-EAGAIN); /* our session is over */
 			break;
 		}
-		if (usable && kref_get_unless_zero(&m->ref)) {
+		if (usable && refcount_inc_not_zero(&m->ref)) {
 			m->grants++;
 			break;
 		}
@@ -273,7 +273,7 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 	if (!m)
 		return ERR_PTR(-ENOMEM);
 	m->mem = mem;
-	kref_init(&m->ref);
+	refcount_set(&m->ref, 1);
 	init_completion(&m->drained);
 	RB_CLEAR_NODE(&m->left);
 	atomic_set(&m->watchers, 1);

@@ -355,14 +355,16 @@ bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64
 	return lite_mapping_unmap(conn, &req.head);
 }
 
-static void lite_mapping_release(struct kref *ref)
+/* Drop a reference. May sleep; the last one drains it and calls the home. */
+void lite_mapping_put(struct lite_mapping *m)
 {
-	struct lite_mapping *m = container_of(ref, struct lite_mapping, ref);
 	struct lite_memory *mem = m->mem;
 	struct lite_made *made;
 	bool told = true;
 	u32 flags;
 
+	if (!refcount_dec_and_test(&m->ref))
+		return;
 	lite_mapping_retire(m);
 	spin_lock(&mem->map_lock);
 	made = lite_made_detach(m);
@@ -375,16 +377,6 @@ static void lite_mapping_release(struct kref *ref)
 	if (made)
 		lite_made_over(mem, made, told);
 	lite_mapping_unwatch(m);
-}
-
-/* Drop a reference. May sleep; the last one drains it and calls the home. */
-void lite_mapping_put(struct lite_mapping *m)
-{
-	kref_put(&m->ref, lite_mapping_release);
-}
-
-static void lite_mapping_last(struct kref *ref)
-{
 }
 
 /*
@@ -408,7 +400,7 @@ void lite_chunks_put(struct lite_mapping *m)
 			lite_mapping_put(c);
 			continue;
 		}
-		if (!kref_put(&c->ref, lite_mapping_last))
+		if (!refcount_dec_and_test(&c->ref))
 			continue;
 		lite_mapping_retire(c);
 		if (c->state != LITE_MAPPING_REVOKED)

@@ -34,7 +34,7 @@ struct lite_map_share {
 /* What this node knows of an LMR. */
 struct lite_mapping {
 	struct lite_memory *mem;
-	struct kref ref;           /* handles and others that use it */
+	refcount_t ref;            /* handles and others that use it */
 	struct rcu_work rcu;       /* operations look it up under RCU */
 	atomic_t ops;              /* operations in flight; negative when it has left ACTIVE */
 	struct completion drained; /* it has left ACTIVE, and none is in flight */

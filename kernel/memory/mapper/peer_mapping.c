@@ -118,7 +118,7 @@ static void lite_peer_mapping_keep(struct lite_mapping *m)
 	if (!m->lent && !mem->lent.closed && m->state == LITE_MAPPING_ACTIVE) {
 		if (mem->lent.n == LITE_PEER_MAPPING_MAX)
 			out = lite_peer_mapping_take(mem, true);
-		kref_get(&m->ref);
+		refcount_inc(&m->ref);
 		list_add_tail(&m->lent_list, &mem->lent.mappings);
 		m->lent = true;
 		mem->lent.n++;
@@ -198,7 +198,7 @@ static struct lite_mapping *lite_peer_mapping_find(struct lite_memory *mem, u32 
 	spin_lock(&mem->map_lock);
 	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
 	if (m && (m->state != LITE_MAPPING_ACTIVE || !lite_mapping_current(m) ||
-		  !kref_get_unless_zero(&m->ref)))
+		  !refcount_inc_not_zero(&m->ref)))
 		m = NULL;
 	spin_unlock(&mem->map_lock);
 	return m;

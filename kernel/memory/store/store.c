@@ -153,13 +153,19 @@ int lite_store_extents(struct lite_alloc *alloc, u32 n, size_t cost)
 	return alloc->extents ? 0 : -ENOMEM;
 }
 
-static void lite_store_release(struct kref *ref)
+/*
+ * Drop the caller's reference; NULL: does nothing. The last put unmaps and frees the pages; by then
+ * no node can reach them. A copy in flight may hold a reference a little longer. May sleep.
+ */
+void lite_store_free(struct lite_alloc *alloc)
 {
-	struct lite_alloc *alloc = container_of(ref, struct lite_alloc, ref);
-	struct lite_memory *mem = alloc->mem;
+	struct lite_memory *mem;
 	u64 lost = 0;
 	u32 i;
 
+	if (!alloc || !refcount_dec_and_test(&alloc->ref))
+		return;
+	mem = alloc->mem;
 	for (i = 0; i < alloc->n_pieces; i++) {
 		struct lite_piece *p = &alloc->pieces[i];
 		size_t size = PAGE_SIZE << p->order;
@@ -192,16 +198,6 @@ static void lite_store_release(struct kref *ref)
 	lite_limit_lose(&mem->limit, lost);
 }
 
-/*
- * Drop the caller's reference; NULL: does nothing. The last put unmaps and frees the pages; by then
- * no node can reach them. A copy in flight may hold a reference a little longer. May sleep.
- */
-void lite_store_free(struct lite_alloc *alloc)
-{
-	if (alloc)
-		kref_put(&alloc->ref, lite_store_release);
-}
-
 /* Memory of @home, while the table is locked; or NULL. */
 static struct lite_alloc *lite_store_find(struct lite_memory *mem, u64 id, u32 home)
 {
@@ -224,7 +220,7 @@ struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home, boo
 	if (alloc && take)
 		__xa_erase(&mem->allocs, id);
 	else if (alloc)
-		kref_get(&alloc->ref);
+		refcount_inc(&alloc->ref);
 	xa_unlock(&mem->allocs);
 	return alloc;
 }
@@ -236,7 +232,7 @@ struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home, boo
 struct lite_alloc *lite_store_enter(struct lite_alloc *alloc, int err)
 {
 	if (!err) {
-		kref_get(&alloc->ref);
+		refcount_inc(&alloc->ref);
 		err = xa_err(xa_store(&alloc->mem->allocs, alloc->id, alloc, GFP_KERNEL_ACCOUNT));
 		if (!err)
 			return alloc;
@@ -261,7 +257,7 @@ struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home, u64 home_in
 	alloc = lite_limit_alloc(&mem->limit, uid, sizeof(*alloc), charged);
 	if (IS_ERR(alloc))
 		return alloc;
-	kref_init(&alloc->ref);
+	refcount_set(&alloc->ref, 1);
 	INIT_LIST_HEAD(&alloc->reg.list);
 	alloc->mem = mem;
 	alloc->id = atomic64_inc_return(&mem->ids);

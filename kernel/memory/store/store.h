@@ -68,7 +68,7 @@ struct lite_lease_terms {
 
 /* Memory given to a home. */
 struct lite_alloc {
-	struct kref ref;             /* of the table, of its remover, of copies in flight */
+	refcount_t ref;              /* of the table, of its remover, of copies in flight */
 	struct lite_memory *mem;
 	u64 id;                      /* unique on this node */
 	u32 home;                    /* node that it was given to */

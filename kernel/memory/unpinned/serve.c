@@ -82,7 +82,7 @@ static int lite_chunk_new(struct lite_unpinned *u, struct lite_bring *b)
 		return err;
 	}
 	c->parent = u->owner;
-	kref_get(&c->parent->ref);
+	refcount_inc(&c->parent->ref);
 	err = lite_chunk_add(c, b);
 	/* The chunk's LMR is still closed, so no node has mapped it. */
 	if (err) {
@@ -132,7 +132,7 @@ static struct lite_lmr *lite_chunk_get(struct lite_unpinned *u, unsigned long pa
 	c = lite_chunk_at(u, page);
 	if (c && !c->ending && (c->writable || !write)) {
 		lmr = c->lmr;
-		kref_get(&lmr->ref);
+		refcount_inc(&lmr->ref);
 		*writable = c->writable;
 	}
 	spin_unlock(&u->lock);
