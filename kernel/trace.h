@@ -11,51 +11,37 @@
 #include <linux/tracepoint.h>
 #include <linux/types.h>
 
-/* State: enum lite_conn_state; 3: fenced, 4: gone. */
+struct lite_conn;
+
+/* State: enum lite_conn_state; 3: fenced, 4: gone. Cause: enum lite_end_cause. */
 TRACE_EVENT(lite_conn,
-	TP_PROTO(u64 session, u32 node, int state, int reason),
-	TP_ARGS(session, node, state, reason),
+	TP_PROTO(const struct lite_conn *conn, int state),
+	TP_ARGS(conn, state),
 	TP_STRUCT__entry(
 		__field(u64, session)
 		__field(u32, node)
 		__field(int, state)
 		__field(int, reason)
-	),
-	TP_fast_assign(
-		__entry->session = session;
-		__entry->node = node;
-		__entry->state = state;
-		__entry->reason = reason;
-	),
-	TP_printk("session=%llu node=%u state=%s reason=%d",
-		  __entry->session, __entry->node,
-		  __print_symbolic(__entry->state, { 0, "new" }, { 1, "up" }, { 2, "dead" },
-				   { 3, "fenced" }, { 4, "gone" }),
-		  __entry->reason)
-);
-
-/* A session has ended. Cause and figure: enum lite_end_cause. */
-TRACE_EVENT(lite_session_end,
-	TP_PROTO(u64 session, u32 node, int cause, u64 figure),
-	TP_ARGS(session, node, cause, figure),
-	TP_STRUCT__entry(
-		__field(u64, session)
-		__field(u32, node)
 		__field(int, cause)
 		__field(u64, figure)
 	),
 	TP_fast_assign(
-		__entry->session = session;
-		__entry->node = node;
-		__entry->cause = cause;
-		__entry->figure = figure;
+		__entry->session = conn->session;
+		__entry->node = conn->from.node;
+		__entry->state = state;
+		__entry->reason = conn->reason;
+		__entry->cause = conn->cause;
+		__entry->figure = conn->figure;
 	),
-	TP_printk("session=%llu node=%u cause=%s figure=%llu",
+	TP_printk("session=%llu node=%u state=%s reason=%d cause=%s figure=%llu",
 		  __entry->session, __entry->node,
-		  __print_symbolic(__entry->cause, { 1, "silence" }, { 2, "op_timeout" },
-				   { 3, "transport" }, { 4, "revoke" }, { 5, "call" },
-				   { 6, "message" }, { 7, "device" }, { 8, "peer" }, { 9, "fence" },
-				   { 10, "replaced" }, { 11, "leave" }),
+		  __print_symbolic(__entry->state, { 0, "new" }, { 1, "up" }, { 2, "dead" },
+				   { 3, "fenced" }, { 4, "gone" }),
+		  __entry->reason,
+		  __print_symbolic(__entry->cause, { 0, "none" }, { 1, "silence" },
+				   { 2, "op_timeout" }, { 3, "transport" }, { 4, "revoke" },
+				   { 5, "call" }, { 6, "message" }, { 7, "device" }, { 8, "peer" },
+				   { 9, "fence" }, { 10, "replaced" }, { 11, "leave" }),
 		  __entry->figure)
 );
 

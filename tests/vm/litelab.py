@@ -379,9 +379,9 @@ def _shortened(text, first=120, last=8):
 # --- sessions --------------------------------------------------------------------------------------------------------
 
 def trace_sessions(vm):
-    """Makes the kernel trace state changes of connections and members, and ends of sessions, from here on."""
+    """Makes the kernel trace state changes of connections and members from here on."""
     vm.run("cd /sys/kernel/tracing 2>/dev/null && [ -d events/lite ] || mount -t tracefs none /sys/kernel/tracing; "
-           "cd /sys/kernel/tracing; echo >trace; for event in conn member session_end; do echo 1 >events/lite/lite_$event/enable; done")
+           "cd /sys/kernel/tracing; echo >trace; for event in conn member; do echo 1 >events/lite/lite_$event/enable; done")
 
 
 def traced_sessions(vm):

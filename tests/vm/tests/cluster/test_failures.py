@@ -491,7 +491,7 @@ def _free_while_cut_off(home, others, names):
 def _ended_with(lite, other):
     """The number of sessions with the other node that have ended at a node, since trace_sessions()."""
     trace = lite.vm.run("cat /sys/kernel/tracing/trace").out
-    return len(re.findall(rf"lite_session_end: session=\d+ node={other.id} ", trace))
+    return len(re.findall(rf"lite_conn: session=\d+ node={other.id} state=dead reason=\S+ cause=(?!none)", trace))
 
 
 @vmtest(nodes=3, timeout=200)
