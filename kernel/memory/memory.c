@@ -73,7 +73,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	INIT_DELAYED_WORK(&mem->publish_work, lite_names_publish_work);
 	spin_lock_init(&mem->map_lock);
 	xa_init(&mem->mappings);
-	mem->unclean = RB_ROOT;
+	lite_line_init(&mem->unclean);
 	mem->revoked.salt = get_random_u64();
 	lite_name_cache_init(mem);
 	INIT_WORK(&mem->retire_work, lite_mappings_retire_work);

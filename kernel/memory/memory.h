@@ -184,7 +184,7 @@ struct lite_memory {
 
 	spinlock_t map_lock;       /* protects the next three */
 	struct xarray mappings;    /* by home and id; until drained */
-	struct rb_root unclean;    /* drained mappings left unclean, same key */
+	struct lite_line unclean;  /* drained mappings left unclean, same key */
 	struct lite_revoked revoked;
 	struct lite_name_cache name_cache;
 	struct work_struct retire_work; /* retires mappings of dead sessions */

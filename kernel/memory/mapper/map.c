@@ -275,13 +275,13 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 	m->mem = mem;
 	refcount_set(&m->ref, 1);
 	init_completion(&m->drained);
-	RB_CLEAR_NODE(&m->left);
 	atomic_set(&m->watchers, 1);
 	INIT_WORK(&m->zap_work, lite_mapping_zap_work);
 	INIT_LIST_HEAD(&m->views);
 	m->home = home;
 	m->home_incarnation = le64_to_cpu(r->share[0].incarnation);
 	m->id = le64_to_cpu(r->id);
+	m->left.kind = lite_mapping_key(home, m->id);
 	m->length = le64_to_cpu(r->length);
 	m->of = le64_to_cpu(r->of);
 	m->base = le64_to_cpu(r->base);

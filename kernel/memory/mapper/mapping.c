@@ -48,8 +48,7 @@ static void lite_mapping_unwatch(struct lite_mapping *m)
 	if (!atomic_dec_and_test(&m->watchers))
 		return;
 	spin_lock(&mem->map_lock);
-	if (!RB_EMPTY_NODE(&m->left))
-		rb_erase(&m->left, &mem->unclean);
+	lite_line_leave(&m->left);
 	spin_unlock(&mem->map_lock);
 	trace_lite_unmap(m->home, m->id, m->length);
 	INIT_RCU_WORK(&m->rcu, lite_mapping_free_rcu);
@@ -76,23 +75,6 @@ void lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 		lite_peer_mapping_kick(m);
 }
 
-static int lite_mapping_left_cmp(const void *key, const struct rb_node *node)
-{
-	const struct lite_mapping *m = rb_entry(node, struct lite_mapping, left);
-	unsigned long wanted = *(const unsigned long *)key;
-	unsigned long has = lite_mapping_key(m->home, m->id);
-
-	return wanted < has ? -1 : wanted > has;
-}
-
-static bool lite_mapping_left_less(struct rb_node *a, const struct rb_node *b)
-{
-	const struct lite_mapping *m = rb_entry(a, struct lite_mapping, left);
-	unsigned long key = lite_mapping_key(m->home, m->id);
-
-	return lite_mapping_left_cmp(&key, b) < 0;
-}
-
 /*
  * May a store still carry out a failed operation on a drained mapping? Not if its session with this
  * node was begun after the one that the operation used was up here, and so at the store: then both
@@ -114,10 +96,7 @@ static bool lite_mapping_unclean(struct lite_mapping *m)
 			return true;
 	}
 	WRITE_ONCE(m->unclean, false);
-	if (!RB_EMPTY_NODE(&m->left)) {
-		rb_erase(&m->left, &m->mem->unclean);
-		RB_CLEAR_NODE(&m->left);
-	}
+	lite_line_leave(&m->left);
 	return false;
 }
 
@@ -137,8 +116,8 @@ bool lite_mapping_watch(struct lite_mapping *m)
 		xa_erase(&mem->mappings, key);
 	unclean = lite_mapping_unclean(m);
 	/* The LMR may be mapped again before the release of this mapping tells the home. */
-	if (unclean && RB_EMPTY_NODE(&m->left))
-		rb_add(&m->left, &mem->unclean, lite_mapping_left_less);
+	if (unclean)
+		lite_line_enter(&mem->unclean, &m->left, false);
 	spin_unlock(&mem->map_lock);
 	lite_mapping_unwatch(m);
 	return unclean;
@@ -224,13 +203,13 @@ int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id, bool gone)
 {
 	unsigned long key = lite_mapping_key(home, id);
 	u32 slot = lite_revoked_slot(mem, home, id);
-	struct rb_node *left;
+	struct lite_line_place *left;
 	struct lite_mapping *m;
 	bool unclean = false;
 
 	spin_lock(&mem->map_lock);
-	while (!unclean && (left = rb_find(&key, &mem->unclean, lite_mapping_left_cmp)))
-		unclean = lite_mapping_unclean(rb_entry(left, struct lite_mapping, left));
+	while (!unclean && (left = lite_line_first(&mem->unclean, key)))
+		unclean = lite_mapping_unclean(container_of(left, struct lite_mapping, left));
 	m = xa_load(&mem->mappings, key);
 	if (m)
 		lite_mapping_end(m, gone ? LITE_MAPPING_REVOKED : LITE_MAPPING_RETIRED);

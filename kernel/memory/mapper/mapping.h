@@ -60,7 +60,7 @@ struct lite_mapping {
 	struct lite_made *made;
 	bool unclean;              /* an operation failed and may still be executed */
 	/* In mem->unclean, from when it leaves the table until the home knows of @unclean. */
-	struct rb_node left;
+	struct lite_line_place left;
 	unsigned long careful;     /* jiffies: a small piece came through after large ones failed */
 	u64 grants;                /* MAPs of this node that the home counts; under map_lock */
 	bool lent;                 /* mem->lent has a reference, for peers; under map_lock */
