@@ -119,28 +119,17 @@ static int lite_join_get_in(struct lite_cluster *cl, const struct lite_wire_addr
 	return err;
 }
 
-static void lite_join_connect_all(struct lite_cluster *cl)
+/* Connect to all peers or, if @pull, get their lists of members: single failures do not matter. */
+static void lite_join_ask_all(struct lite_cluster *cl, bool pull)
 {
 	struct lite_peer *peer;
 	unsigned long id;
 
 	/* No peer is dropped while we join. */
 	xa_for_each(&cl->peers, id, peer)
-		queue_work(cl->wq, &peer->connect_work);
+		queue_work(cl->wq, pull ? &peer->ping_work : &peer->connect_work);
 	xa_for_each(&cl->peers, id, peer)
-		flush_work(&peer->connect_work);
-}
-
-/* Single failures do not matter. */
-static void lite_join_pull_all(struct lite_cluster *cl)
-{
-	struct lite_peer *peer;
-	unsigned long id;
-
-	xa_for_each(&cl->peers, id, peer)
-		queue_work(cl->wq, &peer->ping_work);
-	xa_for_each(&cl->peers, id, peer)
-		flush_work(&peer->ping_work);
+		flush_work(pull ? &peer->ping_work : &peer->connect_work);
 }
 
 /*
@@ -288,13 +277,13 @@ int lite_cluster_join(struct lite_cluster *cl, const struct lite_wire_addr *addr
 	if (err)
 		goto err_cancel;
 
-	lite_join_connect_all(cl);
+	lite_join_ask_all(cl, false);
 	/*
 	 * When we pulled the list, a node that joined at the same time may have had no id:
 	 * whichever of the two attached later learns of the other now.
 	 */
-	lite_join_pull_all(cl);
-	lite_join_connect_all(cl);
+	lite_join_ask_all(cl, true);
+	lite_join_ask_all(cl, false);
 	lite_cluster_become(cl, LITE_NODE_UP);
 	cl->ops->members_changed(cl->priv);
 	return 0;
