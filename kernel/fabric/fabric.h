@@ -39,13 +39,12 @@ struct lite_fabric;
 
 /*
  * Work requests that one QP can have in flight, besides messages of calls: of up to
- * LITE_BULK_BYTES, and longer ones; and the bytes of all of them.
+ * LITE_BULK_BYTES, and longer ones.
  */
 #define LITE_SQ_DEPTH 64
 #define LITE_SQ_SMALL 56
 #define LITE_SQ_BULK (LITE_SQ_DEPTH - LITE_SQ_SMALL)
 #define LITE_BULK_BYTES SZ_16K
-#define LITE_SQ_BYTES_MAX (LITE_SQ_SMALL * LITE_BULK_BYTES + LITE_SQ_BULK * LITE_WR_BYTES_MAX)
 /* Messages of calls between kernels: a request and a reply per slot. */
 #define LITE_MESSAGES (2 * LITE_SLOT_COUNT)
 /* Calls of functions that one side may have in flight: see kernel/function. */

@@ -9,7 +9,7 @@
  * holds no idle slot.
  *
  * Classes: work requests of more than LITE_BULK_BYTES have a few slots of their own. That bounds
- * the bytes in a send queue to LITE_SQ_BYTES_MAX, and so the delay of small ones. Messages of calls
+ * the bytes in a send queue to 1.4 MB, and so the delay of small ones. Messages of calls
  * between kernels need none of these slots, see lite_conn_send().
  *
  * Recovery: nothing is granted when the connection is dead; waiters leave. A waiter also notices

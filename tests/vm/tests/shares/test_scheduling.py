@@ -408,7 +408,7 @@ def test_a_crowd_keeps_no_pages_from_others(lab):
 
 @vmtest(nodes=2, timeout=300, netem=True)
 def test_calls_of_kernels_pass_bulk(lab):
-    """The amount of data that is written before a message is bounded: LITE_SQ_BYTES_MAX, 1.4 MB, and what is posted while
+    """The amount of data that is written before a message is bounded: 1.4 MB, and what is posted while
     the message travels."""
     # On a slow host 96 writers leave little processor time to anything else.
     here, there = _slow_link(lab, op_timeout=8000 * lab.n1.time_scale)
