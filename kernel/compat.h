@@ -27,14 +27,9 @@
 #endif
 
 /* Attributes of a dump request: in struct genl_info since 6.6. */
-static inline struct nlattr **lite_dump_attrs(struct netlink_callback *cb)
-{
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
-	return genl_info_dump(cb)->attrs;
-#else
-	return genl_dumpit_info(cb)->attrs;
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+#define genl_info_dump genl_dumpit_info
 #endif
-}
 
 /* Since 6.6. */
 #ifndef VM_SHADOW_STACK
@@ -66,27 +61,12 @@ static inline void release_fault_lock(struct vm_fault *vmf)
 }
 #endif
 
-/* The unused last argument was removed in 6.5. */
-static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
-				       unsigned int flags, struct page **pages)
-{
+/* The unused argument for VMAs was removed in 6.5. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
-	return pin_user_pages(addr, n, flags, pages, NULL);
-#else
-	return pin_user_pages(addr, n, flags, pages);
+#define pin_user_pages(addr, n, flags, pages) pin_user_pages(addr, n, flags, pages, NULL)
+#define pin_user_pages_remote(mm, addr, n, flags, pages, locked) \
+	pin_user_pages_remote(mm, addr, n, flags, pages, NULL, locked)
 #endif
-}
-
-/* As above. With the process's mmap_lock. */
-static inline long lite_pin_remote_pages(struct mm_struct *mm, unsigned long addr, unsigned long n,
-					 unsigned int flags, struct page **pages)
-{
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
-	return pin_user_pages_remote(mm, addr, n, flags, pages, NULL, NULL);
-#else
-	return pin_user_pages_remote(mm, addr, n, flags, pages, NULL);
-#endif
-}
 
 /* Exempts large arrays, read only where written, from stack initialisation. */
 #if __has_attribute(__uninitialized__)
@@ -197,13 +177,8 @@ static inline void lite_shrinker_free(struct shrinker *s)
 #endif
 
 /* CRC-32C without the module libcrc32c: under this name since 6.14. */
-static inline u32 lite_crc32c(u32 crc, const void *data, size_t n)
-{
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0)
-	return crc32c(crc, data, n);
-#else
-	return __crc32c_le(crc, data, n);
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+#define crc32c __crc32c_le
 #endif
-}
 
 #endif /* _LITE_COMPAT_H */

@@ -440,7 +440,7 @@ static int lite_put_peer(struct sk_buff *skb, struct lite_node *node, void *item
 /* Dump in order of ids. cb->args[0]: the last id dumped, plus 1. */
 static int lite_nl_peers_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct lite_node *node = lite_get_node(lite_dump_attrs(cb), cb->extack);
+	struct lite_node *node = lite_get_node(genl_info_dump(cb)->attrs, cb->extack);
 	struct lite_peer_seen seen, *peer;
 	struct lite_cluster *cl;
 	bool room = true;
@@ -484,7 +484,7 @@ static int lite_put_stat(struct sk_buff *skb, struct lite_node *node, void *item
 /* cb->args[0]: the next counter. */
 static int lite_nl_stats_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct lite_node *node = lite_get_node(lite_dump_attrs(cb), cb->extack);
+	struct lite_node *node = lite_get_node(genl_info_dump(cb)->attrs, cb->extack);
 	int i;
 
 	if (!node)

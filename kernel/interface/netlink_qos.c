@@ -117,7 +117,7 @@ static int lite_put_turn_count(struct sk_buff *skb, struct lite_node *node, void
 /* cb->args: [0] what is dumped: mode, rules, classes, tenants; [1] the next of it */
 int lite_nl_qos_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct lite_node *node = lite_get_node(lite_dump_attrs(cb), cb->extack);
+	struct lite_node *node = lite_get_node(genl_info_dump(cb)->attrs, cb->extack);
 	struct lite_turn_count count = {};
 	struct lite_qos_rule rule = {};
 

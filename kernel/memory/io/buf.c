@@ -133,7 +133,7 @@ static int lite_buf_pin_present(unsigned long addr, int want, bool write, struct
 
 	if (!mmap_read_trylock(current->mm))
 		return -EAGAIN;
-	have = lite_pin_user_pages(addr, want, FOLL_NOFAULT | (write ? 0 : FOLL_WRITE), pages);
+	have = pin_user_pages(addr, want, FOLL_NOFAULT | (write ? 0 : FOLL_WRITE), pages);
 	mmap_read_unlock(current->mm);
 	/* The caller retries where it may wait, and then gets any error. */
 	return have > 0 ? have : -EAGAIN;

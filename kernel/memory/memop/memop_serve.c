@@ -301,7 +301,7 @@ static ssize_t lite_memop_exec_checksum(struct lite_memop_exec *r)
 	if (IS_ERR(mem))
 		return PTR_ERR(mem);
 	/* CRC32C is inverted before and after. */
-	r->value = (u32)~lite_crc32c(~(u32)r->value, mem, n);
+	r->value = (u32)~crc32c(~(u32)r->value, mem, n);
 	lite_access_exit(p.m);
 	return n;
 }

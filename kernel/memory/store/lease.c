@@ -39,7 +39,7 @@ bool lite_lease_pin(const struct lite_lease_terms *terms, unsigned long addr, st
 		return false;
 	got = kmalloc_array(n, sizeof(*got), GFP_KERNEL);
 	if (got) {
-		pinned = lite_pin_remote_pages(terms->mm, addr, n, flags, got);
+		pinned = pin_user_pages_remote(terms->mm, addr, n, flags, got, NULL);
 		/* Otherwise they have changed: the chunk will not be made. */
 		ok = pinned == (long)n && !memcmp(got, pages, n * sizeof(*got));
 		if (!ok && pinned > 0)
