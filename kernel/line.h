@@ -42,16 +42,30 @@ static inline int lite_order(u64 a, u64 b)
 	return a < b ? -1 : a > b;
 }
 
-static inline int lite_line_cmp(const void *kind, const struct rb_node *node)
-{
-	return lite_order(*(const u64 *)kind,
-			  rb_entry(node, struct lite_line_place, by_kind)->kind);
+/*
+ * Define @name_cmp() for rb_find() and @name_less() for rb_add() in a tree of structures @type, by
+ * their @field. @order compares the @field that @key points to, which is wanted, with that at @has.
+ */
+#define LITE_TREE(name, type, node, field, order)				\
+static inline const void *name##_field(const struct rb_node *rb)		\
+{										\
+	return &rb_entry(rb, type, node)->field;				\
+}										\
+										\
+static inline int name##_cmp(const void *key, const struct rb_node *rb)		\
+{										\
+	const void *has = name##_field(rb);					\
+										\
+	return order;								\
+}										\
+										\
+static inline bool name##_less(struct rb_node *a, const struct rb_node *b)	\
+{										\
+	return name##_cmp(name##_field(a), b) < 0;				\
 }
 
-static inline bool lite_line_less(struct rb_node *a, const struct rb_node *b)
-{
-	return lite_line_cmp(&rb_entry(a, struct lite_line_place, by_kind)->kind, b) < 0;
-}
+LITE_TREE(lite_line, struct lite_line_place, by_kind, kind,
+	  lite_order(*(const u64 *)key, *(const u64 *)has))
 
 /* The first of a kind, or NULL. */
 static inline struct lite_line_place *lite_line_first(struct lite_line *line, u64 kind)

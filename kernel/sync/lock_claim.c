@@ -37,16 +37,8 @@ void lite_lock_claim_put(struct lite_lock_claim *c)
 	kfree(c);
 }
 
-static int lite_lock_claim_cmp(const void *key, const struct rb_node *node)
-{
-	return memcmp(key, &rb_entry(node, struct lite_lock_claim, node)->name,
-		      sizeof(struct lite_claim_name));
-}
-
-static bool lite_lock_claim_less(struct rb_node *a, const struct rb_node *b)
-{
-	return lite_lock_claim_cmp(&rb_entry(a, struct lite_lock_claim, node)->name, b) < 0;
-}
+LITE_TREE(lite_lock_claim, struct lite_lock_claim, node, name,
+	  memcmp(key, has, sizeof(struct lite_claim_name)))
 
 /* Find a claim that is not OVER, or NULL; @l may be NULL. */
 struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,

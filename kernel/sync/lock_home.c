@@ -44,16 +44,8 @@ void lite_lock_put(struct lite_lock *l)
 }
 
 /* The tree is in the order of bytes: those of one LMR are side by side. */
-static int lite_lock_cmp(const void *key, const struct rb_node *node)
-{
-	return memcmp(key, &rb_entry(node, struct lite_lock, node)->key,
-		      sizeof(struct lite_lock_key));
-}
-
-static bool lite_lock_less(struct rb_node *a, const struct rb_node *b)
-{
-	return lite_lock_cmp(&rb_entry(a, struct lite_lock, node)->key, b) < 0;
-}
+LITE_TREE(lite_lock, struct lite_lock, node, key,
+	  memcmp(key, has, sizeof(struct lite_lock_key)))
 
 static struct lite_lock_key lite_lock_key(const struct lite_wire_lock *w, bool barrier)
 {

@@ -313,16 +313,8 @@ static u64 lite_client_ring_key(u32 function, u32 uid)
 	return (u64)function << 32 | uid;
 }
 
-static int lite_client_ring_cmp(const void *key, const struct rb_node *node)
-{
-	return lite_order(*(const u64 *)key,
-			  rb_entry(node, struct lite_client_ring, by_function)->key);
-}
-
-static bool lite_client_ring_less(struct rb_node *a, const struct rb_node *b)
-{
-	return lite_client_ring_cmp(&rb_entry(a, struct lite_client_ring, by_function)->key, b) < 0;
-}
+LITE_TREE(lite_client_ring, struct lite_client_ring, by_function, key,
+	  lite_order(*(const u64 *)key, *(const u64 *)has))
 
 /* The LIVE ring of a function with @uid LITE_RING_OF_ALL, else the NEW one of a user; or NULL. */
 static struct lite_client_ring *lite_client_ring_of(struct lite_rpc_peer *rp, u32 function, u32 uid)

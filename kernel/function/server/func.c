@@ -26,15 +26,7 @@ void lite_func_put(struct lite_func *func)
 	}
 }
 
-static int lite_func_cmp(const void *name, const struct rb_node *node)
-{
-	return strcmp(name, rb_entry(node, struct lite_func, by_name)->name);
-}
-
-static bool lite_func_less(struct rb_node *a, const struct rb_node *b)
-{
-	return lite_func_cmp(rb_entry(a, struct lite_func, by_name)->name, b) < 0;
-}
+LITE_TREE(lite_func, struct lite_func, by_name, name, strcmp(key, has))
 
 static struct lite_func *lite_func_by_name(struct lite_service *svc, const char *name)
 {
