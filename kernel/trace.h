@@ -11,12 +11,13 @@
 #include <linux/tracepoint.h>
 #include <linux/types.h>
 
-struct lite_conn;
-
-/* State: enum lite_conn_state; 3: fenced, 4: gone. Cause: enum lite_end_cause. */
+/*
+ * State: enum lite_conn_state; 3: fenced, 4: gone. Cause and figure, if a session is dead: enum
+ * lite_end_cause.
+ */
 TRACE_EVENT(lite_conn,
-	TP_PROTO(const struct lite_conn *conn, int state),
-	TP_ARGS(conn, state),
+	TP_PROTO(u64 session, u32 node, int state, int reason, int cause, u64 figure),
+	TP_ARGS(session, node, state, reason, cause, figure),
 	TP_STRUCT__entry(
 		__field(u64, session)
 		__field(u32, node)
@@ -26,12 +27,12 @@ TRACE_EVENT(lite_conn,
 		__field(u64, figure)
 	),
 	TP_fast_assign(
-		__entry->session = conn->session;
-		__entry->node = conn->from.node;
+		__entry->session = session;
+		__entry->node = node;
 		__entry->state = state;
-		__entry->reason = conn->reason;
-		__entry->cause = conn->cause;
-		__entry->figure = conn->figure;
+		__entry->reason = reason;
+		__entry->cause = cause;
+		__entry->figure = figure;
 	),
 	TP_printk("session=%llu node=%u state=%s reason=%d cause=%s figure=%llu",
 		  __entry->session, __entry->node,

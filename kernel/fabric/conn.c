@@ -159,7 +159,7 @@ static void lite_conn_destroy(struct lite_conn *conn)
 	if (!fenced)
 		lite_conn_unfenced(conn);
 	complete_all(&conn->fenced);
-	trace_lite_conn(conn, 3);
+	trace_lite_conn(conn->session, conn->from.node, 3, conn->reason, 0, 0);
 	lite_stat_inc(conn->fab->stats, LITE_STAT_FENCES);
 	lite_cq_quiesce();
 	for (i = 0; i < conn->nqps; i++)
@@ -212,7 +212,7 @@ static void lite_conn_gone_work(struct work_struct *work)
 	mutex_unlock(&conn->lock);
 	fab->ops->conn_gone(fab->priv, conn);
 	complete_all(&conn->gone);
-	trace_lite_conn(conn, 4);
+	trace_lite_conn(conn->session, conn->from.node, 4, conn->reason, 0, 0);
 	lite_conn_put(conn);
 }
 
@@ -235,7 +235,8 @@ void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure
 		conn->cause = cause;
 		conn->figure = figure;
 	}
-	trace_lite_conn(conn, LITE_CONN_DEAD);
+	trace_lite_conn(conn->session, conn->from.node, LITE_CONN_DEAD, reason, conn->cause,
+			conn->figure);
 	complete_all(&conn->cm_done);
 	queue_work(conn->fab->wq, &conn->kill_work);
 }
@@ -601,6 +602,6 @@ bool lite_conn_set_up(struct lite_conn *conn)
 	conn->up_before = atomic64_read(&conn->fab->sessions);
 	if (cmpxchg(&conn->state, LITE_CONN_NEW, LITE_CONN_UP) != LITE_CONN_NEW)
 		return false;
-	trace_lite_conn(conn, LITE_CONN_UP);
+	trace_lite_conn(conn->session, conn->from.node, LITE_CONN_UP, 0, 0, 0);
 	return true;
 }
