@@ -49,7 +49,7 @@ static inline int lite_order(u64 a, u64 b)
 #define LITE_TREE(name, type, node, field, order)				\
 static inline const void *name##_field(const struct rb_node *rb)		\
 {										\
-	return &rb_entry(rb, type, node)->field;				\
+	return (const void *)rb_entry(rb, type, node) + offsetof(type, field);	\
 }										\
 										\
 static inline int name##_cmp(const void *key, const struct rb_node *rb)		\
