@@ -196,7 +196,7 @@ def test_a_move_by_name_stays_with_what_it_began(lab):
             moving = vm.spawn(["lite", "-i", str(home.index), "move", "moved", "--node", str(there.id), "--verbose"])
             wait_until("the first step has begun", lambda: vm.read(f"{hostile.PARAMETERS}/late_calls") == "0\n", 60, vm.time_scale)
             renaming = vm.spawn(["sh", "-c", "lite rename moved elsewhere && lite rename other moved"])
-            wait_until("it waits for the step", lambda: vm.run("grep -ls lite_serve_rename /proc/[0-9]*/stack", check=False).ok,
+            wait_until("it waits for the step", lambda: vm.run("grep -ls lite_serve_rename /proc/[0-9]*/stack", check=False).out,
                        60, vm.time_scale)
         finally:
             make(hold=0)
@@ -308,7 +308,7 @@ def test_a_node_that_leaves_begins_no_session(lab):
     with traced_calls(lab.n1) as made:
         leaving = lab.n1.spawn(["litectl", "leave"])
         wait_until("it waits for its connecting thread", lambda: lab.n1.run(
-            "grep -ls lite_peers_clear /proc/[0-9]*/stack", check=False).ok, 60, lab.n1.time_scale)
+            "grep -ls lite_peers_clear /proc/[0-9]*/stack", check=False).out, 60, lab.n1.time_scale)
         hostile.make(lab.n1, hold=0)
         leaving.wait(100, check=True)
     assert attach not in {call for _, call, _ in made}, made

@@ -84,6 +84,7 @@ def test_charged_to_the_memory_cgroup(lab):
         assert charged >= 8 << 20, charged
         holder.kill(9)
         holder.wait()
+        here.check_idle()  # nothing is charged any more
         vm.run(f"echo 7M >{box}/memory.max")
         refused = vm.run(f"echo $$ >{box}/cgroup.procs; exec {program_path('arena_holder')} boxed {here.index}", check=False)
         assert not refused.ok, refused.out
