@@ -54,12 +54,12 @@ def program_path(name):
 
 
 @functools.cache
-def _stripped(name):
-    """A stripped tool or program, a tenth of the original size, in a directory of the project. install() copies it to the
-    machines, as starting it over 9p takes long."""
-    target = ROOT / "build/guest" / hashlib.sha256(str(USER_BUILD).encode()).hexdigest()[:8] / name
+def stripped(path):
+    """A stripped program or library of the user side, a tenth of the original size, in a directory of the project, for all
+    users to read. Tests copy it to the machines, as starting it over 9p takes long."""
+    target = ROOT / "build/guest" / hashlib.sha256(str(USER_BUILD).encode()).hexdigest()[:8] / os.path.basename(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    source = USER_BUILD / (f"apps/{name}" if name in _TOOLS else "tests/vm/programs") / name
+    source = USER_BUILD / path
     if not source.exists():
         raise LabError(f"{source} is missing: make user")
     if not target.exists() or target.stat().st_mtime_ns != source.stat().st_mtime_ns:
@@ -73,7 +73,8 @@ def _stripped(name):
 
 def install(node, names=_TOOLS + _PROGRAMS):
     """Copies tools and programs to a freshly booted machine."""
-    paths = " ".join(f"/lite/{_stripped(name).relative_to(ROOT)}" for name in names)
+    places = (f"apps/{name}/{name}" if name in _TOOLS else f"tests/vm/programs/{name}" for name in names)
+    paths = " ".join(f"/lite/{stripped(place).relative_to(ROOT)}" for place in places)
     node.run(f"cp {paths} {_BIN}/", timeout=60)
 
 

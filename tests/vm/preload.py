@@ -2,9 +2,8 @@
 """Programs of verbs with liblite-verbs.so, on two machines: what their tests share."""
 
 import re
-import subprocess
 
-from litelab import USER_BUILD, on_machines, prepare, program_path
+from litelab import on_machines, prepare, program_path, stripped
 from vmlab import ROOT, CommandTimeout
 
 _LIBRARY = "/usr/lib/liblite-verbs.so"
@@ -16,13 +15,11 @@ CHECKER = program_path("verbs_check")
 
 def setup(cluster):
     """LITE, and the library, stripped: it is 9p that programs would otherwise read it through. A test file's setup."""
-    stripped = ROOT / "build/guest/liblite-verbs.so"
-    stripped.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["strip", "-o", stripped, USER_BUILD / "ulib/verbs/liblite-verbs.so"], check=True)
+    library = stripped("ulib/verbs/liblite-verbs.so")
 
     def install(node):
         prepare(node)
-        node.run(f"cp /lite/{stripped.relative_to(ROOT)} {_LIBRARY}")
+        node.run(f"cp /lite/{library.relative_to(ROOT)} {_LIBRARY}")
 
     cluster.each(install)
 
@@ -62,8 +59,8 @@ def pair(lab, server, client, ready, env=None, timeout=60, user=None, stays=Fals
 
 # What programs say on slow hosts. perftest and qperf ask the client to connect just before they listen, and the client may be
 # faster; perftest's then ends with a segmentation fault. perftest compares clocks, and gives up if its processor was taken away.
-_TOO_SLOW = re.compile("RDMA_CM_EVENT_REJECTED; error: 8|unexpected event from RDMA CM: Event rejected|Correlation coefficient r\\^2")
-_ATTEMPTS = 5
+TOO_SLOW = re.compile("RDMA_CM_EVENT_REJECTED; error: 8|unexpected event from RDMA CM: Event rejected|Correlation coefficient r\\^2")
+ATTEMPTS = 5
 
 
 # Soft-RoCE (seen on 6.12) may stop in the middle of a message, without our library, too: see limits.rst. The receiver has then
@@ -105,7 +102,7 @@ def _pair(lab, server, client, await_listening, env, timeout, user=None, forgive
     def is_good(end):
         return end.rc == 0 or (forgiven and forgiven in end.err)
 
-    for _ in range(_ATTEMPTS):
+    for _ in range(ATTEMPTS):
         p = lab.n1.spawn(server, env=TALKING if env is None else env, user=user)
         await_listening(p)
         done = _run_client(lab, client, TALKING if env is None else env, timeout, user)
@@ -113,9 +110,9 @@ def _pair(lab, server, client, await_listening, env, timeout, user=None, forgive
         if stays or not done or not is_good(done):
             p.kill()
         p.wait(timeout=timeout)
-        if done and not any(_TOO_SLOW.search(end.out + end.err) for end in (done, p)):
+        if done and not any(TOO_SLOW.search(end.out + end.err) for end in (done, p)):
             break
-    assert done, f"{client}: Soft-RoCE has stopped {_ATTEMPTS} times"
+    assert done, f"{client}: Soft-RoCE has stopped {ATTEMPTS} times"
     for end in (done,) if stays else (done, p):
         assert is_good(end), f"{client}: {done.out}{done.err}\nserver: {p.out}{p.err}"
     if env is None:

@@ -5,8 +5,7 @@ import pathlib
 import shlex
 import subprocess
 
-from litelab import USER_BUILD, on_machines, prepare, program_path, wait_until
-from vmlab import ROOT
+from litelab import on_machines, prepare, program_path, stripped, wait_until
 from vmlab.testing import vmtest
 
 _LIBRARY = "/usr/lib/liblite-arena.so"
@@ -15,20 +14,13 @@ _JEMALLOC = pathlib.Path("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2")
 _PYTHON = pathlib.Path("/usr/bin/python3").resolve()
 
 
-def _stripped(library):
-    stripped = ROOT / "build/guest" / pathlib.Path(library).name
-    stripped.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["strip", "-o", stripped, USER_BUILD / "ulib" / library], check=True)
-    return stripped
-
-
 def setup(cluster):
     """LITE, and the library, stripped."""
-    stripped = _stripped("malloc/liblite-arena.so")
+    library = stripped("ulib/malloc/liblite-arena.so")
 
     def install(node):
         prepare(node)
-        node.put(stripped, _LIBRARY)
+        node.put(library, _LIBRARY)
 
     cluster.each(install)
 
@@ -188,7 +180,7 @@ def test_unmodified_programs(lab):
 def test_beside_liblite_verbs(lab):
     """Both at once, with the buffers of the one in memory of the other."""
     here, there = on_machines(lab, unpinned=True)
-    verbs = _stripped("verbs/liblite-verbs.so")
+    verbs = stripped("ulib/verbs/liblite-verbs.so")
     for lite in (here, there):
         lite.vm.put(verbs, "/usr/lib/liblite-verbs.so")
     env = {"LD_PRELOAD": f"/usr/lib/liblite-verbs.so {_LIBRARY}", "LITE_ARENA_MIN": "4096", "LITE_ARENA_DEBUG": "1"}
