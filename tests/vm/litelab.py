@@ -294,20 +294,23 @@ def in_one_machine(vm, count=3, **options):
     return _form(nodes_in(vm, count), {**times(vm), **options})
 
 
+def _running(vm):
+    """The indexes of the nodes that run on a machine."""
+    return set(map(int, re.findall(r"/dev/lite(\d+)\n", vm.run("ls -d /dev/lite[0-9]* 2>/dev/null", check=False).out)))
+
+
 def _form(lites, options):
-    present = [lite.exists() for lite in lites]
     options.setdefault("mode", "0666")
-    if all(present) and any(_started.get(lite.vm, {}).get(lite.index) != options for lite in lites):
-        stop_all(lites)
-        present = []
-    if not any(present):
-        for lite in lites:
-            lite.start(**options)
-        return join_all(lites)
-    if not all(present):
-        raise LabError("some nodes are left from another test, others are not")
-    wait_complete(lites)
-    return lites
+    running = {vm: _running(vm) for vm in {lite.vm for lite in lites}}
+    wanted = {vm: {lite.index for lite in lites if lite.vm is vm} for vm in running}
+    if running == wanted and all(_started.get(lite.vm, {}).get(lite.index) == options for lite in lites):
+        wait_complete(lites)
+        return lites
+    # What another test has left.
+    stop_all([*lites, *(Lite(vm, index) for vm, indexes in running.items() for index in indexes)])
+    for lite in lites:
+        lite.start(**options)
+    return join_all(lites)
 
 
 def stop_all(lites):
