@@ -229,8 +229,9 @@ def test_a_memory_cgroup_throttles_no_worker_that_enters_locks(lab):
         vm.run(f"echo +memory >{box}/../cgroup.subtree_control")
         many = vm.spawn(f"echo $$ >{box}/cgroup.procs; exec {program_path('locks')} --index {here.index} "
                         f"many many --offset 4096 --count {_MANY} --shared")
-        wait_until("it takes locks", lambda: here.stats()["lock_claims"] > 100, 60, vm.time_scale)
-        vm.run(f"echo 100K >{box}/memory.high")
+        # Stopped before it has all of them.
+        vm.run(f"until litectl stats -i {here.index} -j | grep -qE '\"lock_claims\": *[0-9]{{3}}'; do :; done; "
+               f"kill -STOP $(cat {box}/cgroup.procs); echo 100K >{box}/memory.high; kill -CONT $(cat {box}/cgroup.procs)", timeout=60)
         seen = []
         while "held" not in many.out and many.running:
             seen += [vm.run(throttled).out]
