@@ -12,8 +12,9 @@
 //                                     all of these at random, N times and until standard input
 //                                     ends, on L bytes at O of both, which no other process
 //                                     touches, against a model of these bytes
-//   crowd NAME --count N --seconds S  N threads checksum NAME without pause for S seconds; print
-//                                     the lowest and the highest number of checksums of a thread
+//   crowd NAME --count N --seconds S  N threads checksum NAME without pause for S seconds, and until
+//                                     each has done it once; print the lowest and the highest
+//                                     number of checksums of a thread
 //   each PREFIX --count N             set all of PREFIX0 .. PREFIX<N-1>, each once; say so, and
 //                                     stay until standard input ends
 #include "common/data/crc32c.hpp"
@@ -32,10 +33,12 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <latch>
 #include <random>
 #include <span>
 #include <stdexcept>
@@ -277,18 +280,25 @@ void crowd(lite::context& node, const Options& options) {
     std::vector<u64> rounds(options.count);
     std::vector<std::exception_ptr> failures(options.count);
     std::atomic<bool> stop = false;
+    std::latch first(static_cast<std::ptrdiff_t>(options.count));
     std::vector<std::thread> threads;
     for (u64 i = 0; i < options.count; ++i) {
         threads.emplace_back([&, i] {
             try {
-                for (; !stop; ++rounds[i])
+                while (!stop) {
                     region.checksum(0, region.length());
+                    if (!rounds[i]++)
+                        first.count_down();
+                }
             } catch (...) {
                 failures[i] = std::current_exception();
+                if (!rounds[i])
+                    first.count_down();
             }
         });
     }
     std::this_thread::sleep_for(std::chrono::seconds(options.seconds));
+    first.wait();
     stop = true;
     for (auto& thread : threads)
         thread.join();
