@@ -152,7 +152,7 @@ def _crowd(lite, name, count, user="root"):
     return process, int(taken), refused, int(few), int(many)
 
 
-@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=900, kernels=("6.1", "6.12"))
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=900, kernels=("6.1", "6.12"), fresh=True)
 def test_crowd_in_one_machine(lab):
     """With 65,536 readers, one more costs as much as a single one. No user takes all claims from the others, neither at
     this node's home nor at a home elsewhere."""
