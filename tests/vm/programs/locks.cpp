@@ -13,9 +13,10 @@
 //   crowd NAME --offset O --count C
 //                          one file takes the lock C times, shared, as so many owners, or until it
 //                          is refused, and prints: how many it has, the errno of the next attempt,
-//                          and the median nanoseconds to take the lock and release it, with none
-//                          of them and with nearly all of them (0: that was refused). Exits with
-//                          the locks when a line comes on standard input
+//                          and the median nanoseconds to take the lock and release it, and of as
+//                          many reads in between, with none of them and with nearly all of them (0:
+//                          that was refused). Exits with the locks when a line comes on standard
+//                          input
 //   storm NAME --offset O --threads N --count C
 //                          N threads take the lock C times each; with it they count, in words
 //                          behind it, by reading and writing. Each checks that no other thread
@@ -44,6 +45,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -179,19 +181,29 @@ void crowd(lite::context& node, const Options& options) {
         if (const int err = lite_unlock(node.get(), region.handle(), options.offset, owner))
             throw lite::error(err, "unlock");
     };
-    const auto median = [&](u64 owner) {
-        std::vector<u64> took(101);
-        for (auto& one : took) {
-            const auto begun = std::chrono::steady_clock::now();
-            if (take(owner))
-                return u64{0};
-            give(owner);
-            one = static_cast<u64>((std::chrono::steady_clock::now() - begun).count());
-        }
-        std::ranges::nth_element(took, took.begin() + 50);
-        return took[50];
+    const auto ns_of = [](const auto& work) {
+        const auto begun = std::chrono::steady_clock::now();
+        work();
+        return static_cast<u64>((std::chrono::steady_clock::now() - begun).count());
     };
-    const u64 few = median(0);
+    const auto medians = [&](u64 owner) -> std::string {
+        std::array<std::vector<u64>, 2> took;
+        bool was_refused = false;
+        for (int i = 0; i < 101 && !was_refused; ++i) {
+            took[0].push_back(ns_of([&] {
+                was_refused = take(owner);
+                if (!was_refused)
+                    give(owner);
+            }));
+            took[1].push_back(ns_of([&] { area_at(region, options.offset); }));
+        }
+        if (was_refused)
+            return " 0 0";
+        for (auto& some : took)
+            std::ranges::nth_element(some, some.begin() + 50);
+        return " " + std::to_string(took[0][50]) + " " + std::to_string(took[1][50]);
+    };
+    const std::string few = medians(0);
     u64 taken = 0;
     int refused = 0;
     while (taken < options.count && !refused) {
@@ -204,11 +216,10 @@ void crowd(lite::context& node, const Options& options) {
     const u64 most = taken;
     for (u64 i = 0; i < 64 && taken; ++i)
         give(--taken);
-    const u64 many = median(taken);
+    const std::string many = medians(taken);
     while (taken < most && !take(taken))
         ++taken;
-    say(std::to_string(taken) + " " + (refused ? name_of(refused) : "0") + " " +
-        std::to_string(few) + " " + std::to_string(many));
+    say(std::to_string(taken) + " " + (refused ? name_of(refused) : "0") + few + many);
     std::getchar();
 }
 

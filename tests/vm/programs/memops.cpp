@@ -12,8 +12,8 @@
 //                                     all of these at random, N times and until standard input
 //                                     ends, on L bytes at O of both, which no other process
 //                                     touches, against a model of these bytes
-//   crowd NAME --count N --seconds S  N threads checksum NAME without pause for S seconds, and until
-//                                     each has done it once; print the lowest and the highest
+//   crowd NAME --count N --seconds S  N threads checksum NAME without pause for S seconds, and
+//                                     until each has done it once; print the lowest and the highest
 //                                     number of checksums of a thread
 //   each PREFIX --count N             set all of PREFIX0 .. PREFIX<N-1>, each once; say so, and
 //                                     stay until standard input ends
