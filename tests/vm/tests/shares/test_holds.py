@@ -18,12 +18,17 @@ _MANY = 3000
 _FACTOR = 14
 
 
-def _median_hold(lab, function, *words):
-    """The median hold of a function's spin locks, in microseconds, while `crowd WORDS` runs."""
+def _mean(holds):
+    """Of all but the longest tenth. Each is in whole microseconds, and most may be 0, as their median would be."""
+    return statistics.fmean(sorted(holds)[:len(holds) * 9 // 10])
+
+
+def _mean_hold(lab, function, *words):
+    """The mean hold of a function's spin locks, in microseconds, while `crowd WORDS` runs."""
     with holds_of(lab.n1, function) as holds:
         lab.n1.run([program_path("crowd"), *map(str, words)], timeout=100)
     assert len(holds) >= 20, holds
-    return statistics.median(holds)
+    return _mean(holds)
 
 
 def _compare(what, alone, beside):
@@ -46,11 +51,11 @@ def test_calls_of_a_user_in_line(lab):
     through them."""
     lites = in_one_machine(lab.n1, 2)
     words = ("lite_rcall_finish", "echo", 0, 1, lites[1].id, 60)
-    alone = _median_hold(lab, *words)
+    alone = _mean_hold(lab, *words)
     crowd = lab.n1.spawn([program_path("crowd"), "line", "0", "1", str(lites[1].id), str(_MANY)], user="alice")
     crowd.wait_output("ready", timeout=60)
     wait_until("all that may be are in flight", lambda: lites[0].stats()["rpcs_inflight"] >= 100)
-    beside = _median_hold(lab, *words)
+    beside = _mean_hold(lab, *words)
     crowd.close_stdin()
     crowd.wait(60, check=True)
     _compare("reply", alone, beside)
@@ -79,14 +84,14 @@ def test_many_wait_in_poll(lab):
 def test_many_functions_have_names(lab):
     """A function is found by its name without a walk through all functions."""
     lites = in_one_machine(lab.n1, 2)
-    medians = []
+    means = []
     for count in (1, 1000):
         server = lab.n1.spawn([program_path("crowd"), "names", "1", str(count)], user="alice")
         server.wait_output("ready", timeout=60)
-        medians.append(_median_hold(lab, "lite_func_find", "find", lites[1].id, 60))
+        means.append(_mean_hold(lab, "lite_func_find", "find", lites[1].id, 60))
         server.close_stdin()
         server.wait(60, check=True)
-    _compare("name", *medians)
+    _compare("name", *means)
     for lite in lites:
         lite.check_idle()
 
@@ -126,11 +131,11 @@ def test_many_rings(lab):
             lab.n1.run([program_path("crowd"), "late", "0", str(there.id), "60"], timeout=100)
         return holds
 
-    finds = [statistics.median(times_out("lite_client_ring_get"))]
+    finds = [_mean(times_out("lite_client_ring_get"))]
     # Most holds there are the network's.
     cancels = [statistics.quantiles(times_out("lite_cancel_work"), n=20)[-1]]
     rings = _Rings(lab, there)
-    finds.append(statistics.median(times_out("lite_client_ring_get", rings)))
+    finds.append(_mean(times_out("lite_client_ring_get", rings)))
     cancels.append(statistics.quantiles(times_out("lite_cancel_work", rings), n=20)[-1])
     rings.end()
     holder.close_stdin()
@@ -242,7 +247,7 @@ def test_many_mappings_are_looked_at(lab):
     for lite in (mapper, home, other):
         lite.start(**times(lab.n1))
     home.join(mapper)
-    medians = []
+    means = []
     for count in (30, 1000):
         holder = lab.n1.spawn([program_path("crowd"), "map", "0", str(count), str(home.id)])
         holder.wait_output("ready", timeout=100)
@@ -251,13 +256,13 @@ def test_many_mappings_are_looked_at(lab):
             wait_until("it has looked at all", lambda count=count: int(
                 lab.n1.run("grep -c 'raw_spin_lock()' /sys/kernel/tracing/trace", check=False).out) > count, 60)
         wait_complete([mapper, home, other])
-        medians.append(statistics.median(holds))
+        means.append(_mean(holds))
         other.leave()
         holder.close_stdin()
         holder.wait(60, check=True)
         for lite in (mapper, home):
             lite.check_idle(30)
-    _compare("mapping", *medians)
+    _compare("mapping", *means)
     stop_all([mapper, home, other])
 
 
