@@ -16,6 +16,7 @@ import time
 import traceback
 
 from . import kernel as kernels
+from .capacity import at_a_time
 from .cluster import Cluster, default_memory
 from .errors import LabError, NodeDied, Skip
 from .testing import Lab, cluster_options, tests_of, wish_of
@@ -29,6 +30,7 @@ MAX_BOOT_FAILURES = 2
 
 # Default number of clusters at a time: each has up to five machines of up to 1 GB.
 MAX_JOBS = 4
+CLUSTER_MB = 2048  # most have less
 
 
 class TimeOver(Exception):
@@ -268,7 +270,7 @@ def _parse(arguments):
     parser.add_argument("-k", metavar="PATTERN", action="append", default=[],
                         help="only tests with this in their name (file.test), or with a name that matches it if it has a * in it")
     parser.add_argument("-j", "--jobs", type=int, metavar="N",
-                        help="so many clusters at a time (default: a processor each; 1 with kernels that are slow)")
+                        help="so many clusters at a time (default: a processor and 2 GB each; 1 with kernels that are slow)")
     parser.add_argument("--slow", action="store_true", help="also those that are marked as slow")
     parser.add_argument("--thorough", action="store_true", help="three times as many repetitions")
     parser.add_argument("--list", action="store_true", help="only print the names")
@@ -283,7 +285,7 @@ def _parse(arguments):
         if name not in kernels.KNOWN:
             parser.error(f"no kernel {name!r} (there are: {', '.join(kernels.KNOWN)})")
     slow = any(kernels.time_scale(name) > 1 for name in options.kernels)
-    options.jobs = options.jobs or (1 if slow else min(len(os.sched_getaffinity(0)), MAX_JOBS))
+    options.jobs = options.jobs or (1 if slow else min(at_a_time(CLUSTER_MB), MAX_JOBS))
     options.seed = options.seed or secrets.token_hex(4)
     if not options.logs:
         stamp = time.strftime("%Y%m%d-%H%M%S")
