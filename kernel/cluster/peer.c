@@ -2,8 +2,9 @@
 /*
  * The table of peers, and how a connection becomes a peer's session and stops being it.
  *
- * A peer object is made when its id is first heard of and stays until this node leaves the cluster,
- * so its address and incarnation are known while it is down.
+ * A peer object is made when its id is first heard of and stays until this node leaves the cluster
+ * or stops, so its address and incarnation are known while it is down. One of an id that was only
+ * reserved goes after a while.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>

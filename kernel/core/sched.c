@@ -282,8 +282,8 @@ static struct lite_sched_queue *lite_sched_next_queue(const struct lite_sched *s
 }
 
 /*
- * High classes may exceed the window by a quantum: an urgent operation is posted at once, though
- * low ones fill the window.
+ * High classes, and those that have risen to their levels, may exceed the window by a quantum: an
+ * urgent operation is posted at once, though low ones fill the window.
  */
 static bool lite_sched_has_room(const struct lite_sched *s, u32 prio, u32 level, u32 cost)
 {

@@ -56,7 +56,7 @@ struct lite_fabric;
 #define LITE_RQ_DEPTH (2 * LITE_SLOT_COUNT + 2 * LITE_RPC_WINDOW + 8)
 /* Maximum SGEs of a work request, if the device supports as many. */
 #define LITE_SGE_MAX 30
-/* Maximum bytes of a work request: it has to complete within the operation time-out. */
+/* Maximum bytes of a work request: a queue pair that completes none for op_timeout is given up. */
 #define LITE_WR_BYTES_MAX SZ_64K
 
 /* ---- completion queues and the poller ------------------------------------ */
@@ -469,7 +469,7 @@ struct lite_fabric_params {
 	char dev[IB_DEVICE_NAME_MAX]; /* empty: the one that has @addr */
 	struct lite_wire_addr addr;   /* address and port to listen on */
 	u8 nqps;                      /* queue pairs per peer, 1..LITE_QPS_MAX */
-	unsigned long op_timeout;     /* jiffies within which a work request has to complete */
+	unsigned long op_timeout;     /* jiffies: a busy queue pair completes something */
 	const u8 *secret;             /* cluster secret, @secret_len bytes, maybe none */
 	size_t secret_len;
 };

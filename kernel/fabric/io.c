@@ -7,8 +7,8 @@
  * is worth it, and then sleeps (lite_cq_sleep()). The thread that handles the last completion wakes
  * it.
  *
- * Recovery: if a work request does not complete in time the waiter ends the connection, which
- * completes it with an error. The waiter never leaves earlier.
+ * Recovery: if the queue pair completes nothing for the operation time-out the waiter ends the
+ * connection, which completes the work request with an error. The waiter never leaves earlier.
  *
  * What runs concurrently: any number of waiters and the poller may poll one CQ. cq->lock makes
  * polling exclusive; the handlers run outside of it, so handlers of one send CQ may run

@@ -2,9 +2,9 @@
 /*
  * Queue pairs: posting one-sided operations. (io.c waits for them.)
  *
- * Normal operation: the poster takes a free send slot (slot.c; there are as many as the send queue
- * holds, so it never overflows), posts a signalled work request and waits for the completion, which
- * gives the slot back.
+ * Normal operation: the poster takes a free send slot (slot.c; the send queue holds as many, the
+ * first one also the messages of calls, so it never overflows), posts a signalled work request and
+ * waits for the completion, which gives the slot back.
  *
  * Recovery: any completion with an error kills the connection: the QP is in the error state then.
  * The device flushes what else is in flight. lite_qp_abort() completes what it has not flushed,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Commands of functions and calls (include/uapi/lite_rpc.h). */
+/*
+ * Commands of functions and calls (include/uapi/lite_rpc.h); and the table of these, of vectors,
+ * files and arenas.
+ */
 #include "command.h"
 
 static int lite_ioc_rpc_register(struct lite_command *cmd, void *arg)

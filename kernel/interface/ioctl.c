@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ioctls of /dev/liteN (include/uapi/lite.h). ioc_op.c implements LITE_IOC_OP; each
- * other ioc_*.c has a table of commands and their handlers.
+ * The ioctls of /dev/liteN (include/uapi/lite.h). ioc_op.c implements LITE_IOC_OP. The tables of
+ * the other commands are in ioc_lmr.c, ioc_sync.c and ioc_rpc.c, the last with those of vectors,
+ * files and arenas.
  *
  * The structure is copied in once and copied out as a whole, so nothing holds the node while it
  * waits for user memory; the few handlers that access more leave the node (struct lite_gate).

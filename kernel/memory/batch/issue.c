@@ -3,15 +3,16 @@
  * Small operations that complete without a waiter.
  *
  * Normal operation: easy operations are posted, and the caller returns. Easy means: a page at most,
- * in one other node's memory, the caller's buffer present, the handle valid, room in a send queue.
+ * in one other node's memory, the caller's buffer present, the handle valid, a bounce page free,
+ * room in a send queue. Reads and writes of this node's own memory are done at once.
  * The thread that handles the completion, mostly the poller, copies what was read out of the bounce
  * page, leaves the LMR, and notifies the caller. So a completed operation holds nothing, however
  * late its owner looks at it. All other operations wait in their caller (transfer.c, atomic.c).
  *
  * Recovery: a posted operation that fails is not retried here. No waiter polls the send queue, so
  * the poller is told to (lite_cq_arm_sleeper()). No waiter times an operation out, so a work item
- * checks whether the oldest in flight has taken too long, and then ends its connection, which ends
- * it.
+ * looks at all in flight. Where the queue pair has completed nothing for the operation time-out, it
+ * ends the connection.
  *
  * The caller keeps the node active until the end; the LMR and the connection are held from here. So
  * stopping the node, a REVOKE and the end of the connection wait for all in flight, which the

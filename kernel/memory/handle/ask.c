@@ -361,7 +361,7 @@ int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target, void *
 	return err;
 }
 
-/* Set the rights of a user; 0 ends the grant. A handle needs no right. */
+/* Set the rights of a user; 0 ends the grant. The home checks the rights. */
 int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_target *target, void *arg)
 {
 	const struct lite_ioc_grant *g = arg;
