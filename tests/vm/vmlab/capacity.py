@@ -7,7 +7,7 @@ import re
 
 
 def at_a_time(mb):
-    """How many jobs that need a processor and so many MB of memory each: by what the host has, and what the cgroups of this
+    """How many jobs that need a processor and so many MB of memory each: by what the host has, and what the cgroups (v2) of this
     process may use. At least 1."""
     processors = len(os.sched_getaffinity(0))
     memory = int(re.search(r"MemAvailable: +(\d+)", pathlib.Path("/proc/meminfo").read_text())[1]) << 10

@@ -218,34 +218,28 @@ def test_members_are_asked_at_the_same_time(lab):
     patient = {"heartbeat": 300_000, "dead": 1_000_000, "op_timeout": 100_000}
     with _hostile(lab, (None,) * 4, **patient) as (*members, last, make):
 
-        def ask(kind, *words, wanted=lambda: 3):
-            def all_have():
-                asked = 3 - hostile.made(vm, "late_calls")
-                return asked == wanted() and asked
-
+        def ask(kind, *words, limit=60):
             make(late=numbers[kind], hold=1, late_calls=3)
             asking = vm.spawn(words)
             try:
-                asked = wait_until(f"all have got {kind}", all_have, 60, vm.time_scale)
+                wait_until(f"all have got {kind}", lambda: not hostile.made(vm, "late_calls"), limit, vm.time_scale)
             finally:
                 make(hold=0, late_calls=0)
-            asking.wait(100, check=True)
-            return asked
-
-        def met():
-            return list(last.states().values()).count("up")
+                asking.wait(100, check=True)
 
         for other in members[1:]:
             other.join(members[0])
-        # A joiner asks those that it has met within a second: on a busy host not always all three.
+        # A joiner asks those that it has met within a second: on a busy host not always all three. So it tries again, and holds
+        # no answer back for so long that the kernel complains about the thread that waits.
         for attempt in range(5):
-            if attempt:
-                last.leave()
             wait_until("no member asks", lambda: not any(member.stats()["calls_inflight"] for member in members), 60, vm.time_scale)
-            if ask("PING", "litectl", "join", "-i", str(last.index), members[0].address, "--timeout", "100s", wanted=met) == 3:
+            try:
+                ask("PING", "litectl", "join", "-i", str(last.index), members[0].address, "--timeout", "100s", limit=6)
                 break
-        else:
-            raise AssertionError("the joiner has never met all three")
+            except AssertionError:
+                if attempt == 4:
+                    raise
+                last.leave()
         last.forget()
         wait_complete([*members, last])
         lite = ("lite", "-i", str(last.index))

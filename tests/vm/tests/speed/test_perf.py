@@ -22,10 +22,11 @@ def _measure(first, second, workload, size, rounds, count):
     return {outcome["arm"]: outcome for outcome in result["outcomes"]}
 
 
-def _compare(lab, bound, decides):
+def _compare(lab, bound, most=None):
     """The host is noisy, for longer than a round at a time, so the interval of a short run, which takes rounds for
     independent, may lie above the bound by chance. A run with its whole interval below the bound is enough; otherwise a
-    longer one follows, and of the longest the ratio of medians ("value") decides, or the lower end of its interval ("low")."""
+    longer one follows, and of the longest the ratio of medians decides; with @most, the lower end of its interval, and the
+    ratio of medians may be @most."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     seen = []
     for rounds in (21, 41, 81):
@@ -36,19 +37,19 @@ def _compare(lab, bound, decides):
         if ratio["high"] <= bound:
             break
     print(f"      lite/verbs, read of 64 B, ratio of medians: {', then '.join(seen)}")
-    assert ratio[decides] <= bound, f"ratio of medians above {bound}: {', then '.join(seen)}"
+    assert ratio["value"] <= (most or bound) and ratio["low"] <= bound, f"ratio of medians above {bound}: {', then '.join(seen)}"
 
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600)
 def test_a_read_of_64_bytes_is_close_to_native_verbs(lab):
     """A guard against becoming slower. The goal is the next test."""
-    _compare(lab, 1.05, "low")
+    _compare(lab, 1.05, most=1.15)
 
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600, slow=True)
 def test_a_read_of_64_bytes_costs_no_more_than_native_verbs(lab):
     """The goal. On emulated machines both are so close that noise decides, so this test runs only on request."""
-    _compare(lab, 1.0, "value")
+    _compare(lab, 1.0)
 
 
 # --- what it costs to make memory usable ------------------------------------------------------------------------------
