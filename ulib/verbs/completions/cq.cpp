@@ -41,7 +41,8 @@ completion_queue::completion_queue(ibv_cq* real, progress& progress,
     : m_real(real),
       m_ops(real_ops(real->context)),
       m_progress(progress),
-      m_channel(std::move(channel)) {}
+      m_channel(std::move(channel)),
+      m_cqe(real->cqe) {}
 
 // True: there may be more.
 bool completion_queue::harvest_once() {
@@ -152,7 +153,8 @@ void completion_queue::on_event() {
         notify_locked();
 }
 
-// With m_harvest. The program sees the size that it has asked for.
+// With m_harvest. The program sees the device's size in ibv_cq.cqe, which may be larger than it has
+// asked for: libmlx5, libmlx4 and libhns find completions by that field.
 int completion_queue::resize_locked(int cqe, uint32_t reserved) {
     ibv_device_attr attr = {};
     if (::ibv_query_device(m_real->context, &attr))
@@ -162,14 +164,12 @@ int completion_queue::resize_locked(int cqe, uint32_t reserved) {
     }
     // What a program harvests in time fits into less, too.
     const int wanted = std::max(cqe, std::min(attr.max_cqe, cqe + static_cast<int>(reserved)));
-    const int err = real().resize_cq(m_real, wanted);
-    m_real->cqe = cqe;
-    return err;
+    return real().resize_cq(m_real, wanted);
 }
 
 int completion_queue::reserve(uint32_t n) {
     const std::lock_guard lock(m_harvest);
-    const int err = resize_locked(m_real->cqe, m_reserved + n);
+    const int err = resize_locked(m_cqe, m_reserved + n);
     if (!err)
         m_reserved += n;
     return err;
@@ -182,10 +182,9 @@ void completion_queue::release(uint32_t n) {
 
 int completion_queue::resize(int cqe) {
     const std::lock_guard lock(m_harvest);
-    const int before = m_real->cqe;
     const int err = resize_locked(cqe, m_reserved);
-    if (err)
-        m_real->cqe = before;
+    if (!err)
+        m_cqe = cqe;
     return err;
 }
 

@@ -117,6 +117,7 @@ class completion_queue {
 
     std::mutex m_harvest;
     bool m_is_closed = false;
+    int m_cqe;  // the size that the program has asked for; the device's includes @m_reserved
     uint32_t m_reserved = 0;
     std::atomic<int> m_wanted = 0;
     std::atomic<int> m_users = 0;

@@ -42,8 +42,11 @@ bool is_mapped(const void* addr, size_t length) {
     return !::msync(reinterpret_cast<void*>(begin), address_of(addr) + length - begin, MS_ASYNC);
 }
 
-// Of freeing an LMR: there is none any more.
-bool is_over(int err) { return err == -EIDRM || err == -ENODEV || err == -EBADF; }
+// Of freeing an LMR: there is none any more. A node that has left its cluster has freed all.
+bool is_over(int err) {
+    return err == -EIDRM || err == -ENODEV || err == -EBADF || err == -ESTALE ||
+           (err == -ENOTCONN && node::get()->has_left());
+}
 
 }  // namespace
 
@@ -302,16 +305,17 @@ int registrations::remove(ibv_mr* mr) {
 int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length,
                           int access) {
     if (!is_own_key(mr->lkey)) {
-        const uint32_t old = mr->lkey;
+        // First, as in remove().
+        std::unique_lock lock(m_mutex);
+        auto taken = m_records.extract(mr->lkey);
+        lock.unlock();
+        if (!taken.empty())
+            taken.mapped().wait_unused();
         const int err = real().rereg_mr(mr, flags, pd, addr, length, access);
         const bool changed = !err || err == IBV_REREG_MR_ERR_DO_FORK_OLD;
-        std::unique_lock lock(m_mutex);
-        auto taken = m_records.extract(old);
-        lock.unlock();
         if (taken.empty())
             return err;
         record& r = taken.mapped();
-        r.wait_unused();
         // With other errors there is no registration any more.
         if (!changed && err != IBV_REREG_MR_ERR_INPUT && err != IBV_REREG_MR_ERR_DONT_FORK_NEW)
             return err;

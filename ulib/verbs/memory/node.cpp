@@ -53,6 +53,7 @@ node* node::open() {
         return nullptr;
     }
     made->m_id = query.node_id;
+    made->m_incarnation = query.incarnation;
     made->m_index = static_cast<int>(query.index);
     made->m_mode = mode_from_environment();
     made->m_refusal = made->show_table();
@@ -61,6 +62,18 @@ node* node::open() {
     // What a child has is its parent's, and threads are not copied.
     ::pthread_atfork(nullptr, nullptr, [] { is_child = true; });
     return made;
+}
+
+int node::refusal() {
+    lite_ioc_query query = {};
+    if (!m_refusal && !lite_query(m_ctx, &query) && query.incarnation != m_incarnation)
+        m_refusal = -ESTALE;
+    return m_refusal;
+}
+
+bool node::has_left() const {
+    lite_ioc_query query = {};
+    return !lite_query(m_ctx, &query) && query.state == LITE_NODE_IDLE;
 }
 
 int node::show_table() {

@@ -9,6 +9,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <atomic>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -25,8 +26,11 @@ class node {
     uint32_t id() const { return m_id; }
     int index() const { return m_index; }
     uint32_t process() const { return m_process; }
-    // Why nothing can be unpinned: a negative errno, or 0: it can.
-    int refusal() const { return m_refusal; }
+    // Why nothing can be unpinned: a negative errno, or 0: it can. -ESTALE: the node has left its
+    // cluster since, which has freed the table that peers look for.
+    int refusal();
+    // Is the node in no cluster now?
+    bool has_left() const;
     // Permission bits of the LMRs of a process.
     uint32_t mode() const { return m_mode; }
 
@@ -50,7 +54,8 @@ class node {
     uint32_t m_id = 0;
     int m_index = 0;
     uint32_t m_process = 0;
-    int m_refusal = 0;
+    uint64_t m_incarnation = 0;
+    std::atomic<int> m_refusal = 0;
     uint32_t m_mode = 0600;
     std::mutex m_mutex;  // for writing to the table
     table* m_table = nullptr;

@@ -38,19 +38,25 @@ bool is_gid_of(const lite_member& member, const ::ibv_gid& gid) {
     return !std::memcmp(mapped, gid.raw, sizeof(mapped));
 }
 
-// The members that are up, those first that have the address.
-std::vector<lite_member> members_by(const ::ibv_gid& gid) {
+// The members that are up, those first that have the address. @err: what it means if none of them
+// has the process.
+std::vector<lite_member> members_by(const ::ibv_gid& gid, int& err) {
     std::vector<lite_member> members(64);
     size_t count = 0;
     for (;;) {
-        if (lite_members(node::get()->index(), members.data(), members.size(), &count))
+        err = lite_members(node::get()->index(), members.data(), members.size(), &count);
+        if (err)
             return {};
         if (count <= members.size())
             break;
         members.resize(count);
     }
     members.resize(count);
-    std::erase_if(members, [](const lite_member& m) { return m.state != LITE_NODE_UP; });
+    const auto is_down = [](const lite_member& m) { return m.state != LITE_NODE_UP; };
+    const bool is_away = std::ranges::any_of(
+        members, [&](const lite_member& m) { return is_down(m) && is_gid_of(m, gid); });
+    err = is_away ? -EHOSTDOWN : -ENOENT;
+    std::erase_if(members, is_down);
     std::stable_partition(members.begin(), members.end(),
                           [&gid](const lite_member& m) { return is_gid_of(m, gid); });
     return members;
@@ -81,6 +87,8 @@ ibv_wc_status status_of(int err, const std::vector<span>& spans) {
             return IBV_WC_RETRY_EXC_ERR;
         case -EIO:
         case -EPROTO:
+        case -EDQUOT:
+        case -ENOSPC:
             return IBV_WC_REM_OP_ERR;
         case -ENOMEM:
         case -EMFILE:
@@ -198,8 +206,7 @@ std::shared_ptr<remote_process> remote_process::find(const ::ibv_gid& gid, uint3
 std::shared_ptr<remote_process> remote_process::search(const ::ibv_gid& gid, uint32_t process,
                                                        int& err) {
     const node& here = *node::get();
-    err = -ENOENT;
-    for (const lite_member& member : members_by(gid)) {
+    for (const lite_member& member : members_by(gid, err)) {
         lite_lh_t lh = 0;
         const int failed =
             here.map_of(member.id, table_name(member.id, process), LITE_RIGHT_READ, lh);

@@ -60,7 +60,7 @@ ibv_qp* queue_pair::adopt(ibv_qp* qp, const ibv_qp_init_attr& attr) {
     if (!attr.srq) {
         made->m_receives =
             std::make_shared<receive_queue>(qp->pd, std::max(attr.cap.max_recv_wr, 1U),
-                                            attr.cap.max_recv_sge, attr.qp_type == IBV_QPT_UD);
+                                            attr.cap.max_recv_sge, attr.qp_type != IBV_QPT_RC);
         made->m_receives->attach(qp, made, made->m_recv_cq);
         work_queue::add(made->m_receives);
     } else {

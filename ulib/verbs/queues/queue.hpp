@@ -40,8 +40,8 @@ class queue_pair;
 
 class receive_queue final : public work_queue {
   public:
-    // @is_datagram: the device drops what finds no receive.
-    receive_queue(ibv_pd* pd, uint32_t capacity, uint32_t max_sge, bool is_datagram);
+    // @is_lossy: the device drops what finds no receive (UD, UC).
+    receive_queue(ibv_pd* pd, uint32_t capacity, uint32_t max_sge, bool is_lossy);
     void attach(ibv_qp* qp, const std::shared_ptr<queue_pair>& pair,
                 std::shared_ptr<completion_queue> cq);
     static void add(ibv_srq* srq, const std::shared_ptr<receive_queue>& queue);
@@ -84,7 +84,7 @@ class receive_queue final : public work_queue {
     ibv_srq* m_srq = nullptr;
     std::shared_ptr<completion_queue> m_cq;  // of a QP
     const uint32_t m_max_sge;
-    const bool m_is_datagram;
+    const bool m_is_lossy;
     std::atomic<uint32_t> m_used = 0;  // posted, and not yet polled by the program
 
     std::mutex m_mutex;

@@ -32,8 +32,8 @@ std::shared_ptr<receive_queue> receive_queue::find(ibv_srq* srq) { return srqs()
 
 void receive_queue::remove(ibv_srq* srq) { srqs().remove(srq); }
 
-receive_queue::receive_queue(ibv_pd* pd, uint32_t capacity, uint32_t max_sge, bool is_datagram)
-    : m_pd(pd), m_max_sge(max_sge), m_is_datagram(is_datagram), m_bounce(pd), m_slots(capacity) {
+receive_queue::receive_queue(ibv_pd* pd, uint32_t capacity, uint32_t max_sge, bool is_lossy)
+    : m_pd(pd), m_max_sge(max_sge), m_is_lossy(is_lossy), m_bounce(pd), m_slots(capacity) {
     for (uint32_t i = capacity; i > 0; i--)
         m_free.push_back(i - 1);
 }
@@ -131,7 +131,7 @@ void receive_queue::pump() {
         slot& s = m_slots[number];
         const uint64_t length = std::max<uint64_t>(s.length, sizeof(imm_marker));
         int failed = 0;
-        const auto offset = m_bounce.take(length, m_slots.size(), m_is_datagram, failed);
+        const auto offset = m_bounce.take(length, m_slots.size(), m_is_lossy, failed);
         if (failed) {
             // Nothing is in flight that would end and make room.
             say_once("a receive is not posted: no bounce buffer", std::strerror(failed));
