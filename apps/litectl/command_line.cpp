@@ -114,7 +114,7 @@ class command_line {
         add_value(sub, "--dead", parse_ms, args.dead_ms, "TIME",
                   "silence after which a peer is down (default: 5s)");
         add_value(sub, "--op-timeout", parse_ms, args.op_timeout_ms, "TIME",
-                  "time for one operation on a peer's memory (default: 10s)");
+                  "how long a queue pair that has work may complete nothing (default: 10s)");
         add_value(sub, "--orphan-time", parse_ms, args.orphan_ms, "TIME",
                   "how long anonymous LMRs of a node that is down are kept (default: 10m)");
         sub->footer(

@@ -27,7 +27,7 @@ std::string reason(std::uint8_t command, int error) {
             return "no such LITE node on this machine ('litectl status' lists them)";
         case EEXIST:
             if (command == LITE_CMD_NODE_START)
-                return "the index, or the address and port, are in use by another node";
+                return "the index is in use by another node";
             if (command == LITE_CMD_NODE_JOIN)
                 return "another node of the cluster has the id that this one was started with";
             break;

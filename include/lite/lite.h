@@ -71,7 +71,8 @@ typedef uint64_t lite_lh_t;
  * struct lite_alloc_params - parameters of lite_alloc()
  * @size: sizeof(struct lite_alloc_params), so that it can grow
  * @flags: LITE_ALLOC_*, of <uapi/lite.h> and below
- * @name: name, or NULL or "": anonymous, freed when the context is closed
+ * @name: name, or NULL or "": anonymous; it then ends with the last handle, or mapping by
+ *    lite_mmap(), on this node
  * @length: bytes, 1..LITE_LMR_SIZE_MAX
  * @nodes: ids of the nodes to spread it over in equal shares, the first is its home; NULL with
  *    @n_nodes == 0: this node

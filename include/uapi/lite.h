@@ -174,11 +174,11 @@ struct lite_ioc_query {
  * LITE_IOC_ALLOC: make an LMR of @length zeroed bytes and open it.
  *
  * An LMR with a @name lives until it is freed; an anonymous one (empty @name)
- * is freed when this open file is closed, shortly after if it is on another
- * node. @nodes points to @n_nodes node ids: none means this node, several
- * spread the LMR over them in equal contiguous shares. The first node is the
- * LMR's home and keeps its metadata. The owner is the caller's effective uid
- * and gid; @mode is taken as it is (no umask), bits 0666.
+ * ends with its last handle or mapping (LITE_IOC_MMAP) on this node, shortly
+ * after that if it is on another one. @nodes points to @n_nodes node ids: none
+ * means this node, several spread the LMR over them in equal contiguous shares.
+ * The first node is the LMR's home and keeps its metadata. The owner is the
+ * caller's effective uid and gid; @mode is taken as it is (no umask), bits 0666.
  */
 struct lite_ioc_alloc {
 	__u32 size;
@@ -207,8 +207,8 @@ struct lite_ioc_map {
 
 /*
  * LITE_IOC_UNMAP: close a handle. Operations in flight on it, in other threads,
- * complete normally. Unmapping the last handle of an anonymous LMR in the file
- * that made it frees the LMR.
+ * complete normally. This frees an anonymous LMR that has no other handle, and
+ * is not mapped (LITE_IOC_MMAP).
  */
 struct lite_ioc_unmap {
 	__u32 size;
@@ -274,11 +274,11 @@ enum lite_opcode {
  * operation with ERANGE.
  *
  * Only a fatal signal interrupts a transfer. It has no time-out of its own, but
- * every piece of it must complete within the node's operation time-out (default
- * 10 s). A piece that does not, or loses its connection, is tried up to three
- * times while the node is not down; then ETIMEDOUT or EHOSTDOWN. An atomic is
- * not retried once it was sent. On failure @result is the number of
- * leading bytes known to be transferred.
+ * a connection ends when a queue pair of it that has work completes nothing for
+ * the node's operation time-out (default 10 s). A piece that loses its
+ * connection is tried up to three times while the node is not down; then
+ * ETIMEDOUT or EHOSTDOWN. An atomic is not retried once it was sent. On failure
+ * @result is the number of leading bytes known to be transferred.
  */
 struct lite_op {
 	__u32 size;

@@ -107,9 +107,9 @@ enum lite_cmd {
 enum lite_end_cause {
 	LITE_END_NONE,       /* it has not */
 	LITE_END_SILENCE,    /* silent for DEAD_MS; ms since the last message */
-	LITE_END_OP_TIMEOUT, /* an operation made no progress; ms */
+	LITE_END_OP_TIMEOUT, /* a queue pair with work completed nothing; ms */
 	LITE_END_TRANSPORT,  /* the device lost the peer; ib_wc_status; or ms, 5000 or more */
-	LITE_END_REVOKE,     /* REVOKE or RECALL was not answered; ms waited */
+	LITE_END_REVOKE,     /* REVOKE, RECALL or ENDS was not answered; ms waited */
 	LITE_END_CALL,       /* another call that must succeed failed; errno */
 	LITE_END_MESSAGE,    /* the peer sent a malformed message; errno */
 	LITE_END_DEVICE,     /* own device; errno, or 256 + ib_wc_status */
@@ -160,7 +160,7 @@ enum lite_attr {
 	LITE_A_HEARTBEAT_MS,  /* u32: default 1000 */
 	LITE_A_DEAD_MS,       /* u32: a peer silent so long is down; 5000 */
 	LITE_A_OP_TIMEOUT_MS, /* u32: default 10000 */
-	LITE_A_TIMEOUT_MS,    /* u32: of this command; default 15000 */
+	LITE_A_TIMEOUT_MS,    /* u32: of the attempt to join; default 15000 */
 	LITE_A_MEM_USED,      /* u64 */
 	LITE_A_LMRS,          /* u32: LMRs at home on this node */
 	LITE_A_PEERS,         /* u32: nodes known, also those that left */

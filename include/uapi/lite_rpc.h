@@ -70,7 +70,8 @@
 /*
  * Bytes of a function's ring, one for each client node: for the requests in flight
  * and their replies. 0: room for 16 of the longest, but at least DEFAULT and at most MAX;
- * DEFAULT if one of the nodes has many rings.
+ * DEFAULT, or room for three of the longest, if one of the nodes has many rings. It is
+ * rounded up to whole chunks, each with room for one of the longest at least.
  */
 #define LITE_RPC_RING_MIN 4096
 #define LITE_RPC_RING_MAX (1U << 20)

@@ -95,8 +95,8 @@ struct lite_ioc_unlock {
  *
  * The handle needs WRITE and ATOMIC. EINVAL also: others wait for a different
  * number of callers. A caller that is killed or times out, or on a node that is
- * declared dead, no longer counts. After ETIMEDOUT the caller was not counted;
- * after EHOSTDOWN this is unknown.
+ * declared dead, no longer counts. After ETIMEDOUT, or EAGAIN with LITE_NOWAIT,
+ * the caller was not counted; after EHOSTDOWN this is unknown.
  */
 struct lite_ioc_barrier {
 	__u32 size;

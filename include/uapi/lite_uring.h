@@ -8,13 +8,15 @@
  * until the command completes, and then holds its results. @res of the
  * completion is 0, or the negative errno of the ioctl.
  *
- * READ and WRITE of up to a page, FETCH_ADD and CMP_SWAP need no thread if
- * their bytes are all in the memory of one other node. The submitting thread
- * executes RECV and COLLECT with LITE_RPC_NOWAIT, and RECV with
- * LITE_RPC_REPLY_ONLY. Everything else runs in an io_uring worker. Their number
- * per process is limited (io_uring_register_iowq_max_workers(3), the bounded
- * ones): commands that fill all workers while they wait for commands queued
- * behind them deadlock.
+ * READ and WRITE of up to a page, FETCH_ADD and CMP_SWAP mostly need no thread
+ * if their bytes are in one piece of memory of one other node; READ and WRITE of
+ * this node's memory are done at once. The submitting thread executes COLLECT
+ * with LITE_RPC_NOWAIT, and RECV with LITE_RPC_NOWAIT or LITE_RPC_REPLY_ONLY,
+ * but not RECV of a file that serves a function with requests or replies that
+ * may be longer than LITE_RPC_BYTES_MAX. Everything else runs in an io_uring
+ * worker. Their number per process is limited
+ * (io_uring_register_iowq_max_workers(3), the bounded ones): commands that fill
+ * all workers while they wait for commands queued behind them deadlock.
  *
  * DOC: errno values of commands, beside those of the ioctls
  *

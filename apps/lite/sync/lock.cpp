@@ -198,7 +198,7 @@ int barrier_command(session& session, const barrier_arguments& args) {
         check_range("barrier", args.name, args.offset, word_size, region.length());
         lh = region.handle();
     }
-    // Zero is not supported: take a millisecond.
+    // Zero would not wait at all, and its error is EAGAIN: take a millisecond.
     const int timeout =
         args.timeout_ms ? std::max(static_cast<int>(*args.timeout_ms), 1) : LITE_FOREVER;
     const int err = lite_barrier(node, lh, args.offset, args.n, timeout);

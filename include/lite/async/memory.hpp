@@ -6,8 +6,8 @@
 // Each function behaves, and throws, as the one of the same name in <lite/lite.hpp>. It also throws
 // ECANCELED, if a stop was requested, and EINTR, if the process was stopped for a while; it is then
 // unknown whether the operation was done. Transfers of up to a page of one other node's memory,
-// fetch_add() and compare_swap() there cannot be cancelled; they complete within the node's
-// operation time-out.
+// fetch_add() and compare_swap() there cannot be cancelled; they end, at the latest, when their
+// queue pair has completed nothing for the node's operation time-out.
 //
 // Offsets and lengths are in bytes. Buffers and handles must stay until the end of the operation.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One of several users of an LMR, on any machine (see common/slots.hpp): uses the LMR until a line
-// comes on standard input, then verifies its part and prints how often it has counted. If an
+// One of several users of an LMR, on any machine (see common/data/slots.hpp): uses the LMR until a
+// line comes on standard input, then verifies its part and prints how often it has counted. If an
 // operation fails, prints its errno as the last word, and ends.
 #include "common/data/slots.hpp"
 #include "common/process.hpp"
