@@ -101,8 +101,7 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted, u64 *incarnation
 	return id;
 }
 
-int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
-		    u32 len, void *reply, u32 *reply_len)
+int lite_serve_join(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_cluster *cl = priv;
 	const struct lite_wire_join *j = req;
@@ -135,6 +134,5 @@ int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
 	lite_conn_replace(old, false);
 	if (ret < 0)
 		return ret;
-	*reply_len = sizeof(*r);
-	return 0;
+	return sizeof(*r);
 }

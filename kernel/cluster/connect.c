@@ -75,8 +75,7 @@ static void lite_attach_fill(struct lite_cluster *cl, struct lite_conn *conn,
 	}
 }
 
-int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
-		      u32 len, void *reply, u32 *reply_len)
+int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_cluster *cl = priv;
 	const struct lite_wire_attach *a = req;
@@ -95,12 +94,13 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
 	err = lite_conn_add_qps(conn, a->qp, a->nqps);
 	if (err)
 		return err;
-	*reply_len = sizeof(struct lite_wire_attach);
 
 	/* Connections of guests, and to ourselves, are not published. */
 	if (!conn->from.node || conn->self)
-		return lite_conn_set_up(conn) ? 0 : -EHOSTDOWN;
-	return lite_peer_publish(cl, conn, &a->addr) ? 0 : -EALREADY;
+		err = lite_conn_set_up(conn) ? 0 : -EHOSTDOWN;
+	else
+		err = lite_peer_publish(cl, conn, &a->addr) ? 0 : -EALREADY;
+	return err ?: (int)sizeof(struct lite_wire_attach);
 }
 
 /*

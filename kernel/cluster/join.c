@@ -295,8 +295,7 @@ err_cancel:
 
 /* ---- leaving ------------------------------------------------------------- */
 
-int lite_serve_leave(void *priv, struct lite_conn *conn, const void *req,
-		     u32 len, void *reply, u32 *reply_len)
+int lite_serve_leave(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_cluster *cl = priv;
 	const struct lite_wire_leave *l = req;

@@ -49,8 +49,7 @@ static void lite_member_fill(struct lite_wire_member *m, u32 id, u64 incarnation
 	m->flags = cpu_to_le16(flags);
 }
 
-int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
-		       u32 len, void *reply, u32 *reply_len)
+int lite_serve_members(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_cluster *cl = priv;
 	const struct lite_wire_members *m = req;
@@ -87,8 +86,7 @@ int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
 	}
 	mutex_unlock(&cl->lock);
 	r->count = cpu_to_le32(n);
-	*reply_len = struct_size(r, member, n);
-	return 0;
+	return struct_size(r, member, n);
 }
 
 /* A member that is not up has been heard of in a new life. */

@@ -59,14 +59,12 @@ static void lite_monitor_excuse(struct lite_cluster *cl, struct lite_peer *peer,
 	lite_conn_put(conn);
 }
 
-int lite_serve_ping(void *priv, struct lite_conn *conn, const void *req,
-		    u32 len, void *reply, u32 *reply_len)
+int lite_serve_ping(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_wire_ping *r = reply;
 
 	r->members = cpu_to_le64(lite_members_digest(priv));
-	*reply_len = sizeof(*r);
-	return 0;
+	return sizeof(*r);
 }
 
 void lite_peer_ping_work(struct work_struct *work)

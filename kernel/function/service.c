@@ -189,10 +189,15 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 uni
  */
 int lite_rpc_peer_call(struct lite_rpc_peer *rp, struct lite_call_desc *d)
 {
+	int ret;
+
 	if (rp->conn)
 		return lite_kcall(rp->conn, d);
-	return lite_kcall_dispatch(rp->svc->cl->kcalls, NULL, d->call, d->req, d->len, d->reply,
-				   &d->reply_len);
+	ret = lite_kcall_dispatch(rp->svc->cl->kcalls, NULL, d->call, d->req, d->len, d->reply);
+	if (ret < 0)
+		return ret;
+	d->reply_len = ret;
+	return 0;
 }
 
 /* ---- the layer ----------------------------------------------------------- */

@@ -24,13 +24,12 @@ struct lite_call_slot;
 
 /*
  * Serve a call of @conn, which is NULL if the caller is this node. @priv: of lite_kcall_handle().
- * @req: payload of @len bytes, checked by lite_wire_request_check(). @reply: room for
- * lite_call_payload_max() bytes, zeroed. @reply_len: set to the bytes of the reply; 0 unless
- * changed. Context: may sleep. Leaf calls must not call others. Return: 0 or a negative errno, sent
- * instead of a reply; -EBADMSG: the caller violates the protocol and is disconnected.
+ * @req: payload, checked by lite_wire_request_check(). @reply: room for lite_call_payload_max()
+ * bytes, zeroed. Context: may sleep. Leaf calls must not call others. Return: bytes of the reply,
+ * or a negative errno, sent instead of a reply; -EBADMSG: the caller violates the protocol and is
+ * disconnected.
  */
-typedef int lite_handler(void *priv, struct lite_conn *conn, const void *req, u32 len, void *reply,
-			 u32 *reply_len);
+typedef int lite_handler(void *priv, struct lite_conn *conn, const void *req, void *reply);
 
 /*
  * Work items of a lane that serve calls of this node to itself: of all of them, and of a user. All
@@ -232,6 +231,6 @@ void lite_kcall_slots_init(struct lite_kcall_conn *rc);
 void lite_beat_init(struct lite_kcall_conn *rc);
 void lite_beat_start(struct lite_kcall_conn *rc);
 int lite_kcall_dispatch(struct lite_kcalls *kcalls, struct lite_conn *conn, u16 call,
-			const void *req, u32 len, void *reply, u32 *reply_len);
+			const void *req, u32 len, void *reply);
 
 #endif /* _LITE_KCALL_H */

@@ -22,9 +22,8 @@ struct lite_local_call {
 	struct lite_line_place place;
 	struct lite_call_desc *desc;
 	void *reply;
-	u32 len; /* of the reply */
 	struct mem_cgroup *memcg; /* the caller's, charged for what the handler allocates */
-	int err;
+	int ret; /* of the handler */
 	struct completion done;
 };
 
@@ -80,8 +79,8 @@ static void lite_local_work(struct work_struct *work)
 	if (!call)
 		return;
 	own = set_active_memcg(call->memcg);
-	call->err = lite_kcall_dispatch(kcalls, NULL, call->desc->call, call->desc->req,
-					call->desc->len, call->reply, &call->len);
+	call->ret = lite_kcall_dispatch(kcalls, NULL, call->desc->call, call->desc->req,
+					call->desc->len, call->reply);
 	set_active_memcg(own);
 	/* Handlers for peers, which share these workers, get their turn before the next. */
 	queue_work(kcalls->wq[locals->lane], work);
@@ -114,8 +113,7 @@ static int lite_local_await(struct lite_locals *locals, struct lite_local_call *
 }
 
 /* Have a worker run the handler. */
-static int lite_local_ask(struct lite_kcalls *kcalls, struct lite_call_desc *d, void *reply,
-			  u32 *len)
+static int lite_local_ask(struct lite_kcalls *kcalls, struct lite_call_desc *d, void *reply)
 {
 	struct lite_locals *locals = &kcalls->locals[lite_call_lane(d->call)];
 	struct lite_local_call call = {
@@ -134,10 +132,7 @@ static int lite_local_ask(struct lite_kcalls *kcalls, struct lite_call_desc *d, 
 		queue_work(kcalls->wq[locals->lane], &locals->worker[i].work);
 	err = lite_local_await(locals, &call);
 	mem_cgroup_put(call.memcg);
-	if (err)
-		return err;
-	*len = call.len;
-	return call.err;
+	return err ?: call.ret;
 }
 
 /*
@@ -148,25 +143,25 @@ static int lite_local_ask(struct lite_kcalls *kcalls, struct lite_call_desc *d, 
 int lite_kcall_local(struct lite_kcalls *kcalls, struct lite_call_desc *d)
 {
 	void *reply;
-	u32 len = 0;
-	int err;
+	int ret;
 
 	d->sent = true;
 	reply = kzalloc(lite_call_payload_max(d->call), GFP_KERNEL);
 	if (!reply)
 		return -ENOMEM;
 	if (d->by_worker)
-		err = lite_local_ask(kcalls, d, reply, &len);
+		ret = lite_local_ask(kcalls, d, reply);
 	else
-		err = lite_kcall_dispatch(kcalls, NULL, d->call, d->req, d->len, reply, &len);
-	if (!err && len > d->reply_max)
-		err = -EPROTO;
-	if (!err) {
-		memcpy(d->reply, reply, len);
-		d->reply_len = len;
+		ret = lite_kcall_dispatch(kcalls, NULL, d->call, d->req, d->len, reply);
+	if (ret > (int)d->reply_max)
+		ret = -EPROTO;
+	if (ret >= 0) {
+		memcpy(d->reply, reply, ret);
+		d->reply_len = ret;
+		ret = 0;
 	}
 	kfree(reply);
-	return err;
+	return ret;
 }
 
 void lite_locals_init(struct lite_kcalls *kcalls, enum lite_lane lane)

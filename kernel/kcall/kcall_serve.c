@@ -28,28 +28,27 @@ static bool lite_kcall_allowed(const struct lite_conn *conn, u16 call)
 /*
  * Run the handler of @call (enum lite_call, from a peer). @conn: the caller's; NULL: this node.
  * @req: payload, out of the peer's reach. @reply has lite_call_payload_max() zeroed bytes. Returns
- * 0 or an errno; -EBADMSG: the caller violates the protocol. May sleep. Not inlined, for tests that
- * probe it.
+ * the bytes of the reply, or a negative errno; -EBADMSG: the caller violates the protocol. May
+ * sleep. Not inlined, for tests that probe it.
  */
 noinline int
 lite_kcall_dispatch(struct lite_kcalls *kcalls, struct lite_conn *conn, u16 call, const void *req,
-		    u32 len, void *reply, u32 *reply_len)
+		    u32 len, void *reply)
 {
-	int err = lite_wire_request_check(call, req, len);
+	int ret = lite_wire_request_check(call, req, len);
 
-	if (err)
-		return err == -EPROTO ? -EBADMSG : err;
+	if (ret)
+		return ret == -EPROTO ? -EBADMSG : ret;
 	if (conn && !lite_kcall_allowed(conn, call))
 		return -EBADMSG;
 	if (call >= LITE_CALL_MAX || !kcalls->handler[call].fn)
 		return -EOPNOTSUPP;
 	lite_stat_inc(kcalls->stats, LITE_STAT_CALLS_SERVED);
-	err = kcalls->handler[call].fn(kcalls->handler[call].priv, conn, req, len, reply,
-				       reply_len);
-	/* The error must fit the wire format. */
-	if (err > 0 || err < -MAX_ERRNO)
-		err = -EIO;
-	return err;
+	ret = kcalls->handler[call].fn(kcalls->handler[call].priv, conn, req, reply);
+	/* It must fit the wire format. */
+	if (ret > (int)lite_call_payload_max(call) || ret < -MAX_ERRNO)
+		ret = -EIO;
+	return ret;
 }
 
 static void lite_serve_protocol_error(struct lite_conn *conn, u16 call)
@@ -67,11 +66,10 @@ static void lite_serve(struct lite_serve_slot *s)
 	struct lite_wire_msg *out = lite_slot_data(&rc->rep_out, slot);
 	void *req = rc->requests + lite_slot_offset(slot);
 	struct lite_wire_msg msg;
-	u32 reply_len = 0;
 	struct lite_io io;
 	u16 call;
 	u32 len;
-	int err;
+	int ret;
 
 	memcpy(&msg, in, sizeof(msg));
 	call = le16_to_cpu(msg.call);
@@ -91,9 +89,9 @@ static void lite_serve(struct lite_serve_slot *s)
 	memcpy(req, in + sizeof(msg), len);
 
 	memset(out, 0, lite_slot_bytes(slot));
-	err = lite_kcall_dispatch(rc->kcalls, conn, call, req, len, out + 1, &reply_len);
-	trace_lite_serve(conn->session, conn->from.node, call, err);
-	if (err == -EBADMSG) {
+	ret = lite_kcall_dispatch(rc->kcalls, conn, call, req, len, out + 1);
+	trace_lite_serve(conn->session, conn->from.node, call, min(ret, 0));
+	if (ret == -EBADMSG) {
 		lite_serve_protocol_error(conn, call);
 		return;
 	}
@@ -101,8 +99,8 @@ static void lite_serve(struct lite_serve_slot *s)
 	out->version = LITE_WIRE_VERSION;
 	out->call = msg.call;
 	out->seq = msg.seq;
-	out->error = cpu_to_le32(-err);
-	out->length = cpu_to_le32(err ? 0 : reply_len);
+	out->error = cpu_to_le32(max(-ret, 0));
+	out->length = cpu_to_le32(max(ret, 0));
 
 	if (!lite_conn_tryget(conn))
 		return;

@@ -80,8 +80,7 @@ struct lite_room_ops {
 struct lite_lmr_served {
 	struct lite_memory *mem;
 	bool chunks; /* also of chunks */
-	int (*fn)(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply,
-		  u32 *reply_len);
+	int (*fn)(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply);
 };
 
 /* Cache of mappings by name and user: handle/name_cache.c */

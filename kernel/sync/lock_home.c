@@ -381,8 +381,7 @@ static int lite_lock_enter(struct lite_locks *locks, const struct lite_claim_nam
 	return 0;
 }
 
-static int lite_serve_lock_wait(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				void *reply, u32 *reply_len)
+static int lite_serve_lock_wait(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_locks *locks = priv;
 	struct lite_claim_name name;
@@ -429,8 +428,7 @@ static int lite_lock_keep_early(struct lite_lock *l, struct lite_lock_claim *c,
 	return 0;
 }
 
-static int lite_serve_lock_release(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				   void *reply, u32 *reply_len)
+static int lite_serve_lock_release(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_lock *w = req;
 	struct lite_locks *locks = priv;

@@ -483,8 +483,7 @@ static struct lite_hold *lite_hold_named(struct lite_locks *locks, struct lite_c
 	return h;
 }
 
-static int lite_serve_lock_grant(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				 void *reply, u32 *reply_len)
+static int lite_serve_lock_grant(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_lock *w = req;
 	int verdict = lite_wire_error(le32_to_cpu(w->arg));
@@ -514,8 +513,7 @@ static int lite_serve_lock_grant(void *priv, struct lite_conn *conn, const void 
 	return err;
 }
 
-static int lite_serve_lock_probe(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				 void *reply, u32 *reply_len)
+static int lite_serve_lock_probe(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_wire_lock_probe_reply *r = reply;
 	enum lite_lock_end end = LITE_LOCK_UNUSED;
@@ -535,8 +533,7 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn, const void 
 		end = h->end;
 	spin_unlock(&locks->lock);
 	r->end = cpu_to_le32(end);
-	*reply_len = sizeof(*r);
-	return 0;
+	return sizeof(*r);
 }
 
 void lite_lock_take_handlers(struct lite_locks *locks)

@@ -25,14 +25,13 @@ static void lite_func_describe(const struct lite_func *func, const struct lite_c
 	};
 }
 
-static int lite_serve_bind(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			   void *reply, u32 *reply_len)
+static int lite_serve_bind(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_rpc_bind *in = req;
 	struct lite_wire_rpc_bind_reply *out = reply;
 	struct lite_service *svc = priv;
 	struct lite_ring *ring;
-	u32 i;
+	u32 i, bytes;
 
 	ring = lite_ring_make(lite_rpc_peer_of(svc, conn), le32_to_cpu(in->function));
 	if (IS_ERR(ring))
@@ -46,9 +45,9 @@ static int lite_serve_bind(void *priv, struct lite_conn *conn, const void *req, 
 	out->n_chunks = cpu_to_le32(ring->area->n);
 	for (i = 0; i < ring->area->n; i++)
 		out->chunk[i] = cpu_to_le64(ring->area->chunk[i].dma);
-	*reply_len = struct_size(out, chunk, ring->area->n);
+	bytes = struct_size(out, chunk, ring->area->n);
 	lite_ring_put(ring);
-	return 0;
+	return bytes;
 }
 
 /*
@@ -73,8 +72,7 @@ static int lite_rpc_peer_settle(struct lite_conn *conn)
 	return err ?: io.status;
 }
 
-static int lite_serve_unbind(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			     void *reply, u32 *reply_len)
+static int lite_serve_unbind(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_rpc_unbind *in = req;
 	struct lite_service *svc = priv;
@@ -102,8 +100,7 @@ static int lite_serve_unbind(void *priv, struct lite_conn *conn, const void *req
 	return err;
 }
 
-static int lite_serve_cancel(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			     void *reply, u32 *reply_len)
+static int lite_serve_cancel(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_rpc_cancel *in = req;
 	struct lite_wire_rpc_cancel_reply *out = reply;
@@ -121,12 +118,10 @@ static int lite_serve_cancel(void *priv, struct lite_conn *conn, const void *req
 		out->cancelled[i] = cpu_to_le32(ret);
 	}
 	out->count = in->count;
-	*reply_len = struct_size(out, cancelled, n);
-	return 0;
+	return struct_size(out, cancelled, n);
 }
 
-static int lite_serve_find(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			   void *reply, u32 *reply_len)
+static int lite_serve_find(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_rpc_find *in = req;
 	struct lite_wire_rpc_func *out = reply;
@@ -137,13 +132,11 @@ static int lite_serve_find(void *priv, struct lite_conn *conn, const void *req, 
 		return -ECONNREFUSED;
 	lite_func_describe(func, conn, out);
 	lite_func_put(func);
-	*reply_len = sizeof(*out);
-	return 0;
+	return sizeof(*out);
 }
 
 /* At the client: stop calling through a ring. */
-static int lite_serve_gone(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			   void *reply, u32 *reply_len)
+static int lite_serve_gone(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_rpc_unbind *in = req;
 

@@ -95,8 +95,7 @@ static int lite_unpack(struct lite_unpack *u, u32 *at)
 	return err;
 }
 
-static int lite_serve_pack(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			   void *reply, u32 *reply_len)
+static int lite_serve_pack(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_memory *mem = priv;
 	struct lite_wire_pack_reply *out = reply;
@@ -115,16 +114,15 @@ static int lite_serve_pack(void *priv, struct lite_conn *conn, const void *req, 
 		err = lite_unpack(&u, &at);
 	lite_memop_exec_end(&r);
 	out->at = cpu_to_le32(at);
-	*reply_len = sizeof(*out);
 	if (!err)
-		*reply_len = u.in - (u8 *)reply;
-	else if (err == -ENOLINK)
+		return u.in - (u8 *)reply;
+	if (err == -ENOLINK)
 		out->status = cpu_to_le32(LITE_WIRE_OP_UNMAPPED);
 	else if (err == -EXDEV)
 		out->status = cpu_to_le32(LITE_WIRE_OP_ELSEWHERE);
 	else
 		out->error = cpu_to_le32(-err);
-	return 0;
+	return sizeof(*out);
 }
 
 void lite_pack_handlers(struct lite_memory *mem)

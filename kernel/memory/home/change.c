@@ -172,8 +172,8 @@ static int lite_grant_check(struct lite_lmr *lmr, struct lite_conn *conn,
 	return err;
 }
 
-static int lite_serve_grant(struct lite_lmr *lmr, struct lite_conn *conn,
-			    const void *req, void *reply, u32 *reply_len)
+static int lite_serve_grant(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
+			    void *reply)
 {
 	const struct lite_wire_set_grant *s = req;
 	const struct lite_grant g = {
@@ -202,8 +202,8 @@ static int lite_serve_grant(struct lite_lmr *lmr, struct lite_conn *conn,
 	return err;
 }
 
-static int lite_serve_grants(struct lite_lmr *lmr, struct lite_conn *conn,
-			     const void *req, void *reply, u32 *reply_len)
+static int lite_serve_grants(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
+			     void *reply)
 {
 	struct lite_wire_grants_reply *r = reply;
 	u32 n;
@@ -218,8 +218,7 @@ static int lite_serve_grants(struct lite_lmr *lmr, struct lite_conn *conn,
 	}
 	spin_unlock(&lmr->lock);
 	r->count = cpu_to_le32(n);
-	*reply_len = struct_size(r, grant, n);
-	return 0;
+	return struct_size(r, grant, n);
 }
 
 /*
@@ -247,8 +246,8 @@ static int lite_setattr_allowed(struct lite_lmr *lmr, struct lite_conn *conn,
 	return 0;
 }
 
-static int lite_serve_setattr(struct lite_lmr *lmr, struct lite_conn *conn,
-			      const void *req, void *reply, u32 *reply_len)
+static int lite_serve_setattr(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
+			      void *reply)
 {
 	const struct lite_wire_setattr *s = req;
 	struct lite_acl *acl = &lmr->acl;
@@ -345,8 +344,8 @@ void lite_rename_end(struct lite_lmr *lmr)
 	lite_crowd_wake(&lmr->changed);
 }
 
-static int lite_serve_rename(struct lite_lmr *lmr, struct lite_conn *conn,
-			     const void *req, void *reply, u32 *reply_len)
+static int lite_serve_rename(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
+			     void *reply)
 {
 	int err = lite_change_check(lmr, conn, req);
 	const char *unused = NULL;
@@ -373,8 +372,8 @@ static int lite_serve_rename(struct lite_lmr *lmr, struct lite_conn *conn,
 
 /* ---- waiting for the end of a change ------------------------------------- */
 
-static int lite_serve_await(struct lite_lmr *lmr, struct lite_conn *conn,
-			    const void *req, void *reply, u32 *reply_len)
+static int lite_serve_await(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
+			    void *reply)
 {
 	long left = lite_crowd_wait_timeout(&lmr->changed,
 					    !READ_ONCE(lmr->closed) || READ_ONCE(lmr->dying),

@@ -178,7 +178,7 @@ void lite_orphans_work(struct work_struct *work)
 /* ---- for others ---------------------------------------------------------- */
 
 static int lite_serve_free(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-			   void *reply, u32 *reply_len)
+			   void *reply)
 {
 	bool first;
 	int err;
@@ -221,8 +221,7 @@ void lite_home_unmap_own(struct lite_memory *mem, const struct lite_wire_unmap *
 			     current->flags & PF_KTHREAD ? 0 : MAX_SCHEDULE_TIMEOUT);
 }
 
-static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			    void *reply, u32 *reply_len)
+static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_unmaps *r = req;
 	u32 i;

@@ -124,10 +124,10 @@ struct lite_origin {
 
 /*
  * Serves a call about @lmr; the request begins with its id. @conn: session with the caller; NULL:
- * this node. @reply: zeroed; @reply_len: set to its bytes. May sleep. Return: see lite_handler.
+ * this node. @reply: zeroed. May sleep. Return: see lite_handler.
  */
 typedef int (*lite_lmr_handler)(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-				void *reply, u32 *reply_len);
+				void *reply);
 
 struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id);
 struct lite_lmr *lite_lmr_next(struct lite_memory *mem, unsigned long *id);
@@ -141,7 +141,7 @@ struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *con
 				  const struct lite_wire_create *c, const struct lite_origin *from,
 				  unsigned long life, u32 *rights);
 int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn, u32 rights,
-		    struct lite_wire_map_reply *r, u32 *reply_len);
+		    struct lite_wire_map_reply *r);
 void lite_lmr_handle(struct lite_memory *mem, enum lite_call call, lite_lmr_handler fn);
 void lite_home_handlers(struct lite_memory *mem);
 

@@ -371,14 +371,14 @@ static bool lite_map_tells(struct lite_lmr *lmr, struct lite_conn *conn)
 
 /*
  * Answer a MAP by @conn (NULL: this node), which is counted. A snapshot: a later change RECALLs the
- * mapper. May sleep. Return: 0; -EHOSTDOWN: not a mapper any more.
+ * mapper. May sleep. Return: bytes of the answer; -EHOSTDOWN: not a mapper any more.
  */
 int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn, u32 rights,
-		    struct lite_wire_map_reply *r, u32 *reply_len)
+		    struct lite_wire_map_reply *r)
 {
 	const struct lite_place *place;
 	u32 told = 0;
-	u32 i;
+	u32 i, bytes;
 
 	spin_lock(&lmr->lock);
 	place = lmr->place;
@@ -401,51 +401,48 @@ int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn, u32 rights,
 	r->n_told = cpu_to_le32(told);
 	lite_extents_copy((struct lite_wire_extent *)&r->share[place->n_shares], place->extents,
 			  told);
-	*reply_len = struct_size(r, share, place->n_shares) +
-		     told * sizeof(struct lite_wire_extent);
+	bytes = struct_size(r, share, place->n_shares) + told * sizeof(struct lite_wire_extent);
 	spin_unlock(&lmr->lock);
-	return lite_mapper_recheck(lmr, conn);
+	return lite_mapper_recheck(lmr, conn) ?: (int)bytes;
 }
 
-static int lite_serve_create(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			     void *reply, u32 *reply_len)
+static int lite_serve_create(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_memory *mem = priv;
 	unsigned long life = lite_cluster_life(mem->cl);
 	struct lite_lmr *lmr;
 	u32 rights = 0;
-	int err;
+	int ret;
 
-	err = conn ? lite_cluster_await_ready(mem->cl) : lite_cluster_ready(mem->cl);
-	if (err)
-		return err;
+	ret = conn ? lite_cluster_await_ready(mem->cl) : lite_cluster_ready(mem->cl);
+	if (ret)
+		return ret;
 	lmr = lite_home_create(mem, conn, req, NULL, life, &rights);
 	if (IS_ERR(lmr))
 		return PTR_ERR(lmr);
-	err = lite_map_answer(lmr, conn, rights, reply, reply_len);
+	ret = lite_map_answer(lmr, conn, rights, reply);
 	lite_lmr_put(lmr);
-	return err;
+	return ret;
 }
 
-static int lite_serve_map(struct lite_lmr *lmr, struct lite_conn *conn,
-			  const void *req, void *reply, u32 *reply_len)
+static int lite_serve_map(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
+			  void *reply)
 {
 	u32 rights;
 
 	return lite_mapper_add(lmr, conn, req, &rights) ?:
-	       lite_map_answer(lmr, conn, rights, reply, reply_len);
+	       lite_map_answer(lmr, conn, rights, reply);
 }
 
 /* A MAP by name, which comes to the name's directory: this node may only know its home. */
-static int lite_serve_open(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			   void *reply, u32 *reply_len)
+static int lite_serve_open(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_wire_map_reply *r = reply;
 	const struct lite_wire_map *map = req;
 	struct lite_memory *mem = priv;
 	struct lite_name_at at;
 	struct lite_lmr *lmr;
-	int err;
+	int ret;
 
 	if (!lite_name_known(mem, map->name, &at))
 		return -ENOENT;
@@ -453,36 +450,34 @@ static int lite_serve_open(void *priv, struct lite_conn *conn, const void *req, 
 		lmr = lite_lmr_get(mem, at.id);
 		if (!lmr)
 			return -ENOENT;
-		err = lite_serve_map(lmr, conn, req, reply, reply_len);
+		ret = lite_serve_map(lmr, conn, req, reply);
 		lite_lmr_put(lmr);
 		/* To wait until it is not being changed the caller has to know it. */
-		if (err != -EBUSY)
-			return err;
+		if (ret != -EBUSY)
+			return ret;
 	}
 	r->id = cpu_to_le64(at.id);
 	r->home = cpu_to_le32(at.home);
-	*reply_len = sizeof(*r);
-	return 0;
+	return sizeof(*r);
 }
 
-static int lite_serve_extents(struct lite_lmr *lmr, struct lite_conn *conn,
-			      const void *req, void *reply, u32 *reply_len)
+static int lite_serve_extents(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
+			      void *reply)
 {
 	const struct lite_wire_extents *e = req;
 	u32 first = le32_to_cpu(e->first);
 	const struct lite_place *place;
-	int err = -ENOENT;
+	int ret = -ENOENT;
 
 	spin_lock(&lmr->lock);
 	place = lmr->place;
 	/* Also tells the mapper that the home still counts it as one. */
 	if (first < place->n_extents && lite_mapper_known(lmr, conn)) {
-		*reply_len = lite_extents_put(reply, place->extents, place->n_extents, first);
+		ret = lite_extents_put(reply, place->extents, place->n_extents, first);
 		lmr->confirmed |= conn && conn->session == lmr->creator;
-		err = 0;
 	}
 	spin_unlock(&lmr->lock);
-	return err;
+	return ret;
 }
 
 /* @nodes: filled with those that hold memory of it, unless NULL. */
@@ -511,18 +506,16 @@ static void lite_lmr_fill(struct lite_lmr *lmr, struct lite_wire_lmr *l, __le32 
 	spin_unlock(&lmr->lock);
 }
 
-static int lite_serve_stat(struct lite_lmr *lmr, struct lite_conn *conn,
-			   const void *req, void *reply, u32 *reply_len)
+static int lite_serve_stat(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
+			   void *reply)
 {
 	struct lite_wire_stat_reply *r = reply;
 
 	lite_lmr_fill(lmr, &r->lmr, r->nodes);
-	*reply_len = sizeof(*r);
-	return 0;
+	return sizeof(*r);
 }
 
-static int lite_serve_list(void *priv, struct lite_conn *conn, const void *req,
-			   u32 len, void *reply, u32 *reply_len)
+static int lite_serve_list(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_list *l = req;
@@ -542,28 +535,26 @@ static int lite_serve_list(void *priv, struct lite_conn *conn, const void *req,
 			break;
 	}
 	r->count = cpu_to_le32(n);
-	*reply_len = struct_size(r, lmr, n);
-	return 0;
+	return struct_size(r, lmr, n);
 }
 
 /* All these requests begin with the id of the LMR. */
-static int lite_serve_lmr(void *priv, struct lite_conn *conn, const void *req,
-			  u32 len, void *reply, u32 *reply_len)
+static int lite_serve_lmr(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_lmr_served *s = priv;
 	const struct lite_wire_id *i = req;
 	struct lite_lmr *lmr = lite_lmr_get(s->mem, le64_to_cpu(i->id));
-	int err;
+	int ret;
 
 	if (!lmr)
 		return -ENOENT;
 	/* Chunks belong to their LMR: they can only be mapped. */
 	if (lmr->of && !s->chunks)
-		err = -ENOENT;
+		ret = -ENOENT;
 	else
-		err = s->fn(lmr, conn, req, reply, reply_len);
+		ret = s->fn(lmr, conn, req, reply);
 	lite_lmr_put(lmr);
-	return err;
+	return ret;
 }
 
 /* Register a handler for a call about an LMR, LITE_CALL_LMR_*. */

@@ -304,7 +304,7 @@ static int lite_move_range(const struct lite_wire_move *w, u64 size, struct lite
 }
 
 static int lite_serve_move(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-			   void *reply, u32 *reply_len)
+			   void *reply)
 {
 	const struct lite_wire_move *w = req;
 	struct lite_wire_move_reply *answer = reply;
@@ -326,8 +326,7 @@ static int lite_serve_move(struct lite_lmr *lmr, struct lite_conn *conn, const v
 		return err;
 	answer->next = cpu_to_le64(min(next, length));
 	answer->length = cpu_to_le64(length);
-	*reply_len = sizeof(*answer);
-	return 0;
+	return sizeof(*answer);
 }
 
 /* ---- resizing ------------------------------------------------------------ */
@@ -366,7 +365,7 @@ static int lite_home_shrink(struct lite_replace *r, u64 length)
 }
 
 static int lite_serve_resize(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-			     void *reply, u32 *reply_len)
+			     void *reply)
 {
 	const struct lite_wire_resize *s = req;
 	u64 length = le64_to_cpu(s->length);

@@ -246,8 +246,7 @@ void lite_mapping_end_chunks(struct lite_memory *mem, u32 home, const struct lit
 	}
 }
 
-static int lite_serve_ends(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			   void *reply, u32 *reply_len)
+static int lite_serve_ends(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	if (!conn)
 		return -EBADMSG;
@@ -263,14 +262,12 @@ static int lite_serve_end(struct lite_memory *mem, struct lite_conn *conn,
 	return lite_mapping_revoke(mem, conn->from.node, le64_to_cpu(req->id), gone);
 }
 
-static int lite_serve_revoke(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			     void *reply, u32 *reply_len)
+static int lite_serve_revoke(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	return lite_serve_end(priv, conn, req, true);
 }
 
-static int lite_serve_recall(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			     void *reply, u32 *reply_len)
+static int lite_serve_recall(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	return lite_serve_end(priv, conn, req, false);
 }

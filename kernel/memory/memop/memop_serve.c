@@ -522,8 +522,7 @@ static ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
 
 /* ---- calls --------------------------------------------------------------- */
 
-static int lite_serve_memop(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			    void *reply, u32 *reply_len)
+static int lite_serve_memop(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_memop_served *served = priv;
 	const struct lite_wire_op *op = req;
@@ -546,12 +545,10 @@ static int lite_serve_memop(void *priv, struct lite_conn *conn, const void *req,
 	out->done = cpu_to_le64(r.done);
 	out->value = cpu_to_le64(r.value);
 	out->status = cpu_to_le32(r.status);
-	*reply_len = sizeof(*out);
-	return 0;
+	return sizeof(*out);
 }
 
-static int lite_serve_prepare(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			      void *reply, u32 *reply_len)
+static int lite_serve_prepare(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_op *op = req;

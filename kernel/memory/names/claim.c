@@ -408,8 +408,7 @@ void lite_name_drop(struct lite_memory *mem, const char *name, u64 id)
 
 /* ---- for others ---------------------------------------------------------- */
 
-static int lite_serve_name_probe(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				 void *reply, u32 *reply_len)
+static int lite_serve_name_probe(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_memory *mem = priv;
 	struct lite_name_entry *entry;
@@ -435,8 +434,7 @@ static int lite_serve_name_probe(void *priv, struct lite_conn *conn, const void 
 	}
 	spin_unlock(&mem->local.lock);
 	r->state = cpu_to_le32(state);
-	*reply_len = sizeof(*r);
-	return 0;
+	return sizeof(*r);
 }
 
 /* Look up a confirmed name of an LMR homed here. Context: process. */

@@ -341,17 +341,15 @@ void lite_names_lost(struct lite_memory *mem, u32 home, u64 incarnation)
 	lite_names_drop(mem, &mem->directory, lite_name_is_lost, home, incarnation);
 }
 
-static int lite_name_reply(const struct lite_name_at *at, struct lite_wire_name_reply *r,
-			   u32 *reply_len)
+/* Return: bytes of the reply. */
+static int lite_name_reply(const struct lite_name_at *at, struct lite_wire_name_reply *r)
 {
 	r->home = cpu_to_le32(at->home);
 	r->id = cpu_to_le64(at->id);
-	*reply_len = sizeof(*r);
-	return 0;
+	return sizeof(*r);
 }
 
-static int lite_serve_name_enter(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				 void *reply, u32 *reply_len)
+static int lite_serve_name_enter(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_memory *mem = priv;
 	struct lite_names *names = &mem->directory;
@@ -360,14 +358,14 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn, const void 
 	u64 session = conn ? conn->session : 0;
 	struct lite_name_entry *entry, *new;
 	u64 id = le64_to_cpu(e->id);
-	int err;
+	int ret;
 
 	if (!home || le32_to_cpu(e->home) != home)
 		return -ESTALE; /* of the caller's last life */
 	/* An entry may be replaced unless its home is up here: wait. */
-	err = conn ? lite_cluster_await_session(mem->cl, conn) : 0;
-	if (err)
-		return err;
+	ret = conn ? lite_cluster_await_session(mem->cl, conn) : 0;
+	if (ret)
+		return ret;
 	new = lite_name_entry_new(names, e->name, home, id,
 				  lite_uid_charged(le32_to_cpu(e->uid),
 						   conn && mem->root_squash));
@@ -376,11 +374,11 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn, const void 
 	if (entry && lite_name_is_at(&entry->at, home, id)) {
 		entry->session = max(session, entry->session);
 	} else if (IS_ERR(new)) {
-		err = PTR_ERR(new);
+		ret = PTR_ERR(new);
 	} else if (!entry) {
 		new->session = session;
-		err = lite_names_insert_locked(mem, names, new);
-		if (!err)
+		ret = lite_names_insert_locked(mem, names, new);
+		if (!ret)
 			swap(entry, new);
 	} else if (lite_name_is_at(&entry->at, le32_to_cpu(e->was_home), le64_to_cpu(e->was_id)) ||
 		   !lite_cluster_is_live(mem->cl, entry->at.home)) {
@@ -389,16 +387,15 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn, const void 
 		/* Same size: freeing @new uncharges the old uid. */
 		swap(entry->uid, new->uid);
 	}
-	if (!err)
-		lite_name_reply(&entry->at, reply, reply_len);
+	if (!ret)
+		ret = lite_name_reply(&entry->at, reply);
 	spin_unlock(&names->lock);
 	if (!IS_ERR(new))
 		lite_name_entry_free(names, new);
-	return err;
+	return ret;
 }
 
-static int lite_serve_name_drop(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				void *reply, u32 *reply_len)
+static int lite_serve_name_drop(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_name *n = req;
@@ -420,8 +417,7 @@ static int lite_serve_name_drop(void *priv, struct lite_conn *conn, const void *
 	return 0;
 }
 
-static int lite_serve_name_sync(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				void *reply, u32 *reply_len)
+static int lite_serve_name_sync(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_memory *mem = priv;
 
@@ -451,15 +447,14 @@ bool lite_name_known(struct lite_memory *mem, const char *name, struct lite_name
 	return session && session == lite_cluster_session(mem->cl, at->home, &incarnation);
 }
 
-static int lite_serve_name_find(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				void *reply, u32 *reply_len)
+static int lite_serve_name_find(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_name *n = req;
 	struct lite_name_at at;
 
 	if (!lite_name_known(priv, n->name, &at))
 		return -ENOENT;
-	return lite_name_reply(&at, reply, reply_len);
+	return lite_name_reply(&at, reply);
 }
 
 void lite_directory_handlers(struct lite_memory *mem)

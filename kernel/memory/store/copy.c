@@ -158,8 +158,7 @@ static int lite_copy_within(struct lite_memory *mem, u32 home, const struct lite
  * Copy memory of this node to other memory of the same home. If that fails, some may have been
  * copied, and writes may still be in flight.
  */
-static int lite_serve_mem_copy(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			       void *reply, u32 *reply_len)
+static int lite_serve_mem_copy(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_copy *c = req;
@@ -179,8 +178,7 @@ static int lite_serve_mem_copy(void *priv, struct lite_conn *conn, const void *r
 	return err;
 }
 
-static int lite_serve_mem_session(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				  void *reply, u32 *reply_len)
+static int lite_serve_mem_session(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_session *s = req;
@@ -191,8 +189,7 @@ static int lite_serve_mem_session(void *priv, struct lite_conn *conn, const void
 	if (!session || incarnation != le64_to_cpu(s->incarnation))
 		return -EHOSTDOWN;
 	r->session = cpu_to_le64(session);
-	*reply_len = sizeof(*r);
-	return 0;
+	return sizeof(*r);
 }
 
 void lite_copy_handlers(struct lite_memory *mem)

@@ -556,8 +556,7 @@ u32 lite_extents_put(struct lite_wire_extents_reply *r, const struct lite_extent
 	return struct_size(r, extent, count);
 }
 
-static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				void *reply, u32 *reply_len)
+static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_alloc *a = req;
@@ -579,22 +578,20 @@ static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn, const void *
 		return PTR_ERR(alloc);
 	r->id = cpu_to_le64(alloc->id);
 	r->n_extents = cpu_to_le32(alloc->n_extents);
-	*reply_len = sizeof(*r);
 	lite_store_free(alloc);
 	/* The session may have ended before the memory was in the table. */
 	if (lite_conn_is_dead(conn))
 		lite_store_session_gone(mem, conn->session);
-	return 0;
+	return sizeof(*r);
 }
 
-static int lite_serve_mem_extents(void *priv, struct lite_conn *conn, const void *req, u32 len,
-				  void *reply, u32 *reply_len)
+static int lite_serve_mem_extents(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_extents *e = req;
 	u32 first = le32_to_cpu(e->first);
 	struct lite_alloc *alloc;
-	int err = -ENOENT;
+	int ret = -ENOENT;
 
 	if (!conn)
 		return -EBADMSG;
@@ -602,13 +599,12 @@ static int lite_serve_mem_extents(void *priv, struct lite_conn *conn, const void
 	xa_lock(&mem->allocs);
 	alloc = lite_store_find(mem, le64_to_cpu(e->id), conn->from.node);
 	if (alloc && first < alloc->n_extents) {
-		*reply_len = lite_extents_put(reply, alloc->extents, alloc->n_extents, first);
+		ret = lite_extents_put(reply, alloc->extents, alloc->n_extents, first);
 		if (first + LITE_EXTENTS_PER_REPLY >= alloc->n_extents)
 			alloc->confirmed = true;
-		err = 0;
 	}
 	xa_unlock(&mem->allocs);
-	return err;
+	return ret;
 }
 
 /* Fence nodes from our memory. Return: 0 or -EIO. */
@@ -632,8 +628,7 @@ static int lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
 	return err;
 }
 
-static int lite_serve_mem_free(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			       void *reply, u32 *reply_len)
+static int lite_serve_mem_free(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_free *f = req;

@@ -140,54 +140,52 @@ static struct lite_lmr *lite_chunk_get(struct lite_unpinned *u, unsigned long pa
 }
 
 static int lite_chunk_answer(struct lite_lmr *lmr, struct lite_conn *conn, bool writable,
-			     void *reply, u32 *reply_len)
+			     void *reply)
 {
 	const struct lite_wire_map map = { .renew = cpu_to_le32(1) };
 	u32 rights;
 
 	return lite_mapper_add(lmr, conn, &map, &rights) ?:
-	       lite_map_answer(lmr, conn, writable ? LITE_RIGHT_WRITE : 0, reply, reply_len);
+	       lite_map_answer(lmr, conn, writable ? LITE_RIGHT_WRITE : 0, reply);
 }
 
 static int lite_chunk_serve(struct lite_unpinned *u, struct lite_conn *conn, unsigned long page,
-			    bool write, void *reply, u32 *reply_len)
+			    bool write, void *reply)
 {
 	struct lite_lmr *lmr;
 	bool writable;
-	int tries, err = -EAGAIN;
+	int tries, ret;
 
 	/* Once more to look up what was made last. */
 	for (tries = 0; tries <= LITE_CHUNK_TRIES; tries++) {
 		lmr = lite_chunk_get(u, page, write, &writable);
 		if (lmr) {
-			err = lite_chunk_answer(lmr, conn, writable, reply, reply_len);
+			ret = lite_chunk_answer(lmr, conn, writable, reply);
 			/* It may have no mapper yet. */
-			if (err)
+			if (ret < 0)
 				lite_chunk_unused(lmr);
 			lite_lmr_put(lmr);
 			/* The chunk has ended meanwhile. */
-			if (err != -ENOENT)
-				return err;
-			err = -EAGAIN;
+			if (ret != -ENOENT)
+				return ret;
 		} else if (tries < LITE_CHUNK_TRIES) {
 			/* If neighbouring pages keep changing, bring in this page alone. */
-			err = lite_chunk_make(u, page, write, tries >= LITE_CHUNK_TRIES / 2);
-			if (err == -EBUSY && !tries)
+			ret = lite_chunk_make(u, page, write, tries >= LITE_CHUNK_TRIES / 2);
+			if (ret == -EBUSY && !tries)
 				lite_unpinned_await(u);
-			else if (err && err != -EAGAIN)
-				return err;
+			else if (ret && ret != -EAGAIN)
+				return ret;
 		}
 	}
 	return -EAGAIN;
 }
 
-static int lite_serve_chunk(void *priv, struct lite_conn *conn, const void *req, u32 len,
-			    void *reply, u32 *reply_len)
+static int lite_serve_chunk(void *priv, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_chunk *c = req;
 	struct lite_lmr *lmr = lite_lmr_get(priv, le64_to_cpu(c->id));
 	u64 page = le64_to_cpu(c->offset) >> PAGE_SHIFT;
-	int err = 0;
+	int ret = 0;
 
 	if (!lmr)
 		return -ENOENT;
@@ -197,16 +195,15 @@ static int lite_serve_chunk(void *priv, struct lite_conn *conn, const void *req,
 	 */
 	spin_lock(&lmr->lock);
 	if (!lite_mapper_known(lmr, conn) || lmr->closed)
-		err = -ENOENT;
+		ret = -ENOENT;
 	else if (!lmr->unpinned || page >= lmr->unpinned->n_pages)
-		err = -EINVAL;
+		ret = -EINVAL;
 	spin_unlock(&lmr->lock);
-	if (!err)
-		err = lite_chunk_serve(lmr->unpinned, conn, page, le32_to_cpu(c->write),
-				       reply, reply_len);
+	if (!ret)
+		ret = lite_chunk_serve(lmr->unpinned, conn, page, le32_to_cpu(c->write), reply);
 	lite_lmr_put(lmr);
 	/* -EAGAIN is not sent to other nodes. */
-	return err == -EAGAIN ? -EBUSY : err;
+	return ret == -EAGAIN ? -EBUSY : ret;
 }
 
 void lite_unpinned_handlers(struct lite_memory *mem)

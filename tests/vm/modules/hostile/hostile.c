@@ -170,7 +170,7 @@ static struct kprobe dispatch_probe;
 
 /* In place of lite_kcall_dispatch(). */
 static int dispatch_late(struct lite_kcalls *kcalls, struct lite_conn *conn, u16 call,
-			 const void *req, u32 len, void *reply, u32 *reply_len)
+			 const void *req, u32 len, void *reply)
 {
 	typeof(dispatch_late) *dispatch = (void *)dispatch_probe.addr;
 
@@ -178,7 +178,7 @@ static int dispatch_late(struct lite_kcalls *kcalls, struct lite_conn *conn, u16
 	while (READ_ONCE(hold))
 		msleep(20);
 	were_late++;
-	return dispatch(kcalls, conn, call, req, len, reply, reply_len);
+	return dispatch(kcalls, conn, call, req, len, reply);
 }
 
 /* int lite_kcall_dispatch(struct lite_kcalls *kcalls, struct lite_conn *conn, u16 call, ...) */
