@@ -45,7 +45,7 @@ def test_the_holder_is_in_a_session_that_its_home_has_not_published(lab):
                        lab.n1.time_scale)
         # Only the home connects.
         hostile.make(lab.n2, hold=1, connects=1000)
-        hostile.make(lab.n1, hold=1, sessions=1)
+        hostile.make(lab.n1, hold=1, sessions=1000)
         lab.n2.cut(False)
         wait_until("the home is up for the other", lambda: other.states()[home.id] == "up", 60, lab.n1.time_scale)
         holder = locks.holder(other, "word")
