@@ -308,10 +308,11 @@ int lite_cluster_call(struct lite_cluster *cl, u32 node, struct lite_call_desc *
 	struct lite_conn *conn;
 	int err;
 
-	if (node == lite_cluster_id(cl) && d->life && d->life != cl->fab->self.incarnation)
-		return -ESTALE;
-	if (node == lite_cluster_id(cl))
+	if (node == lite_cluster_id(cl)) {
+		if (d->life && d->life != cl->fab->self.incarnation)
+			return -ESTALE;
 		return lite_kcall_local(cl->kcalls, d);
+	}
 	conn = lite_cluster_conn_get(cl, node);
 	if (!conn)
 		return lite_cluster_incarnation(cl, node) ? -EHOSTDOWN : -EHOSTUNREACH;

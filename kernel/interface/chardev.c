@@ -13,6 +13,7 @@
 #include "node.h"
 
 #define LITE_CLOSE_WAIT (2 * HZ)
+#define LITE_CLOSE_SLOW_BITS 8
 
 static struct lite_crew lite_closes;
 
@@ -20,7 +21,7 @@ static struct lite_crew lite_closes;
  * Jiffies at which a close() of a user waited in vain, or 0: for a while its others do not wait. By
  * uid; users that share an entry only do not wait, either.
  */
-static unsigned long lite_close_slow[1 << 8];
+static unsigned long lite_close_slow[1 << LITE_CLOSE_SLOW_BITS];
 
 static void lite_file_put(struct lite_file *lf)
 {
@@ -119,14 +120,15 @@ static int lite_open(struct inode *inode, struct file *file)
  */
 static void lite_file_await(struct lite_file *lf)
 {
-	unsigned long *slow = &lite_close_slow[hash_32(lite_current_uid(), 8)];
-	unsigned long was = READ_ONCE(*slow);
+	u32 uid = from_kuid(&init_user_ns, lf->cred->euid);
+	u32 entry = hash_32(uid, LITE_CLOSE_SLOW_BITS);
+	unsigned long was = READ_ONCE(lite_close_slow[entry]);
 
-	if (current->flags & PF_KTHREAD || !uid_eq(current_euid(), lf->cred->euid) ||
+	if (current->flags & PF_KTHREAD || uid != lite_current_uid() ||
 	    (was && time_before(jiffies, was + 5 * LITE_CLOSE_WAIT)))
 		return;
 	if (!wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT))
-		WRITE_ONCE(*slow, jiffies);
+		WRITE_ONCE(lite_close_slow[entry], jiffies);
 }
 
 /* Release the state of a file that is closed. Context: may sleep, for at most LITE_CLOSE_WAIT. */
