@@ -9,6 +9,9 @@
 
 #include <lite/lite.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <memory>
 
 struct lite_ctx {
@@ -32,6 +35,27 @@ int copy_name(char (&field)[LITE_NAME_SIZE], const char* name) noexcept;
 
 // The N of /dev/liteN for the @index of lite_open(), or -EINVAL.
 int node_index(int index) noexcept;
+
+// Takes the caller's structure, which begins with its size, from an older or newer header than
+// ours: 0; -EINVAL: shorter than the first published one; -E2BIG: longer than a page, which none
+// is, as in the kernel, or what it has beyond ours is not zero.
+template <typename T>
+int take_params(const T* from, size_t first, T& to) noexcept {
+    constexpr uint32_t page = 4096;
+    uint32_t size;
+    std::memcpy(&size, from, sizeof(size));
+    if (size < first)
+        return -EINVAL;
+    if (size > page)
+        return -E2BIG;
+    const auto* bytes = reinterpret_cast<const unsigned char*>(from);
+    for (size_t i = sizeof(to); i < size; i++) {
+        if (bytes[i])
+            return -E2BIG;
+    }
+    std::memcpy(&to, from, std::min<size_t>(size, sizeof(to)));
+    return 0;
+}
 
 // Pointers cross the ABI as 64-bit integers, on 32-bit machines too.
 inline __u64 as_u64(const void* p) noexcept {

@@ -6,7 +6,6 @@
 
 #include <lite/uring.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -14,39 +13,19 @@
 using lite::internal::as_u64;
 using lite::internal::control;
 using lite::internal::copy_name;
+using lite::internal::take_params;
 
 namespace {
 
 // Size of the first published struct lite_alloc_params.
 constexpr size_t params_size_first = offsetof(struct lite_alloc_params, mode) + sizeof(uint32_t);
-// As the kernel: no structure is longer, so @size is not one.
-constexpr size_t params_size_max = 4096;
-
-// Converts the caller's structure, from an older or newer header than ours. A newer one is accepted
-// if its excess is zero.
-int normalise(const struct lite_alloc_params* params, struct lite_alloc_params& out) noexcept {
-    uint32_t size;
-    std::memcpy(&size, params, sizeof(size));
-    if (size < params_size_first)
-        return -EINVAL;
-    if (size > params_size_max)
-        return -E2BIG;
-
-    const auto* bytes = reinterpret_cast<const unsigned char*>(params);
-    if (size > sizeof(out) && std::any_of(bytes + sizeof(out), bytes + size,
-                                          [](unsigned char byte) { return byte != 0; }))
-        return -E2BIG;
-
-    std::memcpy(&out, params, std::min<size_t>(size, sizeof(out)));
-    return 0;
-}
 
 }  // namespace
 
 int lite_alloc(struct lite_ctx* ctx, const struct lite_alloc_params* params,
                lite_lh_t* lh) noexcept {
     struct lite_alloc_params p = {};
-    int err = normalise(params, p);
+    int err = take_params(params, params_size_first, p);
     if (err)
         return err;
 

@@ -10,6 +10,7 @@
 using lite::internal::as_u64;
 using lite::internal::clamp_length;
 using lite::internal::control;
+using lite::internal::take_params;
 
 namespace {
 
@@ -47,17 +48,8 @@ void describe(const struct lite_ioc_rpc_recv& arg, struct lite_rpc_request& requ
 int lite_rpc_register(struct lite_ctx* ctx, const struct lite_rpc_params* params,
                       uint32_t* function) noexcept {
     struct lite_rpc_params p = {};
-    if (params->size < sizeof(p))
-        return -EINVAL;
-    if (params->size > 4096)  // as the kernel
-        return -E2BIG;
-    // A newer program may have more to say than this library understands.
-    const auto* bytes = reinterpret_cast<const unsigned char*>(params);
-    for (size_t i = sizeof(p); i < params->size; i++) {
-        if (bytes[i])
-            return -E2BIG;
-    }
-    std::memcpy(&p, params, sizeof(p));
+    if (const int err = take_params(params, sizeof(p), p))
+        return err;
 
     struct lite_ioc_rpc_register arg = {};
     if (p.name && *p.name) {

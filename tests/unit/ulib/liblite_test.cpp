@@ -155,6 +155,13 @@ TEST_CASE("lite_alloc takes parameters of other versions", "[liblite]") {
     CHECK(std::string(node.last.name) == "y");
     longer.news = 1;
     CHECK(lite_alloc(node.ctx, &longer.known, &lh) == -E2BIG);
+    // No size at all: what it points beyond is not read.
+    struct {
+        lite_alloc_params known;
+        std::array<std::byte, 8192> zeroes;
+    } garbage{params_for("z", 2), {}};
+    garbage.known.size = sizeof(garbage);
+    CHECK(lite_alloc(node.ctx, &garbage.known, &lh) == -E2BIG);
 }
 
 TEST_CASE("names are checked before the kernel sees them", "[liblite]") {

@@ -84,11 +84,14 @@ ibv_context* open_device(const std::string& name) {
 }
 
 void make_ready(ibv_qp* qp, const ibv_gid& gid, std::uint32_t qpn, int gid_index) {
+    // An unreliable connection has nothing to repeat, and no reads or atomics.
+    const bool is_reliable = qp->qp_type == IBV_QPT_RC;
     ibv_qp_attr attr = {};
     attr.qp_state = IBV_QPS_INIT;
     attr.port_num = 1;
-    attr.qp_access_flags =
-        IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+    if (is_reliable)
+        attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     check(!ibv_modify_qp(qp, &attr,
                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
           "INIT");
@@ -103,20 +106,20 @@ void make_ready(ibv_qp* qp, const ibv_gid& gid, std::uint32_t qpn, int gid_index
     attr.ah_attr.grh.dgid = gid;
     attr.ah_attr.grh.hop_limit = 1;
     attr.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(gid_index);
-    check(!ibv_modify_qp(qp, &attr,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
-          "RTR");
+    int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+    if (is_reliable)
+        mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    check(!ibv_modify_qp(qp, &attr, mask), "RTR");
     attr = {};
     attr.qp_state = IBV_QPS_RTS;
     attr.timeout = 14;
     attr.retry_cnt = 7;
     attr.rnr_retry = 7;
     attr.max_rd_atomic = 4;
-    check(!ibv_modify_qp(qp, &attr,
-                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                             IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
-          "RTS");
+    mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+    if (is_reliable)
+        mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+    check(!ibv_modify_qp(qp, &attr, mask), "RTS");
 }
 
 Fabric::Fabric(const Options& options) : options_(options) {

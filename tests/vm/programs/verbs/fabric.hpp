@@ -178,6 +178,7 @@ int use(const Options& options, const char* address, int port, std::uint64_t see
 int loop(const Options& options, int rounds, const std::string& what);
 int events(const Options& options, int rounds);
 int failures(const Options& options);
+int unreliable(const Options& options);
 int registering(const Options& options, std::size_t bytes, int rounds);
 
 }  // namespace verbs_check

@@ -11,7 +11,8 @@
 //   verbs_check loop [-d DEVICE] [-x GID_INDEX] ROUNDS [WHAT]   destroys and resets what is in use
 //   verbs_check events [-d DEVICE] [-x GID_INDEX] ROUNDS     delays the library's thread of events
 //   verbs_check failures [-d DEVICE]                         LMRs and allocations fail
-//   verbs_check register [-d DEVICE] KB ROUNDS               times registering
+//   verbs_check unreliable [-d DEVICE] [-x GID_INDEX]        a receiver of a UC QP stops for a
+//   while verbs_check register [-d DEVICE] KB ROUNDS               times registering
 //
 // -e: sleeps for completions; -s: receives from an SRQ; -q: without
 // liblite-verbs.so, on Soft-RoCE, which ends a wrong local key with IBV_WC_LOC_QP_OP_ERR, or
@@ -78,6 +79,8 @@ int main(int argc, char** argv) {
             return events(options, std::atoi(words[0]));
         if (role == "failures" && left == 0)
             return failures(options);
+        if (role == "unreliable" && left == 0)
+            return unreliable(options);
         if (role == "register" && left == 2)
             return registering(options, std::strtoull(words[0], nullptr, 0) << 10,
                                std::atoi(words[1]));

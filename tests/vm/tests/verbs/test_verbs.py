@@ -86,6 +86,15 @@ def test_checker_events(lab):
 
 
 @vmtest(timeout=120)
+def test_checker_unreliable(lab):
+    """A receiver of an unreliable connection stops for a while: what it has posted receives for arrives."""
+    unpinned(lab)
+    for env in {}, PRELOAD:
+        out = lab.n1.run(f"{CHECKER} unreliable", env=env, timeout=40).out
+        assert out.endswith("good\n"), (env, out)
+
+
+@vmtest(timeout=120)
 def test_checker_failures(lab):
     """LMRs that cannot be made or freed, and no memory: what the program does not know of is not left behind."""
     unpinned(lab)
