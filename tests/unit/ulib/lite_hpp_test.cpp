@@ -7,6 +7,7 @@
 #include "fake_node.hpp"
 
 #include <lite/lite.hpp>
+#include <lite/order.hpp>
 #include <lite/rpc.hpp>
 
 #include "catch.hpp"
@@ -345,6 +346,14 @@ TEST_CASE("stat and list", "[lite.hpp]") {
 
     cluster.intercept = [](unsigned long, void*) { return -ENOTCONN; };
     CHECK(error_of([&] { lite::list(node); }).code() == std::errc::not_connected);
+}
+
+TEST_CASE("a fence of an empty region is no fence of all nodes", "[lite.hpp]") {
+    fake::cluster cluster;
+    const auto node = cluster.context();
+    const lite::region none;
+    CHECK(error_of([&] { lite::fence(node, none); }).code() == std::errc::bad_file_descriptor);
+    CHECK(lite::op::fence(none).lh != 0);
 }
 
 TEST_CASE("a list survives empty batches", "[lite.hpp]") {
