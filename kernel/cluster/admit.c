@@ -101,7 +101,7 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted, u64 *incarnation
 	return id;
 }
 
-int lite_serve_join(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_join(void *priv, struct lite_conn *conn, u16 call, const void *req, void *reply)
 {
 	struct lite_cluster *cl = priv;
 	const struct lite_wire_join *j = req;

@@ -75,7 +75,7 @@ static void lite_attach_fill(struct lite_cluster *cl, struct lite_conn *conn,
 	}
 }
 
-int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_attach(void *priv, struct lite_conn *conn, u16 call, const void *req, void *reply)
 {
 	struct lite_cluster *cl = priv;
 	const struct lite_wire_attach *a = req;

@@ -295,7 +295,7 @@ err_cancel:
 
 /* ---- leaving ------------------------------------------------------------- */
 
-int lite_serve_leave(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_leave(void *priv, struct lite_conn *conn, u16 call, const void *req, void *reply)
 {
 	struct lite_cluster *cl = priv;
 	const struct lite_wire_leave *l = req;

@@ -49,7 +49,7 @@ static void lite_member_fill(struct lite_wire_member *m, u32 id, u64 incarnation
 	m->flags = cpu_to_le16(flags);
 }
 
-int lite_serve_members(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_members(void *priv, struct lite_conn *conn, u16 call, const void *req, void *reply)
 {
 	struct lite_cluster *cl = priv;
 	const struct lite_wire_members *m = req;

@@ -59,7 +59,7 @@ static void lite_monitor_excuse(struct lite_cluster *cl, struct lite_peer *peer,
 	lite_conn_put(conn);
 }
 
-int lite_serve_ping(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_ping(void *priv, struct lite_conn *conn, u16 call, const void *req, void *reply)
 {
 	struct lite_wire_ping *r = reply;
 

@@ -24,12 +24,13 @@ struct lite_call_slot;
 
 /*
  * Serve a call of @conn, which is NULL if the caller is this node. @priv: of lite_kcall_handle().
- * @req: payload, checked by lite_wire_request_check(). @reply: room for lite_call_payload_max()
- * bytes, zeroed. Context: may sleep. Leaf calls must not call others. Return: bytes of the reply,
- * or a negative errno, sent instead of a reply; -EBADMSG: the caller violates the protocol and is
- * disconnected.
+ * @call: enum lite_call. @req: payload, checked by lite_wire_request_check(). @reply: room for
+ * lite_call_payload_max() bytes, zeroed. Context: may sleep. Leaf calls must not call others.
+ * Return: bytes of the reply, or a negative errno, sent instead of a reply; -EBADMSG: the caller
+ * violates the protocol and is disconnected.
  */
-typedef int lite_handler(void *priv, struct lite_conn *conn, const void *req, void *reply);
+typedef int lite_handler(void *priv, struct lite_conn *conn, u16 call, const void *req,
+			 void *reply);
 
 /*
  * Work items of a lane that serve calls of this node to itself: of all of them, and of a user. All

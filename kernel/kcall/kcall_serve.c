@@ -44,7 +44,7 @@ lite_kcall_dispatch(struct lite_kcalls *kcalls, struct lite_conn *conn, u16 call
 	if (call >= LITE_CALL_MAX || !kcalls->handler[call].fn)
 		return -EOPNOTSUPP;
 	lite_stat_inc(kcalls->stats, LITE_STAT_CALLS_SERVED);
-	ret = kcalls->handler[call].fn(kcalls->handler[call].priv, conn, req, reply);
+	ret = kcalls->handler[call].fn(kcalls->handler[call].priv, conn, call, req, reply);
 	/* It must fit the wire format. */
 	if (ret > (int)lite_call_payload_max(call) || ret < -MAX_ERRNO)
 		ret = -EIO;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The memory layer of a node: set-up, tear-down, news from the cluster and between its rooms. */
+/* The memory layer of a node: set-up, tear-down, its calls, news from the cluster and its rooms. */
 #include <linux/ktime.h>
 #include <linux/random.h>
 
@@ -28,6 +28,74 @@ static const struct lite_room_ops lite_room_ops = {
 	.chunk_unused = lite_chunk_unused,
 };
 
+/* How a call is served: by one of these. */
+static const struct lite_memory_call {
+	lite_mem_handler *serve;
+	lite_lmr_handler *lmr;
+	lite_memop_exec_step *step;
+	bool chunks; /* with @lmr: it may be a chunk */
+} lite_memory_calls[] = {
+	[LITE_CALL_NAME_DROP] = { .serve = lite_serve_name_drop },
+	[LITE_CALL_NAME_FIND] = { .serve = lite_serve_name_find },
+	[LITE_CALL_NAME_SYNC] = { .serve = lite_serve_name_sync },
+	[LITE_CALL_NAME_PROBE] = { .serve = lite_serve_name_probe },
+	[LITE_CALL_NAME_ENTER] = { .serve = lite_serve_name_enter },
+	[LITE_CALL_NAME_OPEN] = { .serve = lite_serve_open },
+	[LITE_CALL_LMR_CREATE] = { .serve = lite_serve_create },
+	[LITE_CALL_LMR_MAP] = { .lmr = lite_serve_map, .chunks = true },
+	[LITE_CALL_LMR_EXTENTS] = { .lmr = lite_serve_extents, .chunks = true },
+	[LITE_CALL_LMR_UNMAP] = { .serve = lite_serve_unmap },
+	[LITE_CALL_LMR_FREE] = { .lmr = lite_serve_free },
+	[LITE_CALL_LMR_REVOKE] = { .serve = lite_serve_revoke },
+	[LITE_CALL_LMR_STAT] = { .lmr = lite_serve_stat },
+	[LITE_CALL_LMR_LIST] = { .serve = lite_serve_list },
+	[LITE_CALL_LMR_GRANT] = { .lmr = lite_serve_grant },
+	[LITE_CALL_LMR_GRANTS] = { .lmr = lite_serve_grants },
+	[LITE_CALL_LMR_SETATTR] = { .lmr = lite_serve_setattr },
+	[LITE_CALL_LMR_RENAME] = { .lmr = lite_serve_rename },
+	[LITE_CALL_LMR_RESIZE] = { .lmr = lite_serve_resize },
+	[LITE_CALL_LMR_MOVE] = { .lmr = lite_serve_move },
+	[LITE_CALL_LMR_RECALL] = { .serve = lite_serve_recall },
+	[LITE_CALL_LMR_AWAIT] = { .lmr = lite_serve_await },
+	[LITE_CALL_MEM_ALLOC] = { .serve = lite_serve_mem_alloc },
+	[LITE_CALL_MEM_EXTENTS] = { .serve = lite_serve_mem_extents },
+	[LITE_CALL_MEM_FREE] = { .serve = lite_serve_mem_free },
+	[LITE_CALL_MEM_COPY] = { .serve = lite_serve_mem_copy },
+	[LITE_CALL_MEM_SESSION] = { .serve = lite_serve_mem_session },
+	[LITE_CALL_LMR_CHUNK] = { .serve = lite_serve_chunk },
+	[LITE_CALL_LMR_ENDS] = { .serve = lite_serve_ends },
+	[LITE_CALL_OP_SET] = { .step = lite_memop_exec_set },
+	[LITE_CALL_OP_COPY] = { .step = lite_memop_exec_copy },
+	[LITE_CALL_OP_COMPARE] = { .step = lite_memop_exec_compare },
+	[LITE_CALL_OP_CHECKSUM] = { .step = lite_memop_exec_checksum },
+	[LITE_CALL_OP_ATOMIC] = { .step = lite_memop_exec_atomic },
+	[LITE_CALL_OP_PREPARE] = { .serve = lite_serve_prepare },
+	[LITE_CALL_OP_PACK] = { .serve = lite_serve_pack },
+};
+
+/* A lite_handler: serves all of them. */
+static int lite_memory_serve(void *mem, struct lite_conn *conn, u16 call, const void *req,
+			     void *reply)
+{
+	const struct lite_memory_call *c = &lite_memory_calls[call];
+	const struct lite_wire_id *i = req;
+	struct lite_lmr *lmr;
+	int ret = -ENOENT;
+
+	if (c->serve)
+		return c->serve(mem, conn, req, reply);
+	if (c->step)
+		return lite_serve_memop(mem, conn, c->step, req, reply);
+	lmr = lite_lmr_get(mem, le64_to_cpu(i->id));
+	if (!lmr)
+		return -ENOENT;
+	/* Chunks belong to their LMR: they can only be mapped. */
+	if (!lmr->of || c->chunks)
+		ret = c->lmr(lmr, conn, req, reply);
+	lite_lmr_put(lmr);
+	return ret;
+}
+
 /*
  * Set up the memory layer, @mem, which is zeroed; the cluster is not started yet. @ops: callbacks
  * into the layer above, which get @priv. Returns 0 or -ENOMEM. May sleep.
@@ -38,6 +106,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 {
 	struct workqueue_struct **const wqs[] = { &mem->views_wq, &mem->file_wq, &mem->takes_wq,
 						  &mem->ends_wq, &mem->wq };
+	const struct lite_memory_call *c;
 	int i;
 
 	mem->cl = cl;
@@ -119,18 +188,11 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 		goto err_revokes;
 	if (lite_leases_init(mem))
 		goto err_arenas;
-	lite_store_handlers(mem);
-	lite_copy_handlers(mem);
-	lite_name_claim_handlers(mem);
-	lite_directory_handlers(mem);
-	lite_home_handlers(mem);
-	lite_free_handlers(mem);
-	lite_change_handlers(mem);
-	lite_move_handlers(mem);
-	lite_mapping_handlers(mem);
-	lite_unpinned_handlers(mem);
-	lite_memop_handlers(mem);
-	lite_pack_handlers(mem);
+	for (i = 0; i < ARRAY_SIZE(lite_memory_calls); i++) {
+		c = &lite_memory_calls[i];
+		if (c->serve || c->lmr || c->step)
+			lite_kcall_handle(cl->kcalls, i, lite_memory_serve, mem);
+	}
 	return 0;
 
 err_arenas:

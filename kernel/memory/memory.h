@@ -49,7 +49,6 @@ struct lite_memory_params {
 };
 
 struct lite_lmr;
-struct lite_memop_exec;
 struct lite_pack;
 struct lite_unpinned;
 
@@ -74,13 +73,6 @@ struct lite_room_ops {
 	void (*unpinned_free)(struct lite_unpinned *u);
 	/* A chunk may have lost its last mapper. May sleep. */
 	void (*chunk_unused)(struct lite_lmr *chunk);
-};
-
-/* A call about an LMR, for lite_kcall_handle(): home.h */
-struct lite_lmr_served {
-	struct lite_memory *mem;
-	bool chunks; /* also of chunks */
-	int (*fn)(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply);
 };
 
 /* Cache of mappings by name and user: handle/name_cache.c */
@@ -110,17 +102,6 @@ struct lite_peer_mapping {
 	u32 n;
 	bool closed;               /* keeps no more mappings; under map_lock */
 	struct delayed_work work;  /* drops idle mappings */
-};
-
-#define LITE_MEMOPS 5
-
-/* A step of a memory operation. Returns bytes done, maybe 0, or a negative errno. */
-typedef ssize_t (*lite_memop_exec_step)(struct lite_memop_exec *r);
-
-/* A call for memory operations: memop/memop_serve.c */
-struct lite_memop_served {
-	struct lite_memory *mem;
-	lite_memop_exec_step step;
 };
 
 /* The small operations of a node in flight: batch/issue.c */
@@ -175,7 +156,6 @@ struct lite_memory {
 	struct xarray lmrs;
 	atomic_t n_chunks;         /* of unpinned LMRs, until all of them has been freed */
 	struct rb_root unpinned;   /* unpinned LMRs by process and address; under @runs_lock */
-	struct lite_lmr_served lmr_calls[LITE_CALL_LMR_AWAIT - LITE_CALL_LMR_CREATE + 1];
 	struct lite_names local;   /* names of LMRs homed here */
 	struct lite_names directory;
 	struct delayed_work publish_work;
@@ -197,7 +177,6 @@ struct lite_memory {
 	wait_queue_head_t work_wait;
 	/* Serialises swap, fetch-and and fetch-or on words of this node; waits for the device. */
 	struct mutex words_lock;
-	struct lite_memop_served memops[LITE_MEMOPS];
 
 	spinlock_t payers_lock;    /* protects @payers */
 	struct lite_line payers;   /* requests for memory to other homes */
@@ -221,6 +200,26 @@ struct lite_memory {
 	struct lite_crew reaps;    /* ends of LMRs, by the user charged */
 	struct lite_crew revokes;  /* what mappers are told for these, and for changes */
 };
+
+/*
+ * Serves a call. @conn: session with the caller; NULL: this node. @reply: zeroed. May sleep.
+ * Return: see lite_handler.
+ */
+typedef int lite_mem_handler(struct lite_memory *mem, struct lite_conn *conn, const void *req,
+			     void *reply);
+/* The same of a call about @lmr; the request begins with its id. */
+typedef int lite_lmr_handler(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
+			     void *reply);
+
+/* In the rooms, for the table of calls: memory.c */
+lite_mem_handler lite_serve_chunk, lite_serve_create, lite_serve_ends, lite_serve_list,
+	lite_serve_mem_alloc, lite_serve_mem_copy, lite_serve_mem_extents, lite_serve_mem_free,
+	lite_serve_mem_session, lite_serve_name_drop, lite_serve_name_enter, lite_serve_name_find,
+	lite_serve_name_probe, lite_serve_name_sync, lite_serve_open, lite_serve_pack,
+	lite_serve_prepare, lite_serve_recall, lite_serve_revoke, lite_serve_unmap;
+lite_lmr_handler lite_serve_await, lite_serve_extents, lite_serve_free, lite_serve_grant,
+	lite_serve_grants, lite_serve_map, lite_serve_move, lite_serve_rename, lite_serve_resize,
+	lite_serve_setattr, lite_serve_stat;
 
 int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 		     struct lite_stats __percpu *stats, const struct lite_memory_params *params,

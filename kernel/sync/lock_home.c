@@ -381,7 +381,8 @@ static int lite_lock_enter(struct lite_locks *locks, const struct lite_claim_nam
 	return 0;
 }
 
-static int lite_serve_lock_wait(void *priv, struct lite_conn *conn, const void *req, void *reply)
+static int lite_serve_lock_wait(void *priv, struct lite_conn *conn, u16 call, const void *req,
+				void *reply)
 {
 	struct lite_locks *locks = priv;
 	struct lite_claim_name name;
@@ -428,7 +429,8 @@ static int lite_lock_keep_early(struct lite_lock *l, struct lite_lock_claim *c,
 	return 0;
 }
 
-static int lite_serve_lock_release(void *priv, struct lite_conn *conn, const void *req, void *reply)
+static int lite_serve_lock_release(void *priv, struct lite_conn *conn, u16 call, const void *req,
+				   void *reply)
 {
 	const struct lite_wire_lock *w = req;
 	struct lite_locks *locks = priv;

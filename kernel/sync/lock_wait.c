@@ -483,7 +483,8 @@ static struct lite_hold *lite_hold_named(struct lite_locks *locks, struct lite_c
 	return h;
 }
 
-static int lite_serve_lock_grant(void *priv, struct lite_conn *conn, const void *req, void *reply)
+static int lite_serve_lock_grant(void *priv, struct lite_conn *conn, u16 call, const void *req,
+				 void *reply)
 {
 	const struct lite_wire_lock *w = req;
 	int verdict = lite_wire_error(le32_to_cpu(w->arg));
@@ -513,7 +514,8 @@ static int lite_serve_lock_grant(void *priv, struct lite_conn *conn, const void 
 	return err;
 }
 
-static int lite_serve_lock_probe(void *priv, struct lite_conn *conn, const void *req, void *reply)
+static int lite_serve_lock_probe(void *priv, struct lite_conn *conn, u16 call, const void *req,
+				 void *reply)
 {
 	struct lite_wire_lock_probe_reply *r = reply;
 	enum lite_lock_end end = LITE_LOCK_UNUSED;

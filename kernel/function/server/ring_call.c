@@ -25,7 +25,8 @@ static void lite_func_describe(const struct lite_func *func, const struct lite_c
 	};
 }
 
-static int lite_serve_bind(void *priv, struct lite_conn *conn, const void *req, void *reply)
+static int lite_serve_bind(void *priv, struct lite_conn *conn, u16 call, const void *req,
+			   void *reply)
 {
 	const struct lite_wire_rpc_bind *in = req;
 	struct lite_wire_rpc_bind_reply *out = reply;
@@ -72,7 +73,8 @@ static int lite_rpc_peer_settle(struct lite_conn *conn)
 	return err ?: io.status;
 }
 
-static int lite_serve_unbind(void *priv, struct lite_conn *conn, const void *req, void *reply)
+static int lite_serve_unbind(void *priv, struct lite_conn *conn, u16 call, const void *req,
+			     void *reply)
 {
 	const struct lite_wire_rpc_unbind *in = req;
 	struct lite_service *svc = priv;
@@ -100,7 +102,8 @@ static int lite_serve_unbind(void *priv, struct lite_conn *conn, const void *req
 	return err;
 }
 
-static int lite_serve_cancel(void *priv, struct lite_conn *conn, const void *req, void *reply)
+static int lite_serve_cancel(void *priv, struct lite_conn *conn, u16 call, const void *req,
+			     void *reply)
 {
 	const struct lite_wire_rpc_cancel *in = req;
 	struct lite_wire_rpc_cancel_reply *out = reply;
@@ -121,7 +124,8 @@ static int lite_serve_cancel(void *priv, struct lite_conn *conn, const void *req
 	return struct_size(out, cancelled, n);
 }
 
-static int lite_serve_find(void *priv, struct lite_conn *conn, const void *req, void *reply)
+static int lite_serve_find(void *priv, struct lite_conn *conn, u16 call, const void *req,
+			   void *reply)
 {
 	const struct lite_wire_rpc_find *in = req;
 	struct lite_wire_rpc_func *out = reply;
@@ -136,7 +140,8 @@ static int lite_serve_find(void *priv, struct lite_conn *conn, const void *req, 
 }
 
 /* At the client: stop calling through a ring. */
-static int lite_serve_gone(void *priv, struct lite_conn *conn, const void *req, void *reply)
+static int lite_serve_gone(void *priv, struct lite_conn *conn, u16 call, const void *req,
+			   void *reply)
 {
 	const struct lite_wire_rpc_unbind *in = req;
 

@@ -49,6 +49,5 @@ int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn, const struct 
 int lite_pack_settle(struct lite_memory *mem, u32 node);
 
 /* pack_serve.c */
-void lite_pack_handlers(struct lite_memory *mem);
 
 #endif /* _LITE_PACK_H */

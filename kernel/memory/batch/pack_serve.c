@@ -95,9 +95,8 @@ static int lite_unpack(struct lite_unpack *u, u32 *at)
 	return err;
 }
 
-static int lite_serve_pack(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_pack(struct lite_memory *mem, struct lite_conn *conn, const void *req, void *reply)
 {
-	struct lite_memory *mem = priv;
 	struct lite_wire_pack_reply *out = reply;
 	struct lite_memop_exec r = { .mem = mem, .conn = conn, .brief = true };
 	struct lite_unpack u = {
@@ -123,9 +122,4 @@ static int lite_serve_pack(void *priv, struct lite_conn *conn, const void *req, 
 	else
 		out->error = cpu_to_le32(-err);
 	return sizeof(*out);
-}
-
-void lite_pack_handlers(struct lite_memory *mem)
-{
-	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_OP_PACK, lite_serve_pack, mem);
 }

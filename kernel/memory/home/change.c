@@ -172,8 +172,7 @@ static int lite_grant_check(struct lite_lmr *lmr, struct lite_conn *conn,
 	return err;
 }
 
-static int lite_serve_grant(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-			    void *reply)
+int lite_serve_grant(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_set_grant *s = req;
 	const struct lite_grant g = {
@@ -202,8 +201,7 @@ static int lite_serve_grant(struct lite_lmr *lmr, struct lite_conn *conn, const 
 	return err;
 }
 
-static int lite_serve_grants(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-			     void *reply)
+int lite_serve_grants(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_wire_grants_reply *r = reply;
 	u32 n;
@@ -246,8 +244,7 @@ static int lite_setattr_allowed(struct lite_lmr *lmr, struct lite_conn *conn,
 	return 0;
 }
 
-static int lite_serve_setattr(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-			      void *reply)
+int lite_serve_setattr(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_setattr *s = req;
 	struct lite_acl *acl = &lmr->acl;
@@ -344,8 +341,7 @@ void lite_rename_end(struct lite_lmr *lmr)
 	lite_crowd_wake(&lmr->changed);
 }
 
-static int lite_serve_rename(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-			     void *reply)
+int lite_serve_rename(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply)
 {
 	int err = lite_change_check(lmr, conn, req);
 	const char *unused = NULL;
@@ -372,21 +368,11 @@ static int lite_serve_rename(struct lite_lmr *lmr, struct lite_conn *conn, const
 
 /* ---- waiting for the end of a change ------------------------------------- */
 
-static int lite_serve_await(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-			    void *reply)
+int lite_serve_await(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply)
 {
 	long left = lite_crowd_wait_timeout(&lmr->changed,
 					    !READ_ONCE(lmr->closed) || READ_ONCE(lmr->dying),
 					    LITE_AWAIT_TIME);
 
 	return left < 0 ? -EINTR : 0;
-}
-
-void lite_change_handlers(struct lite_memory *mem)
-{
-	lite_lmr_handle(mem, LITE_CALL_LMR_GRANT, lite_serve_grant);
-	lite_lmr_handle(mem, LITE_CALL_LMR_GRANTS, lite_serve_grants);
-	lite_lmr_handle(mem, LITE_CALL_LMR_SETATTR, lite_serve_setattr);
-	lite_lmr_handle(mem, LITE_CALL_LMR_RENAME, lite_serve_rename);
-	lite_lmr_handle(mem, LITE_CALL_LMR_AWAIT, lite_serve_await);
 }

@@ -177,8 +177,7 @@ void lite_orphans_work(struct work_struct *work)
 
 /* ---- for others ---------------------------------------------------------- */
 
-static int lite_serve_free(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-			   void *reply)
+int lite_serve_free(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply)
 {
 	bool first;
 	int err;
@@ -221,7 +220,7 @@ void lite_home_unmap_own(struct lite_memory *mem, const struct lite_wire_unmap *
 			     current->flags & PF_KTHREAD ? 0 : MAX_SCHEDULE_TIMEOUT);
 }
 
-static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_unmap(struct lite_memory *mem, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_unmaps *r = req;
 	u32 i;
@@ -232,14 +231,8 @@ static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req,
 		/* Of several, the others are chunks, which end nothing. */
 		if (i && le32_to_cpu(r->unmap[i].flags) & LITE_UNMAP_LAST)
 			return -EBADMSG;
-		lite_home_unmap_wait(priv, conn, &r->unmap[i], i ? 0 : LITE_UNMAP_PATIENCE);
+		lite_home_unmap_wait(mem, conn, &r->unmap[i], i ? 0 : LITE_UNMAP_PATIENCE);
 		cond_resched();
 	}
 	return 0;
-}
-
-void lite_free_handlers(struct lite_memory *mem)
-{
-	lite_lmr_handle(mem, LITE_CALL_LMR_FREE, lite_serve_free);
-	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_LMR_UNMAP, lite_serve_unmap, mem);
 }

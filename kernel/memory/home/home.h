@@ -122,13 +122,6 @@ struct lite_origin {
 	u64 base;                       /* ... and this is its first byte there */
 };
 
-/*
- * Serves a call about @lmr; the request begins with its id. @conn: session with the caller; NULL:
- * this node. @reply: zeroed. May sleep. Return: see lite_handler.
- */
-typedef int (*lite_lmr_handler)(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-				void *reply);
-
 struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id);
 struct lite_lmr *lite_lmr_next(struct lite_memory *mem, unsigned long *id);
 void lite_lmr_put(struct lite_lmr *lmr);
@@ -142,8 +135,6 @@ struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *con
 				  unsigned long life, u32 *rights);
 int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn, u32 rights,
 		    struct lite_wire_map_reply *r);
-void lite_lmr_handle(struct lite_memory *mem, enum lite_call call, lite_lmr_handler fn);
-void lite_home_handlers(struct lite_memory *mem);
 
 /* place.c */
 u64 lite_part_max(u64 length);
@@ -185,7 +176,6 @@ void lite_home_finish(struct lite_lmr *lmr);
 void lite_reap_job(struct work_struct *work);
 void lite_orphans_work(struct work_struct *work);
 void lite_home_free_all(struct lite_memory *mem);
-void lite_free_handlers(struct lite_memory *mem);
 void lite_home_unmap_own(struct lite_memory *mem, const struct lite_wire_unmap *u);
 
 /* change.c, move.c */
@@ -196,7 +186,5 @@ int lite_change_check_locked(struct lite_lmr *lmr, struct lite_conn *conn,
 			     const struct lite_wire_change *c);
 int lite_change_open(struct lite_lmr *lmr, struct lite_conn *conn,
 		     const struct lite_wire_change *c);
-void lite_change_handlers(struct lite_memory *mem);
-void lite_move_handlers(struct lite_memory *mem);
 
 #endif /* _LITE_HOME_H */

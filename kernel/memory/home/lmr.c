@@ -406,9 +406,8 @@ int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn, u32 rights,
 	return lite_mapper_recheck(lmr, conn) ?: (int)bytes;
 }
 
-static int lite_serve_create(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_create(struct lite_memory *mem, struct lite_conn *conn, const void *req, void *reply)
 {
-	struct lite_memory *mem = priv;
 	unsigned long life = lite_cluster_life(mem->cl);
 	struct lite_lmr *lmr;
 	u32 rights = 0;
@@ -425,8 +424,7 @@ static int lite_serve_create(void *priv, struct lite_conn *conn, const void *req
 	return ret;
 }
 
-static int lite_serve_map(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-			  void *reply)
+int lite_serve_map(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply)
 {
 	u32 rights;
 
@@ -435,11 +433,10 @@ static int lite_serve_map(struct lite_lmr *lmr, struct lite_conn *conn, const vo
 }
 
 /* A MAP by name, which comes to the name's directory: this node may only know its home. */
-static int lite_serve_open(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_open(struct lite_memory *mem, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_wire_map_reply *r = reply;
 	const struct lite_wire_map *map = req;
-	struct lite_memory *mem = priv;
 	struct lite_name_at at;
 	struct lite_lmr *lmr;
 	int ret;
@@ -461,8 +458,7 @@ static int lite_serve_open(void *priv, struct lite_conn *conn, const void *req, 
 	return sizeof(*r);
 }
 
-static int lite_serve_extents(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-			      void *reply)
+int lite_serve_extents(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_extents *e = req;
 	u32 first = le32_to_cpu(e->first);
@@ -506,8 +502,7 @@ static void lite_lmr_fill(struct lite_lmr *lmr, struct lite_wire_lmr *l, __le32 
 	spin_unlock(&lmr->lock);
 }
 
-static int lite_serve_stat(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-			   void *reply)
+int lite_serve_stat(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_wire_stat_reply *r = reply;
 
@@ -515,9 +510,8 @@ static int lite_serve_stat(struct lite_lmr *lmr, struct lite_conn *conn, const v
 	return sizeof(*r);
 }
 
-static int lite_serve_list(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_list(struct lite_memory *mem, struct lite_conn *conn, const void *req, void *reply)
 {
-	struct lite_memory *mem = priv;
 	const struct lite_wire_list *l = req;
 	struct lite_wire_list_reply *r = reply;
 	u32 max = min_t(u32, le32_to_cpu(l->max), LITE_LMRS_PER_REPLY);
@@ -536,46 +530,4 @@ static int lite_serve_list(void *priv, struct lite_conn *conn, const void *req, 
 	}
 	r->count = cpu_to_le32(n);
 	return struct_size(r, lmr, n);
-}
-
-/* All these requests begin with the id of the LMR. */
-static int lite_serve_lmr(void *priv, struct lite_conn *conn, const void *req, void *reply)
-{
-	const struct lite_lmr_served *s = priv;
-	const struct lite_wire_id *i = req;
-	struct lite_lmr *lmr = lite_lmr_get(s->mem, le64_to_cpu(i->id));
-	int ret;
-
-	if (!lmr)
-		return -ENOENT;
-	/* Chunks belong to their LMR: they can only be mapped. */
-	if (lmr->of && !s->chunks)
-		ret = -ENOENT;
-	else
-		ret = s->fn(lmr, conn, req, reply);
-	lite_lmr_put(lmr);
-	return ret;
-}
-
-/* Register a handler for a call about an LMR, LITE_CALL_LMR_*. */
-void lite_lmr_handle(struct lite_memory *mem, enum lite_call call, lite_lmr_handler fn)
-{
-	struct lite_lmr_served *s = &mem->lmr_calls[call - LITE_CALL_LMR_CREATE];
-
-	s->mem = mem;
-	s->chunks = call == LITE_CALL_LMR_MAP || call == LITE_CALL_LMR_EXTENTS;
-	s->fn = fn;
-	lite_kcall_handle(mem->cl->kcalls, call, lite_serve_lmr, s);
-}
-
-void lite_home_handlers(struct lite_memory *mem)
-{
-	struct lite_kcalls *kcalls = mem->cl->kcalls;
-
-	lite_kcall_handle(kcalls, LITE_CALL_LMR_CREATE, lite_serve_create, mem);
-	lite_kcall_handle(kcalls, LITE_CALL_LMR_LIST, lite_serve_list, mem);
-	lite_kcall_handle(kcalls, LITE_CALL_NAME_OPEN, lite_serve_open, mem);
-	lite_lmr_handle(mem, LITE_CALL_LMR_MAP, lite_serve_map);
-	lite_lmr_handle(mem, LITE_CALL_LMR_EXTENTS, lite_serve_extents);
-	lite_lmr_handle(mem, LITE_CALL_LMR_STAT, lite_serve_stat);
 }

@@ -303,8 +303,7 @@ static int lite_move_range(const struct lite_wire_move *w, u64 size, struct lite
 	return 0;
 }
 
-static int lite_serve_move(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-			   void *reply)
+int lite_serve_move(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_move *w = req;
 	struct lite_wire_move_reply *answer = reply;
@@ -364,8 +363,7 @@ static int lite_home_shrink(struct lite_replace *r, u64 length)
 	return err ?: lite_replace_apply(r, length - start, length);
 }
 
-static int lite_serve_resize(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-			     void *reply)
+int lite_serve_resize(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_resize *s = req;
 	u64 length = le64_to_cpu(s->length);
@@ -380,10 +378,4 @@ static int lite_serve_resize(struct lite_lmr *lmr, struct lite_conn *conn, const
 	else if (length < lmr->place->length)
 		err = lite_home_shrink(&r, length);
 	return lite_replace_end(&r, err);
-}
-
-void lite_move_handlers(struct lite_memory *mem)
-{
-	lite_lmr_handle(mem, LITE_CALL_LMR_MOVE, lite_serve_move);
-	lite_lmr_handle(mem, LITE_CALL_LMR_RESIZE, lite_serve_resize);
 }

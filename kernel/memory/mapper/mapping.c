@@ -246,11 +246,11 @@ void lite_mapping_end_chunks(struct lite_memory *mem, u32 home, const struct lit
 	}
 }
 
-static int lite_serve_ends(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_ends(struct lite_memory *mem, struct lite_conn *conn, const void *req, void *reply)
 {
 	if (!conn)
 		return -EBADMSG;
-	lite_mapping_end_chunks(priv, conn->from.node, req);
+	lite_mapping_end_chunks(mem, conn->from.node, req);
 	return 0;
 }
 
@@ -262,21 +262,14 @@ static int lite_serve_end(struct lite_memory *mem, struct lite_conn *conn,
 	return lite_mapping_revoke(mem, conn->from.node, le64_to_cpu(req->id), gone);
 }
 
-static int lite_serve_revoke(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_revoke(struct lite_memory *mem, struct lite_conn *conn, const void *req, void *reply)
 {
-	return lite_serve_end(priv, conn, req, true);
+	return lite_serve_end(mem, conn, req, true);
 }
 
-static int lite_serve_recall(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_recall(struct lite_memory *mem, struct lite_conn *conn, const void *req, void *reply)
 {
-	return lite_serve_end(priv, conn, req, false);
-}
-
-void lite_mapping_handlers(struct lite_memory *mem)
-{
-	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_LMR_REVOKE, lite_serve_revoke, mem);
-	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_LMR_RECALL, lite_serve_recall, mem);
-	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_LMR_ENDS, lite_serve_ends, mem);
+	return lite_serve_end(mem, conn, req, false);
 }
 
 /* Give back in the session in which it was mapped. As lite_mapping_give_back(). */

@@ -217,7 +217,6 @@ bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64
 			    u32 flags);
 void *lite_mapping_address(const struct lite_mapping *m, const struct lite_extent *e, u64 in,
 			   size_t *n);
-void lite_mapping_handlers(struct lite_memory *mem);
 
 /* made.c */
 struct lite_made *lite_made_new(u32 home, const struct lite_wire_map_reply *r);

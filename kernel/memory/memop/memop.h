@@ -46,7 +46,12 @@ struct lite_memop_exec {
 int lite_memop_exec_begin(struct lite_memop_exec *r);
 void lite_memop_exec_end(struct lite_memop_exec *r);
 void lite_memop_execs_conn_down(struct lite_memory *mem, struct lite_conn *conn);
-void lite_memop_handlers(struct lite_memory *mem);
+/* A step of an operation. Returns bytes done, maybe 0, or a negative errno. */
+typedef ssize_t lite_memop_exec_step(struct lite_memop_exec *r);
+lite_memop_exec_step lite_memop_exec_atomic, lite_memop_exec_checksum, lite_memop_exec_compare,
+	lite_memop_exec_copy, lite_memop_exec_set;
+int lite_serve_memop(struct lite_memory *mem, struct lite_conn *conn, lite_memop_exec_step *step,
+		     const void *req, void *reply);
 
 /* memop.c */
 int lite_memop(struct lite_ctx *ctx, struct lite_op *op);

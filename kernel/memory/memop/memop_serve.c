@@ -117,7 +117,7 @@ static int lite_memop_exec_wanted(const struct lite_memop_exec *r)
  * @r->done; -EHOSTDOWN: the caller's session is over; -EINTR: the local caller is being killed.
  * After 0 without a status there is progress.
  */
-static int lite_memop_exec(struct lite_memop_exec *r, lite_memop_exec_step step)
+static int lite_memop_exec(struct lite_memop_exec *r, lite_memop_exec_step *step)
 {
 	unsigned long end = jiffies + LITE_MEMOP_EXEC_TIME;
 	u64 length = le64_to_cpu(r->op->length);
@@ -277,7 +277,7 @@ static ssize_t lite_memop_cursor_run(struct lite_memop_cursor *p, struct lite_me
 
 /* ---- set, checksum ------------------------------------------------------- */
 
-static ssize_t lite_memop_exec_set(struct lite_memop_exec *r)
+ssize_t lite_memop_exec_set(struct lite_memop_exec *r)
 {
 	u32 length = le32_to_cpu(r->op->arg);
 	struct lite_memop_cursor p;
@@ -292,7 +292,7 @@ static ssize_t lite_memop_exec_set(struct lite_memop_exec *r)
 	return n;
 }
 
-static ssize_t lite_memop_exec_checksum(struct lite_memop_exec *r)
+ssize_t lite_memop_exec_checksum(struct lite_memop_exec *r)
 {
 	struct lite_memop_cursor p;
 	u64 n;
@@ -345,7 +345,7 @@ static ssize_t lite_memop_copy_send(struct lite_memop_exec *r, struct lite_memop
 				     lite_memop_exec_packet(r, LITE_WR_BYTES_MAX));
 }
 
-static ssize_t lite_memop_exec_copy(struct lite_memop_exec *r)
+ssize_t lite_memop_exec_copy(struct lite_memop_exec *r)
 {
 	u64 n = LITE_MEMOP_EXEC_SEND;
 	struct lite_memop_cursor to, from;
@@ -423,7 +423,7 @@ static ssize_t lite_memop_compare_parts(struct lite_memop_exec *r, struct lite_m
 	return same;
 }
 
-static ssize_t lite_memop_exec_compare(struct lite_memop_exec *r)
+ssize_t lite_memop_exec_compare(struct lite_memop_exec *r)
 {
 	struct lite_memop_cursor a, b;
 	u64 n = LITE_MEMOP_EXEC_BYTES;
@@ -486,7 +486,7 @@ static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bou
  * One at a time, so that they do not race each other. Only workers of the kernel come here, which
  * are not long without a processor while others wait for the mutex.
  */
-static ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
+ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
 {
 	struct lite_fabric *fab = r->mem->fab;
 	struct mem_cgroup *charged;
@@ -522,20 +522,21 @@ static ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
 
 /* ---- calls --------------------------------------------------------------- */
 
-static int lite_serve_memop(void *priv, struct lite_conn *conn, const void *req, void *reply)
+/* As lite_mem_handler, for an operation that is done with @step. */
+int lite_serve_memop(struct lite_memory *mem, struct lite_conn *conn, lite_memop_exec_step *step,
+		     const void *req, void *reply)
 {
-	const struct lite_memop_served *served = priv;
 	const struct lite_wire_op *op = req;
 	struct lite_wire_op_reply *out = reply;
 	struct lite_memop_exec r = {
-		.mem = served->mem,
+		.mem = mem,
 		.conn = conn,
 		.op = op,
 		.value = le64_to_cpu(op->operand),
 	};
 	int err;
 
-	err = lite_memop_exec(&r, served->step);
+	err = lite_memop_exec(&r, step);
 	if (err == -ENOLINK)
 		r.status = LITE_WIRE_OP_UNMAPPED;
 	else if (err == -EXDEV)
@@ -548,9 +549,9 @@ static int lite_serve_memop(void *priv, struct lite_conn *conn, const void *req,
 	return sizeof(*out);
 }
 
-static int lite_serve_prepare(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_prepare(struct lite_memory *mem, struct lite_conn *conn, const void *req,
+		       void *reply)
 {
-	struct lite_memory *mem = priv;
 	const struct lite_wire_op *op = req;
 	int err = lite_cluster_ready(mem->cl);
 
@@ -566,28 +567,4 @@ static int lite_serve_prepare(void *priv, struct lite_conn *conn, const void *re
 out:
 	/* A node that has left, or is leaving, is as good as down to the peer. */
 	return conn && (err == -ENOTCONN || err == -ENODEV) ? -EHOSTDOWN : err;
-}
-
-void lite_memop_handlers(struct lite_memory *mem)
-{
-	static const struct {
-		enum lite_call call;
-		lite_memop_exec_step step;
-	} memops[] = {
-		{ LITE_CALL_OP_SET, lite_memop_exec_set },
-		{ LITE_CALL_OP_COPY, lite_memop_exec_copy },
-		{ LITE_CALL_OP_COMPARE, lite_memop_exec_compare },
-		{ LITE_CALL_OP_CHECKSUM, lite_memop_exec_checksum },
-		{ LITE_CALL_OP_ATOMIC, lite_memop_exec_atomic },
-	};
-	int i;
-
-	BUILD_BUG_ON(ARRAY_SIZE(memops) != ARRAY_SIZE(mem->memops));
-	for (i = 0; i < ARRAY_SIZE(memops); i++) {
-		mem->memops[i].mem = mem;
-		mem->memops[i].step = memops[i].step;
-		lite_kcall_handle(mem->cl->kcalls, memops[i].call, lite_serve_memop,
-				  &mem->memops[i]);
-	}
-	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_OP_PREPARE, lite_serve_prepare, mem);
 }

@@ -408,9 +408,9 @@ void lite_name_drop(struct lite_memory *mem, const char *name, u64 id)
 
 /* ---- for others ---------------------------------------------------------- */
 
-static int lite_serve_name_probe(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_name_probe(struct lite_memory *mem, struct lite_conn *conn, const void *req,
+			  void *reply)
 {
-	struct lite_memory *mem = priv;
 	struct lite_name_entry *entry;
 	const struct lite_wire_name *n = req;
 	struct lite_wire_name_probe_reply *r = reply;
@@ -450,9 +450,4 @@ bool lite_local_find(struct lite_memory *mem, const char *name, struct lite_name
 		*at = entry->at;
 	spin_unlock(&mem->local.lock);
 	return found;
-}
-
-void lite_name_claim_handlers(struct lite_memory *mem)
-{
-	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_NAME_PROBE, lite_serve_name_probe, mem);
 }

@@ -349,9 +349,9 @@ static int lite_name_reply(const struct lite_name_at *at, struct lite_wire_name_
 	return sizeof(*r);
 }
 
-static int lite_serve_name_enter(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_name_enter(struct lite_memory *mem, struct lite_conn *conn, const void *req,
+			  void *reply)
 {
-	struct lite_memory *mem = priv;
 	struct lite_names *names = &mem->directory;
 	const struct lite_wire_name_enter *e = req;
 	u32 home = conn ? conn->from.node : lite_cluster_id(mem->cl);
@@ -395,9 +395,9 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn, const void 
 	return ret;
 }
 
-static int lite_serve_name_drop(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_name_drop(struct lite_memory *mem, struct lite_conn *conn, const void *req,
+			 void *reply)
 {
-	struct lite_memory *mem = priv;
 	const struct lite_wire_name *n = req;
 	u32 home = conn ? conn->from.node : lite_cluster_id(mem->cl);
 	struct lite_name_entry *entry;
@@ -417,10 +417,9 @@ static int lite_serve_name_drop(void *priv, struct lite_conn *conn, const void *
 	return 0;
 }
 
-static int lite_serve_name_sync(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_name_sync(struct lite_memory *mem, struct lite_conn *conn, const void *req,
+			 void *reply)
 {
-	struct lite_memory *mem = priv;
-
 	if (!conn)
 		return -EBADMSG;
 	lite_names_drop(mem, &mem->directory, lite_name_is_before, conn->from.node, conn->session);
@@ -447,22 +446,13 @@ bool lite_name_known(struct lite_memory *mem, const char *name, struct lite_name
 	return session && session == lite_cluster_session(mem->cl, at->home, &incarnation);
 }
 
-static int lite_serve_name_find(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_name_find(struct lite_memory *mem, struct lite_conn *conn, const void *req,
+			 void *reply)
 {
 	const struct lite_wire_name *n = req;
 	struct lite_name_at at;
 
-	if (!lite_name_known(priv, n->name, &at))
+	if (!lite_name_known(mem, n->name, &at))
 		return -ENOENT;
 	return lite_name_reply(&at, reply);
-}
-
-void lite_directory_handlers(struct lite_memory *mem)
-{
-	struct lite_kcalls *kcalls = mem->cl->kcalls;
-
-	lite_kcall_handle(kcalls, LITE_CALL_NAME_ENTER, lite_serve_name_enter, mem);
-	lite_kcall_handle(kcalls, LITE_CALL_NAME_DROP, lite_serve_name_drop, mem);
-	lite_kcall_handle(kcalls, LITE_CALL_NAME_SYNC, lite_serve_name_sync, mem);
-	lite_kcall_handle(kcalls, LITE_CALL_NAME_FIND, lite_serve_name_find, mem);
 }

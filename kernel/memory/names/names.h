@@ -100,7 +100,6 @@ void lite_name_show(struct lite_memory *mem, const char *name, u64 id);
 void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id);
 void lite_name_drop(struct lite_memory *mem, const char *name, u64 id);
 bool lite_local_find(struct lite_memory *mem, const char *name, struct lite_name_at *at);
-void lite_name_claim_handlers(struct lite_memory *mem);
 
 int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all, u32 *home, u64 *id);
 bool lite_name_known(struct lite_memory *mem, const char *name, struct lite_name_at *at);
@@ -110,6 +109,5 @@ int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name, u6
 void lite_names_publish_work(struct work_struct *work);
 void lite_names_publish(struct lite_memory *mem, const char *name);
 void lite_names_lost(struct lite_memory *mem, u32 home, u64 incarnation);
-void lite_directory_handlers(struct lite_memory *mem);
 
 #endif /* _LITE_NAMES_H */

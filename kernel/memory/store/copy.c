@@ -158,9 +158,9 @@ static int lite_copy_within(struct lite_memory *mem, u32 home, const struct lite
  * Copy memory of this node to other memory of the same home. If that fails, some may have been
  * copied, and writes may still be in flight.
  */
-static int lite_serve_mem_copy(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_mem_copy(struct lite_memory *mem, struct lite_conn *conn, const void *req,
+			void *reply)
 {
-	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_copy *c = req;
 	u32 home = conn ? conn->from.node : lite_cluster_id(mem->cl);
 	struct lite_alloc *alloc = lite_store_get(mem, le64_to_cpu(c->id), home, false);
@@ -178,9 +178,9 @@ static int lite_serve_mem_copy(void *priv, struct lite_conn *conn, const void *r
 	return err;
 }
 
-static int lite_serve_mem_session(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_mem_session(struct lite_memory *mem, struct lite_conn *conn, const void *req,
+			   void *reply)
 {
-	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_session *s = req;
 	struct lite_wire_mem_session_reply *r = reply;
 	u64 incarnation;
@@ -190,10 +190,4 @@ static int lite_serve_mem_session(void *priv, struct lite_conn *conn, const void
 		return -EHOSTDOWN;
 	r->session = cpu_to_le64(session);
 	return sizeof(*r);
-}
-
-void lite_copy_handlers(struct lite_memory *mem)
-{
-	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_MEM_COPY, lite_serve_mem_copy, mem);
-	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_MEM_SESSION, lite_serve_mem_session, mem);
 }

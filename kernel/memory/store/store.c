@@ -556,9 +556,9 @@ u32 lite_extents_put(struct lite_wire_extents_reply *r, const struct lite_extent
 	return struct_size(r, extent, count);
 }
 
-static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_mem_alloc(struct lite_memory *mem, struct lite_conn *conn, const void *req,
+			 void *reply)
 {
-	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_alloc *a = req;
 	struct lite_wire_mem_alloc_reply *r = reply;
 	u32 uid = le32_to_cpu(a->uid);
@@ -585,9 +585,9 @@ static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn, const void *
 	return sizeof(*r);
 }
 
-static int lite_serve_mem_extents(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_mem_extents(struct lite_memory *mem, struct lite_conn *conn, const void *req,
+			   void *reply)
 {
-	struct lite_memory *mem = priv;
 	const struct lite_wire_extents *e = req;
 	u32 first = le32_to_cpu(e->first);
 	struct lite_alloc *alloc;
@@ -628,9 +628,9 @@ static int lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
 	return err;
 }
 
-static int lite_serve_mem_free(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_mem_free(struct lite_memory *mem, struct lite_conn *conn, const void *req,
+			void *reply)
 {
-	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_free *f = req;
 	struct lite_alloc *alloc;
 	int err;
@@ -647,13 +647,4 @@ static int lite_serve_mem_free(void *priv, struct lite_conn *conn, const void *r
 	lite_store_free(alloc);
 	/* A home that frees nothing goes on using the memory, so it gets the result. */
 	return f->id ? 0 : err;
-}
-
-void lite_store_handlers(struct lite_memory *mem)
-{
-	struct lite_kcalls *kcalls = mem->cl->kcalls;
-
-	lite_kcall_handle(kcalls, LITE_CALL_MEM_ALLOC, lite_serve_mem_alloc, mem);
-	lite_kcall_handle(kcalls, LITE_CALL_MEM_EXTENTS, lite_serve_mem_extents, mem);
-	lite_kcall_handle(kcalls, LITE_CALL_MEM_FREE, lite_serve_mem_free, mem);
 }

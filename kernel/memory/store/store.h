@@ -121,8 +121,6 @@ void lite_store_exit(struct lite_memory *mem);
 void lite_extents_copy(struct lite_wire_extent *to, const struct lite_extent *from, u32 n);
 u32 lite_extents_put(struct lite_wire_extents_reply *r, const struct lite_extent *table, u32 n,
 		     u32 first);
-void lite_store_handlers(struct lite_memory *mem);
-void lite_copy_handlers(struct lite_memory *mem);
 
 /* pinned.c */
 struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr, u64 length);

@@ -180,10 +180,10 @@ static int lite_chunk_serve(struct lite_unpinned *u, struct lite_conn *conn, uns
 	return -EAGAIN;
 }
 
-static int lite_serve_chunk(void *priv, struct lite_conn *conn, const void *req, void *reply)
+int lite_serve_chunk(struct lite_memory *mem, struct lite_conn *conn, const void *req, void *reply)
 {
 	const struct lite_wire_chunk *c = req;
-	struct lite_lmr *lmr = lite_lmr_get(priv, le64_to_cpu(c->id));
+	struct lite_lmr *lmr = lite_lmr_get(mem, le64_to_cpu(c->id));
 	u64 page = le64_to_cpu(c->offset) >> PAGE_SHIFT;
 	int ret = 0;
 
@@ -204,9 +204,4 @@ static int lite_serve_chunk(void *priv, struct lite_conn *conn, const void *req,
 	lite_lmr_put(lmr);
 	/* -EAGAIN is not sent to other nodes. */
 	return ret == -EAGAIN ? -EBUSY : ret;
-}
-
-void lite_unpinned_handlers(struct lite_memory *mem)
-{
-	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_LMR_CHUNK, lite_serve_chunk, mem);
 }

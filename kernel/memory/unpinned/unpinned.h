@@ -128,6 +128,5 @@ int lite_unpinned_check(struct mm_struct *mm, unsigned long addr, unsigned long 
 int lite_bring_pages(struct lite_unpinned *u, struct lite_bring *b);
 
 /* serve.c */
-void lite_unpinned_handlers(struct lite_memory *mem);
 
 #endif /* _LITE_UNPINNED_H */
