@@ -270,7 +270,11 @@ int lite_service_init(struct lite_service *svc, struct lite_memory *mem)
 			goto err;
 	}
 	lite_rpc_peer_init(&svc->local, svc, NULL);
-	lite_ring_handlers(svc);
+	lite_kcall_handle(svc->cl->kcalls, LITE_CALL_RPC_BIND, lite_serve_bind, svc);
+	lite_kcall_handle(svc->cl->kcalls, LITE_CALL_RPC_UNBIND, lite_serve_unbind, svc);
+	lite_kcall_handle(svc->cl->kcalls, LITE_CALL_RPC_CANCEL, lite_serve_cancel, svc);
+	lite_kcall_handle(svc->cl->kcalls, LITE_CALL_RPC_FIND, lite_serve_find, svc);
+	lite_kcall_handle(svc->cl->kcalls, LITE_CALL_RPC_GONE, lite_serve_gone, svc);
 	return 0;
 
 err:

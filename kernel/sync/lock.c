@@ -326,7 +326,8 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem)
 		goto err_words;
 	if (lite_crew_init(&locks->lefts, "lite-left"))
 		goto err_tells;
-	lite_lock_take_handlers(locks);
+	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_LOCK_GRANT, lite_serve_lock_grant, locks);
+	lite_kcall_handle(mem->cl->kcalls, LITE_CALL_LOCK_PROBE, lite_serve_lock_probe, locks);
 	lite_lock_home_init(locks);
 	return 0;
 

@@ -166,7 +166,7 @@ struct lite_hold *lite_hold_in(const struct rb_root *tree, const struct lite_wor
 int lite_lock_check(const struct lite_lock_args *args);
 void lite_lock_give_up(struct lite_hold *h);
 int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args);
-void lite_lock_take_handlers(struct lite_locks *locks);
+lite_handler lite_serve_lock_grant, lite_serve_lock_probe;
 void lite_hold_free(struct lite_hold *h);
 void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end);
 void lite_hold_left_job(struct work_struct *work);

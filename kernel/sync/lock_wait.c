@@ -483,8 +483,8 @@ static struct lite_hold *lite_hold_named(struct lite_locks *locks, struct lite_c
 	return h;
 }
 
-static int lite_serve_lock_grant(void *priv, struct lite_conn *conn, u16 call, const void *req,
-				 void *reply)
+int lite_serve_lock_grant(void *priv, struct lite_conn *conn, u16 call, const void *req,
+			  void *reply)
 {
 	const struct lite_wire_lock *w = req;
 	int verdict = lite_wire_error(le32_to_cpu(w->arg));
@@ -514,8 +514,8 @@ static int lite_serve_lock_grant(void *priv, struct lite_conn *conn, u16 call, c
 	return err;
 }
 
-static int lite_serve_lock_probe(void *priv, struct lite_conn *conn, u16 call, const void *req,
-				 void *reply)
+int lite_serve_lock_probe(void *priv, struct lite_conn *conn, u16 call, const void *req,
+			  void *reply)
 {
 	struct lite_wire_lock_probe_reply *r = reply;
 	enum lite_lock_end end = LITE_LOCK_UNUSED;
@@ -536,10 +536,4 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn, u16 call, c
 	spin_unlock(&locks->lock);
 	r->end = cpu_to_le32(end);
 	return sizeof(*r);
-}
-
-void lite_lock_take_handlers(struct lite_locks *locks)
-{
-	lite_kcall_handle(locks->cl->kcalls, LITE_CALL_LOCK_GRANT, lite_serve_lock_grant, locks);
-	lite_kcall_handle(locks->cl->kcalls, LITE_CALL_LOCK_PROBE, lite_serve_lock_probe, locks);
 }

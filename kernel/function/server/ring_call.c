@@ -25,8 +25,7 @@ static void lite_func_describe(const struct lite_func *func, const struct lite_c
 	};
 }
 
-static int lite_serve_bind(void *priv, struct lite_conn *conn, u16 call, const void *req,
-			   void *reply)
+int lite_serve_bind(void *priv, struct lite_conn *conn, u16 call, const void *req, void *reply)
 {
 	const struct lite_wire_rpc_bind *in = req;
 	struct lite_wire_rpc_bind_reply *out = reply;
@@ -73,8 +72,7 @@ static int lite_rpc_peer_settle(struct lite_conn *conn)
 	return err ?: io.status;
 }
 
-static int lite_serve_unbind(void *priv, struct lite_conn *conn, u16 call, const void *req,
-			     void *reply)
+int lite_serve_unbind(void *priv, struct lite_conn *conn, u16 call, const void *req, void *reply)
 {
 	const struct lite_wire_rpc_unbind *in = req;
 	struct lite_service *svc = priv;
@@ -102,8 +100,7 @@ static int lite_serve_unbind(void *priv, struct lite_conn *conn, u16 call, const
 	return err;
 }
 
-static int lite_serve_cancel(void *priv, struct lite_conn *conn, u16 call, const void *req,
-			     void *reply)
+int lite_serve_cancel(void *priv, struct lite_conn *conn, u16 call, const void *req, void *reply)
 {
 	const struct lite_wire_rpc_cancel *in = req;
 	struct lite_wire_rpc_cancel_reply *out = reply;
@@ -124,8 +121,7 @@ static int lite_serve_cancel(void *priv, struct lite_conn *conn, u16 call, const
 	return struct_size(out, cancelled, n);
 }
 
-static int lite_serve_find(void *priv, struct lite_conn *conn, u16 call, const void *req,
-			   void *reply)
+int lite_serve_find(void *priv, struct lite_conn *conn, u16 call, const void *req, void *reply)
 {
 	const struct lite_wire_rpc_find *in = req;
 	struct lite_wire_rpc_func *out = reply;
@@ -140,8 +136,7 @@ static int lite_serve_find(void *priv, struct lite_conn *conn, u16 call, const v
 }
 
 /* At the client: stop calling through a ring. */
-static int lite_serve_gone(void *priv, struct lite_conn *conn, u16 call, const void *req,
-			   void *reply)
+int lite_serve_gone(void *priv, struct lite_conn *conn, u16 call, const void *req, void *reply)
 {
 	const struct lite_wire_rpc_unbind *in = req;
 
@@ -169,15 +164,4 @@ void lite_ring_gone_work(struct work_struct *work)
 	if (!gone)
 		lite_rpc_peer_call(ring->rp, &d);
 	lite_ring_put(ring);
-}
-
-void lite_ring_handlers(struct lite_service *svc)
-{
-	struct lite_kcalls *kcalls = svc->cl->kcalls;
-
-	lite_kcall_handle(kcalls, LITE_CALL_RPC_BIND, lite_serve_bind, svc);
-	lite_kcall_handle(kcalls, LITE_CALL_RPC_UNBIND, lite_serve_unbind, svc);
-	lite_kcall_handle(kcalls, LITE_CALL_RPC_CANCEL, lite_serve_cancel, svc);
-	lite_kcall_handle(kcalls, LITE_CALL_RPC_FIND, lite_serve_find, svc);
-	lite_kcall_handle(kcalls, LITE_CALL_RPC_GONE, lite_serve_gone, svc);
 }

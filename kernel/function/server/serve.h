@@ -157,7 +157,9 @@ static inline u32 lite_request_slot(const struct lite_request *req)
 	return req - req->ring->req;
 }
 
-void lite_ring_handlers(struct lite_service *svc);
+/* ring_call.c */
+lite_handler lite_serve_bind, lite_serve_cancel, lite_serve_find, lite_serve_gone,
+	lite_serve_unbind;
 void lite_ring_gone_work(struct work_struct *work);
 
 #endif /* _LITE_FUNCTION_SERVE_H */
