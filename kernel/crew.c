@@ -2,17 +2,24 @@
 #include "crew.h"
 
 #define LITE_CREW_WORKERS 256
-#define LITE_CREW_RESERVE (LITE_CREW_WORKERS / 8)
+
+/* Make a crew of @n workers of @wq, which it owns from now on. An eighth is for root. */
+void lite_crew_init_on(struct lite_crew *crew, struct workqueue_struct *wq, u32 n)
+{
+	spin_lock_init(&crew->lock);
+	lite_line_init(&crew->line);
+	lite_pool_init(&crew->workers, n, n / 8);
+	crew->wq = wq;
+}
 
 /* May sleep. @name is the workqueue's. Return: 0 or -ENOMEM. */
 int lite_crew_init(struct lite_crew *crew, const char *name)
 {
-	spin_lock_init(&crew->lock);
-	lite_line_init(&crew->line);
-	lite_pool_init(&crew->workers, LITE_CREW_WORKERS, LITE_CREW_RESERVE);
 	/* More than there are workers: timers need room, too, and NUMA nodes may share it. */
-	crew->wq = alloc_workqueue(name, WQ_UNBOUND, WQ_MAX_ACTIVE);
-	return crew->wq ? 0 : -ENOMEM;
+	struct workqueue_struct *wq = alloc_workqueue(name, WQ_UNBOUND, WQ_MAX_ACTIVE);
+
+	lite_crew_init_on(crew, wq, LITE_CREW_WORKERS);
+	return wq ? 0 : -ENOMEM;
 }
 
 /* Wait until no job is in line or running; those that are may queue others. May sleep. */

@@ -31,6 +31,7 @@ struct lite_crew_job {
 };
 
 int lite_crew_init(struct lite_crew *crew, const char *name);
+void lite_crew_init_on(struct lite_crew *crew, struct workqueue_struct *wq, u32 n);
 void lite_crew_flush(struct lite_crew *crew);
 void lite_crew_exit(struct lite_crew *crew);
 

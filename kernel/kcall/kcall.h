@@ -15,7 +15,7 @@
 
 #include "wire/imm.h"
 #include "fabric/fabric.h"
-#include "line.h"
+#include "crew.h"
 
 #define LITE_CALL_MAX 96
 
@@ -32,26 +32,6 @@ struct lite_call_slot;
 typedef int lite_handler(void *priv, struct lite_conn *conn, u16 call, const void *req,
 			 void *reply);
 
-/*
- * Work items of a lane that serve calls of this node to itself: of all of them, and of a user. All
- * but one may serve users.
- */
-#define LITE_LOCAL_WORKERS 8
-#define LITE_LOCAL_EACH 2
-
-/* Calls of this node to itself, in one lane, that work items serve: kcall_local.c */
-struct lite_locals {
-	spinlock_t lock;       /* protects @line, @worker[].uid */
-	struct lite_line line; /* struct lite_local_call, by uid */
-	struct lite_kcalls *kcalls;
-	enum lite_lane lane;
-	struct lite_local_worker {
-		struct lite_locals *locals;
-		u32 uid; /* of the call that it serves; 0: root, or it serves none */
-		struct work_struct work;
-	} worker[LITE_LOCAL_WORKERS];
-};
-
 struct lite_kcalls {
 	struct {
 		lite_handler *fn;
@@ -59,7 +39,7 @@ struct lite_kcalls {
 	} handler[LITE_CALL_MAX];
 	struct lite_stats __percpu *stats;
 	struct workqueue_struct *wq[LITE_LANES]; /* of handlers */
-	struct lite_locals locals[LITE_LANES];
+	struct lite_crew local[LITE_LANES];       /* for calls of this node to itself */
 	unsigned long timeout;                   /* jiffies, default of calls */
 	atomic64_t seq;
 };
@@ -130,7 +110,6 @@ int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *desc);
 
 /* kcall_local.c */
 int lite_kcall_local(struct lite_kcalls *kcalls, struct lite_call_desc *desc);
-void lite_locals_init(struct lite_kcalls *kcalls, enum lite_lane lane);
 
 /* beat.c */
 void lite_beat_ask(struct lite_conn *conn);

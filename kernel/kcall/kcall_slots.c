@@ -9,6 +9,9 @@
 
 #include "kcall.h"
 
+/* For calls of this node to itself, in each lane. */
+#define LITE_LOCAL_WORKERS 16
+
 /*
  * Prepare to make and to serve calls. @kcalls: zeroed; @timeout: jiffies, for calls that set none.
  * Context: may sleep. Return: 0 or -ENOMEM.
@@ -40,13 +43,13 @@ int lite_kcall_init(struct lite_kcalls *kcalls, struct lite_stats __percpu *stat
 	kcalls->timeout = timeout;
 	atomic64_set(&kcalls->seq, 0);
 	for (lane = 0; lane < LITE_LANES; lane++) {
-		lite_locals_init(kcalls, lane);
 		kcalls->wq[lane] = alloc_workqueue(queues[lane].name, queues[lane].flags,
 						   WQ_MAX_ACTIVE);
 		if (!kcalls->wq[lane]) {
 			lite_kcall_exit(kcalls);
 			return -ENOMEM;
 		}
+		lite_crew_init_on(&kcalls->local[lane], kcalls->wq[lane], LITE_LOCAL_WORKERS);
 	}
 	return 0;
 }
@@ -67,7 +70,7 @@ void lite_kcall_exit(struct lite_kcalls *kcalls)
 
 	for (lane = 0; lane < LITE_LANES; lane++) {
 		if (kcalls->wq[lane])
-			destroy_workqueue(kcalls->wq[lane]);
+			lite_crew_exit(&kcalls->local[lane]);
 	}
 }
 

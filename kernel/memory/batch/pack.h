@@ -48,6 +48,4 @@ int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn, const struct 
 		  u32 n, u32 to, unsigned long deadline);
 int lite_pack_settle(struct lite_memory *mem, u32 node);
 
-/* pack_serve.c */
-
 #endif /* _LITE_PACK_H */

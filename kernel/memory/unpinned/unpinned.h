@@ -127,6 +127,4 @@ int lite_unpinned_enter(struct lite_unpinned *u, u32 uid, struct list_head *regi
 int lite_unpinned_check(struct mm_struct *mm, unsigned long addr, unsigned long end);
 int lite_bring_pages(struct lite_unpinned *u, struct lite_bring *b);
 
-/* serve.c */
-
 #endif /* _LITE_UNPINNED_H */
