@@ -382,51 +382,23 @@ int lite_rcall_begin(struct lite_rcall *call)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-static int lite_rcall_await(struct lite_rcall *call, u64 awake_ns, unsigned long timeout)
-{
-	long ret = lite_poller_await(&call->svc->fab->poller, &call->done, awake_ns,
-				     lite_wait_state(), timeout);
-
-	return ret > 0 ? 0 : ret ? -EINTR : -ETIMEDOUT;
-}
-
 /*
- * Watch the send queue for failed posts, as no other thread does. This holds the connection live;
- * one that is dying ends the call.
+ * Wait until a call ends; return its result. If its post has failed, the next heartbeat fails on the
+ * same queue pair, which ends the session and the call.
  */
-static int lite_rcall_await_long(struct lite_rcall *call)
-{
-	struct lite_conn *conn = call->ring->rp->conn;
-	bool live = conn && lite_conn_tryget(conn);
-	int err;
-
-	if (live) {
-		atomic_inc(&conn->qp[0].scq->sleepers);
-		lite_cq_arm(conn->qp[0].scq);
-	}
-	err = lite_rcall_await(call, 0, lite_jiffies_left(call->deadline));
-	if (live) {
-		atomic_dec(&conn->qp[0].scq->sleepers);
-		lite_conn_put_live(conn);
-	}
-	return err;
-}
-
-/* Wait until a call ends; return its result. */
 static int lite_rcall_wait(struct lite_rcall *call)
 {
-	unsigned long left = lite_jiffies_left(call->deadline);
 	struct lite_pace *pace = &call->ring->pace;
 	u64 used = READ_ONCE(call->ring->slots_used);
 	struct lite_pace_wait wait;
+	long left;
 	int err;
 
 	/* With other calls under way their callers, too, need the processor. */
 	lite_pace_begin(pace, &wait, used & (used - 1));
-	err = lite_rcall_await(call, wait.awake_ns,
-			       min_t(unsigned long, left, LITE_RCALL_WATCH_AFTER));
-	if (err == -ETIMEDOUT && left > LITE_RCALL_WATCH_AFTER)
-		err = lite_rcall_await_long(call);
+	left = lite_poller_await(&call->svc->fab->poller, &call->done, wait.awake_ns,
+				 lite_wait_state(), lite_jiffies_left(call->deadline));
+	err = left > 0 ? 0 : left ? -EINTR : -ETIMEDOUT;
 	if (!err || !lite_rcall_abandon(call, call->ring, err))
 		lite_pace_end(pace, &wait);
 	return lite_rcall_result(call);

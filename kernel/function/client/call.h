@@ -156,8 +156,6 @@ struct lite_collector {
 /* Otherwise the cookie, cut to what an xarray can store: the peer chooses it. */
 #define LITE_FOUND_COOKIE LONG_MAX
 
-/* Jiffies until a caller watches for failed posts. Earlier would mostly cost an extra wake-up. */
-#define LITE_RCALL_WATCH_AFTER (HZ / 50)
 /* Attempts per call to find a usable ring. */
 #define LITE_RCALL_TRIES 4
 /* Used with NOWAIT: do not wait for a ring to be bound, a node to return or a turn either. */
