@@ -49,6 +49,7 @@ struct start_arguments {
     std::optional<std::uint64_t> uid_limit;
     bool root_squash = false;
     bool unpinned = false;
+    bool idle = false;
     bool insecure = false;
     std::optional<std::uint32_t> mode;
     std::optional<std::uint32_t> handle_limit;

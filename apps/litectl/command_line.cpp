@@ -107,6 +107,7 @@ class command_line {
                       "root of other nodes is uid 65534 here, with what that was granted");
         sub->add_flag("--unpinned", args.unpinned,
                       "let users register memory without pinning it (see unpinned.rst)");
+        sub->add_flag("--idle", args.idle, "be in no cluster until 'litectl join'");
         add_value(sub, "--mode", parse_mode, args.mode, "MODE",
                   "permissions of /dev/liteN, octal (default: 0660)");
         add_value(sub, "--heartbeat", parse_ms, args.heartbeat_ms, "TIME",

@@ -21,8 +21,10 @@ constexpr std::chrono::seconds grace(60);
 constexpr std::uint32_t default_timeout_ms = 15000;
 
 // May a node that cannot join for this reason be the first of a cluster? A refusal has a text.
+// ENOTCONN: the other node is in no cluster either.
 bool is_silence(std::uint32_t error, const std::string& text) {
-    return text.empty() && (error == ECONNREFUSED || error == EHOSTUNREACH || error == ETIMEDOUT);
+    return text.empty() && (error == ECONNREFUSED || error == EHOSTUNREACH || error == ETIMEDOUT ||
+                            error == ENOTCONN);
 }
 
 // The node's id if the join attempt has succeeded, nothing while it is in progress. Throws failure.

@@ -95,6 +95,8 @@ int start_command(const surroundings& world, const start_arguments& args) {
         request.put_flag(LITE_A_ROOT_SQUASH);
     if (args.unpinned)
         request.put_flag(LITE_A_UNPINNED);
+    if (args.idle)
+        request.put_flag(LITE_A_IDLE);
     // Without a mode from the kernel, udev would give the device to the group.
     if (args.mode)
         request.put_u32(LITE_A_MODE, *args.mode ? *args.mode : 0600);

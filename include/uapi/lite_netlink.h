@@ -23,11 +23,12 @@ enum lite_cmd {
 	LITE_CMD_UNSPEC,
 	/*
 	 * Make a node on an RDMA device and listen. It starts as a cluster of
-	 * one. In: DEV, ADDR, PORT, NODE_ID, SECRET, NUM_QPS, MEM_LIMIT,
-	 * UID_LIMIT, HANDLE_LIMIT, HEARTBEAT_MS, DEAD_MS, OP_TIMEOUT_MS,
-	 * ORPHAN_MS, ROOT_SQUASH, INSECURE, MODE, UNPINNED. ADDR is required,
-	 * and one of SECRET and INSECURE; the others are optional. INDEX: the
-	 * index wanted, else the lowest free. Out: INDEX, NODE_ID.
+	 * one; with IDLE in none, until it joins. In: DEV, ADDR, PORT, NODE_ID,
+	 * SECRET, NUM_QPS, MEM_LIMIT, UID_LIMIT, HANDLE_LIMIT, HEARTBEAT_MS,
+	 * DEAD_MS, OP_TIMEOUT_MS, ORPHAN_MS, ROOT_SQUASH, INSECURE, MODE,
+	 * UNPINNED, IDLE. ADDR is required, and one of SECRET and INSECURE; the
+	 * others are optional. INDEX: the index wanted, else the lowest free.
+	 * Out: INDEX, NODE_ID.
 	 *
 	 * Also needs CAP_SYS_RAWIO, as access to all physical memory does,
 	 * which the node gives to every member. EPERM also where lockdown(7) is
@@ -193,6 +194,7 @@ enum lite_attr {
 	LITE_A_CGROUP,        /* u64: id of a control group: inode number of its directory */
 	LITE_A_TENANT_CGROUP, /* u64: as CGROUP */
 	LITE_A_UNPINNED,      /* flag: LITE_REGISTER_UNPINNED is allowed */
+	LITE_A_IDLE,          /* flag: in no cluster until it joins */
 
 	__LITE_A_MAX,
 };

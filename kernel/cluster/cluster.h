@@ -101,6 +101,7 @@ struct lite_cluster_ops {
 
 struct lite_cluster_params {
 	u32 node;                 /* id wanted, 0: any */
+	bool idle;                /* in no cluster until it joins, instead of in one of its own */
 	unsigned long heartbeat;  /* jiffies */
 	unsigned long dead;       /* jiffies of silence */
 };

@@ -387,8 +387,8 @@ void lite_cluster_end_leave(struct lite_cluster *cl, u32 id)
 /* ---- life ---------------------------------------------------------------- */
 
 /*
- * Be a cluster of one; @cl is zeroed, @ops and @priv are of the layer above. May sleep. Return: 0
- * or -ENOMEM.
+ * Prepare to be a cluster of one, or in none. @cl is zeroed, @ops and @priv are of the layer above.
+ * May sleep. Return: 0 or -ENOMEM.
  */
 int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct lite_kcalls *kcalls,
 		      const struct lite_cluster_params *params, const struct lite_cluster_ops *ops,
@@ -410,9 +410,9 @@ int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct l
 	cl->wq = alloc_workqueue("lite-cluster", WQ_UNBOUND, 0);
 	if (!cl->wq)
 		return -ENOMEM;
-	fab->self.node = params->node ?: 1;
+	fab->self.node = params->idle ? 0 : params->node ?: 1;
 	fab->self.incarnation = ktime_get_real_ns();
-	cl->self = lite_peer_make(cl, fab->self.node, fab->self.incarnation, &fab->addr);
+	cl->self = lite_peer_make(cl, params->node ?: 1, fab->self.incarnation, &fab->addr);
 	if (IS_ERR(cl->self)) {
 		destroy_workqueue(cl->wq);
 		return PTR_ERR(cl->self);
@@ -429,7 +429,7 @@ int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct l
 void lite_cluster_start(struct lite_cluster *cl)
 {
 	mutex_lock(&cl->lock);
-	cl->state = LITE_NODE_UP;
+	cl->state = lite_cluster_id(cl) ? LITE_NODE_UP : LITE_NODE_IDLE;
 	cl->due = jiffies + cl->heartbeat;
 	lite_monitor_within(cl, cl->heartbeat);
 	mutex_unlock(&cl->lock);

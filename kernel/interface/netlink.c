@@ -35,6 +35,7 @@ static const struct nla_policy lite_policy[LITE_A_MAX + 1] = {
 	[LITE_A_TIMEOUT_MS] = { .type = NLA_U32 },
 	[LITE_A_ROOT_SQUASH] = { .type = NLA_FLAG },
 	[LITE_A_UNPINNED] = { .type = NLA_FLAG },
+	[LITE_A_IDLE] = { .type = NLA_FLAG },
 	[LITE_A_INSECURE] = { .type = NLA_FLAG },
 	[LITE_A_ORPHAN_MS] = { .type = NLA_U32 },
 	[LITE_A_MODE] = NLA_POLICY_MASK(NLA_U32, 0666),
@@ -149,6 +150,7 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	p->fabric.nqps = a[LITE_A_NUM_QPS] ? nla_get_u8(a[LITE_A_NUM_QPS]) : 2;
 	if (a[LITE_A_NODE_ID])
 		p->cluster.node = nla_get_u16(a[LITE_A_NODE_ID]);
+	p->cluster.idle = a[LITE_A_IDLE];
 	p->memory.mem_limit =
 		lite_get_u64(a, LITE_A_MEM_LIMIT, (u64)totalram_pages() * PAGE_SIZE / 2);
 	p->memory.uid_limit = lite_get_u64(a, LITE_A_UID_LIMIT, p->memory.mem_limit / 4);

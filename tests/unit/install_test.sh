@@ -37,18 +37,18 @@ if [[ -s $build/ulib/malloc/liblite-arena.so ]]; then
 	[[ $said == liblite-arena*": no such LITE node"* ]] || fail "liblite-arena.so says: $said"
 fi
 
-# The unit, with a fake litectl that can join only through member b. Member r refuses; member t, and a start with -t, take
-# so long that systemd stops the unit meanwhile. A start with -f fails.
+# The unit, with a fake litectl that can join only through member b. Member r refuses; member t, a start with -t, and one
+# with -T and without --idle take so long that systemd stops the unit meanwhile. A start with -f fails.
 unit=$root$prefix/lib/systemd/system/lite.service
 cat >"$root/litectl" <<-END
 	#!/bin/sh
 	echo "\$*" >>"$root/log"
-	case "\$1 \$4 \$5" in
-	"join t "* | start*-t*) kill -TERM \$PPID ;;
+	case "\$*" in
+	"join -t 5s t" | start*" -t" | "start --index 0 -T") kill -TERM \$PPID ;;
 	esac
-	case "\$1 \$4 \$5" in
-	"join b "*) ;;
-	"join r "* | start*-f*) exit 1 ;;
+	case "\$*" in
+	"join -t 5s b") ;;
+	"join -t 5s r" | start*" -f"*) exit 1 ;;
 	join*) exit 3 ;;
 	esac
 END
@@ -63,12 +63,13 @@ boot() {
 	[[ $status:$(<"$root/log") == "$3" ]] || fail "to join '$1' it did, $status being the end:"$'\n'"$(<"$root/log")"
 }
 boot "" "" "0:start --index 0"
-boot "a b c" "" $'0:start --index 0 -m 1G\njoin -t 5s a\njoin -t 5s b' -m 1G
-boot "a c" yes $'0:start --index 0\njoin -t 5s a\njoin -t 5s c'
-boot "a c" "" $'1:start --index 0\njoin -t 5s a\njoin -t 5s c\nstop'
-boot "r c" yes $'1:start --index 0\njoin -t 5s r\njoin -t 5s c\nstop'
+boot "a b c" "" $'0:start --index 0 --idle -m 1G\njoin -t 5s a\njoin -t 5s b' -m 1G
+boot "a c" yes $'0:start --index 0 --idle\njoin -t 5s a\njoin -t 5s c\nstop\nstart --index 0'
+boot "a c" "" $'1:start --index 0 --idle\njoin -t 5s a\njoin -t 5s c\nstop'
+boot "r c" yes $'1:start --index 0 --idle\njoin -t 5s r\njoin -t 5s c\nstop'
 # What is stopped is the node that the unit has started, not one that was there before.
-boot "a" "" $'1:start --index 0 -f' -f
-boot "a" "" $'1:start --index 0 -f -t' -f -t
+boot "a" "" $'1:start --index 0 --idle -f' -f
+boot "a" "" $'1:start --index 0 --idle -f -t' -f -t
 boot "" "" $'1:start --index 0 -t\nstop' -t
-boot "a t b" yes $'1:start --index 0\njoin -t 5s a\njoin -t 5s t\nstop'
+boot "a t b" yes $'1:start --index 0 --idle\njoin -t 5s a\njoin -t 5s t\nstop'
+boot "a" yes $'1:start --index 0 --idle -T\njoin -t 5s a\nstop\nstart --index 0 -T\nstop' -T
