@@ -282,8 +282,7 @@ static bool lite_rpc_file_has_ended(struct lite_rpc_file *file)
 {
 	bool has;
 
-	if (list_empty_careful(&file->ended.firsts))
-		return false;
+	/* The lock orders this after poll_wait(), which need not be a barrier. */
 	spin_lock(&file->lock);
 	has = lite_line_first(&file->ended, 0);
 	spin_unlock(&file->lock);

@@ -53,8 +53,8 @@ int lite_barrier_wait(struct lite_locks *locks, const struct lite_lock_args *arg
 		return -EINVAL;
 	err = lite_word_of(args->ctx, args->lh, args->offset, &word) ?:
 	      lite_cluster_ready(locks->cl) ?:
-	      lite_barrier_await_left(locks, &word, &rest.timeout) ?:
-	      lite_lock_check(args);
+	      lite_lock_check(args) ?:
+	      lite_barrier_await_left(locks, &word, &rest.timeout);
 	if (err)
 		return err;
 	h = lite_hold_new(locks, args, &word);

@@ -275,8 +275,10 @@ out:
 /* Get a ring, and a slot and a record in it. */
 static int lite_rcall_place(struct lite_rcall *call)
 {
-	int err = lite_client_ring_get(call);
+	int err;
 
+	call->line_err = 0;
+	err = lite_client_ring_get(call);
 	if (err)
 		return err;
 	err = lite_client_ring_may_call(call->ring, call);
@@ -360,7 +362,10 @@ int lite_rcall_begin(struct lite_rcall *call)
 			lite_stat_inc(svc->stats, LITE_STAT_RPCS);
 			return 0;
 		}
-		if ((err != -ESTALE && err != -EHOSTDOWN) || ++tries >= LITE_RCALL_TRIES)
+		if (err != -ESTALE && err != -EHOSTDOWN)
+			break;
+		/* Having waited while another call, with less time, tried to bind is no attempt. */
+		if (call->line_err != -ESTALE && ++tries >= LITE_RCALL_TRIES)
 			break;
 		/* Killed while it waited for its turn. */
 		if (lite_given_up())
