@@ -77,8 +77,12 @@ class ReadyPipe {
         if (read(fd, &byte, 1) != 1)
             return 1;
         fmt::print("pid {}\n", child);
-        std::fflush(stdout);
-        return 0;
+        if (!std::fflush(stdout))
+            return 0;
+        // The caller could not end it.
+        fmt::print(stderr, "lite-perf: write error on standard output\n");
+        kill(child, SIGTERM);
+        return 1;
     }
 
     Fd writer_;

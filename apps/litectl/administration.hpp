@@ -101,8 +101,12 @@ int qos_show_command(const surroundings& world, const show_arguments& args);
 int qos_set_command(const surroundings& world, const qos_arguments& args);
 int qos_reset_command(const surroundings& world, const qos_arguments& args);
 
+// Has other runs of litectl wait while the returned file is open, so that the file of rules has the
+// last state.
+unique_fd lock_rules(const surroundings& world);
+
 // Gives a node that has just started the rules that it had. What is wrong with the file is a
-// warning.
+// warning. The caller has had them locked since before the start.
 void restore_qos(const surroundings& world, channel& channel, std::uint32_t index);
 
 // none, fair, hw-sep or sw-pri. Throws usage_error.

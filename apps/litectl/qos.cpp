@@ -167,16 +167,6 @@ void replace_file(const std::string& path, const std::string& text) {
     }
 }
 
-// Has other runs of litectl wait, so that the file has the last state. Not by the directory, which
-// other users may open, and lock for ever. Where that is missing, nothing can be kept.
-unique_fd lock_rules(const surroundings& world) {
-    unique_fd fd(::open((world.qos_file + ".lock").c_str(),
-                        O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (fd)
-        ::flock(fd.get(), LOCK_EX);
-    return fd;
-}
-
 // Which tenant a rule is for, in a form that outlives the machine: {"uid": N} or {"cgroup": NAME};
 // null if it is for none.
 json lasting_tenant(const json& rule) {
@@ -386,6 +376,16 @@ int qos_reset_command(const surroundings& world, const qos_arguments& args) {
     }
     keep(world, *channel, args.index, had, gone);
     return 0;
+}
+
+// Not by the directory, which other users may open, and lock for ever. Where that is missing, nothing
+// can be kept.
+unique_fd lock_rules(const surroundings& world) {
+    unique_fd fd(::open((world.qos_file + ".lock").c_str(),
+                        O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (fd)
+        ::flock(fd.get(), LOCK_EX);
+    return fd;
 }
 
 void restore_qos(const surroundings& world, channel& channel, std::uint32_t index) {

@@ -112,6 +112,7 @@ int start_command(const surroundings& world, const start_arguments& args) {
         request.put_u32(LITE_A_ORPHAN_MS, *args.orphan_ms);
 
     const auto channel = connect(world);
+    const auto lock = lock_rules(world);
     const auto answers = ask(*channel, "start", request);
     std::uint32_t index = args.index.value_or(0);
     std::uint16_t id = 0;

@@ -182,6 +182,10 @@ void get(session& session, std::string_view verb, const lmr_range& from, const s
     auto region = map_for(session, verb, from.name, lite::rights::read);
     check_range(verb, from.name, from.offset, from.length.value_or(0), region.length());
     const auto length = from.length.value_or(region.length() - from.offset);
+    // As parse_source() refuses it: a file would be emptied.
+    if (!length)
+        throw failure(fmt::format("{} {}: there is nothing from this offset on", verb,
+                                  printable(from.name)));
     const lmr_end end(verb, from, region);
     const interrupt_guard guard;
     if (file == "-") {

@@ -77,6 +77,9 @@ void output_file::open_part(bool resume) {
 
 output_file::output_file(const std::string& path, partial left) : m_path(path), m_target(path) {
     struct stat status {};
+    // An empty name would be that of a new file until the end.
+    if (path.empty())
+        throw usage_error("the file has no name");
     if (::stat(path.c_str(), &status) == 0) {
         if (!S_ISREG(status.st_mode)) {
             m_has_offsets = S_ISBLK(status.st_mode);

@@ -221,6 +221,9 @@ TEST_CASE("lite put and get: refusals", "[lite]") {
     CHECK_FALSE(lite.cluster.find("y"));
     check_failure(lite({"get", "x:10", directory / "out"}),
                   "get x: offset 10 + length 0 is beyond the end (9 bytes)");
+    check_failure(lite({"get", "x:9", directory / "out"}),
+                  "get x: there is nothing from this offset on");
+    check_usage(lite({"get", "x", ""}), "the file has no name");
     check_failure(lite({"get", "x", directory / "no" + "/out"}),
                   directory / "no" + "/out.lite-part: No such file or directory");
     check_failure(lite({"get", "x", "-", "--resume"}),
