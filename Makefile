@@ -16,6 +16,9 @@ N ?= 2
 DESTDIR ?=
 prefix ?= /usr/local
 
+# An absolute DESTDIR: meson and this makefile would take a relative one from different directories. It may have blanks.
+dest := $(if $(DESTDIR),$(if $(filter /%,$(firstword $(DESTDIR))),,$(CURDIR)/)$(DESTDIR))
+
 # For ccache, if meson finds it: clones in different directories share its cache.
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= 1
@@ -81,8 +84,8 @@ install: $(user)/build.ninja ## user space to prefix (/usr/local), the module to
 		flock build/user.lock meson configure $(user) -Dprefix=$(prefix)
 	+@$(MAKE) user
 	+@scripts/build-module host
-	DESTDIR=$(DESTDIR) meson install -C $(user) --no-rebuild
-	install -Dm 644 -t $(DESTDIR)/lib/modules/$$(uname -r)/extra build/kernel-$$(uname -r)/lite.ko
+	DESTDIR='$(dest)' meson install -C $(user) --no-rebuild
+	install -Dm 644 -t '$(dest)'/lib/modules/$$(uname -r)/extra build/kernel-$$(uname -r)/lite.ko
 	$(if $(DESTDIR),,ldconfig && depmod -a)
 	@# The group that the device will belong to. If udev runs, it reloads its rules.
 	$(if $(DESTDIR),,getent group lite >/dev/null || groupadd --system lite)
