@@ -77,16 +77,26 @@ debug-kernel: ## kernels with run-time checkers, for KERNEL=debug and debug2 (te
 	+@scripts/debug-kernel debug2
 
 # The module goes to the running kernel, whatever KERNEL says: no other kernel on this machine could load it.
+module_dir = /lib/modules/$$(uname -r)/extra
 .PHONY: install
 install: $(user)/build.ninja ## user space to prefix (/usr/local), the module to the running kernel; DESTDIR for packagers
+	+@scripts/build-module host
+	+@$(MAKE) install-user
+	install -Dm 644 -t '$(dest)'$(module_dir) build/kernel-$$(uname -r)/lite.ko
+	$(if $(DESTDIR),,depmod -a)
+	@# modprobe prefers the module that DKMS put into updates/dkms: it may be older than the library.
+	@$(if $(DESTDIR),,found=$$(modinfo -n lite); [[ $$found -ef $(module_dir)/lite.ko ]] || \
+		{ echo "error: modprobe would take $${found:-no module}, not $(module_dir)/lite.ko: remove the former," \
+			"with 'dkms remove lite/0.1.0 --all' if DKMS built it, and install again" >&2; exit 1; })
+
+.PHONY: install-user
+install-user: $(user)/build.ninja ## as install, without the module: for DKMS, which builds that
 	@# An earlier build may have used another prefix.
 	@grep -qsF '"prefix", "value": "$(prefix)"' $(user)/meson-info/intro-buildoptions.json || \
 		flock build/user.lock meson configure $(user) -Dprefix=$(prefix)
 	+@$(MAKE) user
-	+@scripts/build-module host
 	DESTDIR='$(dest)' meson install -C $(user) --no-rebuild
-	install -Dm 644 -t '$(dest)'/lib/modules/$$(uname -r)/extra build/kernel-$$(uname -r)/lite.ko
-	$(if $(DESTDIR),,ldconfig && depmod -a)
+	$(if $(DESTDIR),,ldconfig)
 	@# The group that the device will belong to. If udev runs, it reloads its rules.
 	$(if $(DESTDIR),,getent group lite >/dev/null || groupadd --system lite)
 	$(if $(DESTDIR),,! command -v udevadm >/dev/null || udevadm control --reload || :)
