@@ -12,22 +12,23 @@ fail() {
 	exit 1
 }
 
-# The only programs in PATH; above all no apt-get.
-for tool in bash cat comm dirname paste readlink sed sort; do
+# The only programs in PATH; above all no apt-get and no sudo.
+for tool in awk bash cat comm dirname env mkdir paste readlink rm sed sort touch; do
 	ln -s "$(command -v $tool)" "$dir/$tool"
 done
-run() { PATH=$dir "$deps" "$@" 2>&1; }
+run() { PATH=$dir LITE_CACHE=$dir/cache LITE_ACCEL=tcg "$deps" "$@" 2>&1; }
+# fake PROGRAM: a script for bash, from stdin.
+fake() {
+	{ echo "#!$(command -v bash)"; cat; } >"$dir/$1"
+	chmod +x "$dir/$1"
+}
 
 # On a system that is not Debian, deps prints one line as a warning, and succeeds.
 said=$(run build) || fail "without dpkg it fails: $said"
 [[ $said == *"not a Debian system"*" g++ "*" meson "* && $said != *$'\n'* ]] || fail "without dpkg it says: $said"
 
 # The answers of dpkg-query for the group "model", with some names from after Debian 12.
-cat >"$dir/dpkg-query" <<-END
-	#!$(command -v bash)
-	cat "$dir/packages"
-END
-chmod +x "$dir/dpkg-query"
+fake dpkg-query <<<"cat '$dir/packages'"
 installed() { printf '%s\n' "$@" >"$dir/packages"; }
 
 installed "ii gcc, " "ii libc6-dev, libc-dev (= 2.41-12)" "ii spin, "
@@ -39,3 +40,37 @@ said=$(run --check model) || fail "it misses what is provided: $said"
 installed "ii gcc, " "ii libc6-dev, " "rc spin, "
 ! said=$(run --check model) || fail "it does not miss spin"
 [[ $said == spin ]] || fail "it misses: $said"
+
+# All is there, but QEMU is old; backports has a newer one. A user without root, with no sudo or a useless one, gets a
+# warning. The upgrade is tried only once.
+installed
+mapfile -t vm < <(run --check vm)
+installed "${vm[@]/#/ii }"
+sed -i 's/$/, /' "$dir/packages"
+fake dpkg <<<true
+fake apt-cache <<<'echo "qemu-system-x86 | 1:8.2 | http://deb.debian.org/debian bookworm-backports/main amd64 Packages"'
+fake id <<<'echo 1000'
+for sudo in "" "echo \"\$*\" >>'$dir/asked'; exit 1"; do
+	rm -rf "$dir/cache"
+	[[ -z $sudo ]] || fake sudo <<<"$sudo"
+	! said=$(run --check vm) || fail "it does not want to upgrade QEMU"
+	[[ $said == qemu-system-x86 ]] || fail "it wants to upgrade: $said"
+	said=$(run vm) || fail "an upgrade that fails is an error: $said"
+	[[ $said == *"warning: QEMU is older"* && -e $dir/cache/no-newer-qemu ]] || fail "it says of the upgrade: $said"
+	said=$(run --check vm) || fail "it wants to upgrade again: $said"
+	said=$(run vm) || fail "without another upgrade it fails: $said"
+	[[ $said == *"warning: QEMU is older"* && $said != *$'\n'* ]] || fail "it says, the second time: $said"
+done
+[[ $(<"$dir/asked") == *"install --no-install-recommends -t bookworm-backports qemu-system-x86"* ]] || fail "it ran: $(<"$dir/asked")"
+[[ $(wc -l <"$dir/asked") == 1 ]] || fail "it ran more than that: $(<"$dir/asked")"
+
+# Root's upgrade. Its apt-get upgrades to what is not old.
+rm -rf "$dir/cache" "$dir/asked"
+fake id <<<'echo 0'
+fake apt-get <<<"echo \"\$*\" >>'$dir/asked'; ln -sf '$dir/not-old' '$dir/dpkg'"
+ln -s "$(command -v ln)" "$dir/ln"
+fake not-old <<<false
+said=$(run vm) || fail "root's upgrade fails: $said"
+[[ $(<"$dir/asked") == *" -t bookworm-backports qemu-system-x86" && ! -e $dir/cache/no-newer-qemu ]] || fail "root's: $said"
+said=$(run vm) || fail "with a newer QEMU it fails: $said"
+[[ -z $said ]] || fail "a newer QEMU is not enough: $said"
