@@ -25,7 +25,8 @@ as_root() {
 	if [[ $(id -u) == 0 ]]; then
 		"$@"
 	elif command -v sudo >/dev/null; then
-		sudo "$@"
+		# Set by a script that draws over the terminal, where sudo's prompt would be lost: then this fails instead.
+		sudo ${LITE_NO_PROMPT:+-n} "$@"
 	else
 		die "needs root (no sudo here): $*"
 	fi
