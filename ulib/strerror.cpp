@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Texts of LITE's errno values: those of <uapi/lite.h> and <uapi/lite_sync.h>, and, where the
-// meaning differs, of <uapi/lite_rpc.h>.
+// Texts of LITE's errno values: those of <uapi/lite.h> and <uapi/lite_sync.h>, of opening and
+// joining, and, where the meaning differs, of <uapi/lite_rpc.h>.
 
 #include <lite/lite.h>
 
@@ -45,6 +45,9 @@ const char* lite_strerror(int err) noexcept {
             return "bad address of a buffer";
         case EOPNOTSUPP:
             return "not supported by this version of LITE or by the RDMA device";
+        case EPROTONOSUPPORT:
+            return "the loaded module, or the node to join, has another version of LITE (after an "
+                   "upgrade: litectl stop, rmmod lite, litectl start)";
         case ENOTTY:
             return "this version of the LITE module does not know the request";
         case ENAMETOOLONG:

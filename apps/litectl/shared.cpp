@@ -41,6 +41,10 @@ std::string reason(std::uint8_t command, int error) {
             if (command == LITE_CMD_NODE_START)
                 return "the RDMA device lacks what LITE needs";
             break;
+        case EPROTONOSUPPORT:
+            if (command == LITE_CMD_NODE_JOIN)
+                return "the other node runs another version of LITE";
+            break;
         case EKEYREJECTED:
             return "the cluster has another secret";
         case ENOKEY:

@@ -321,6 +321,8 @@ TEST_CASE("litectl repeats the kernel's messages", "[litectl]") {
           "litectl: join: this node has LMRs, or is in a cluster already\n");
     CHECK(reason(EKEYREJECTED, {"join", "10.0.0.1"}) ==
           "litectl: join: the cluster has another secret\n");
+    CHECK(reason(EPROTONOSUPPORT, {"join", "10.0.0.1"}) ==
+          "litectl: join: the other node runs another version of LITE\n");
     CHECK(reason(ENODEV, {"stop"}) ==
           "litectl: stop: no such LITE node on this machine ('litectl status' lists them)\n");
     CHECK(reason(ECONNREFUSED, {"join", "10.0.0.1"}) == "litectl: join: Connection refused\n");
