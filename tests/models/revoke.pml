@@ -11,10 +11,12 @@
  *
  * What may happen at any time, up to the bounds: an end of a session takes the
  * session for dead (TROUBLES times), while the other end notices only later and
- * goes on posting; a new session begins before the queue pair of the old session
- * is destroyed; a packet is late, also that of an operation that failed long
+ * goes on posting; a packet is late, also that of an operation that failed long
  * ago; REVOKE and UNMAP overtake other messages; a process stops for any time (a
- * paused machine); the home stops waiting for an answer.
+ * paused machine); the home stops waiting for an answer. A new session with the
+ * store begins only when the queue pair of the old one is destroyed: then what
+ * failed in the old one is over, and the mapper need not report it. With the
+ * home it may begin before: there nothing rests on that.
  *
  * Not modelled: a store that is a mapper itself, several handles that map at the
  * same time, and lives (incarnations) that end.
@@ -56,6 +58,11 @@
 #define UNCLEAN false
 #else
 #define UNCLEAN true
+#endif
+#ifdef NO_FENCE_FIRST	/* a session with the store begins before the last is fenced */
+#define FENCE_FIRST false
+#else
+#define FENCE_FIRST true
 #endif
 #ifdef NO_LEFT		/* the mappings before the present one are forgotten */
 #define LEFT false
@@ -115,6 +122,9 @@ bool unused[MAPPINGS + 1];	/* its last handle is closed */
 byte table, handle;		/* a mapping; 0: none */
 bool try, try_revoked;
 
+/* A failed operation may be in flight: the store has no later session with the mapper. */
+#define may_fly(m) (unclean[m] && sm_mapper <= in_sm[m])
+
 /* ---- sessions come and go ------------------------------------------------ */
 
 #ifdef AT_STORE
@@ -161,7 +171,8 @@ end:	do
 #endif
 	   }
 #ifdef AT_STORE
-	:: d_step { !sm_store && !sm_mapper && sm_last < SESSIONS ->
+	:: d_step { !sm_store && !sm_mapper && sm_last < SESSIONS &&
+		    (!FENCE_FIRST || !qp_store[sm_last]) ->
 		sm_last++;
 		sm_store = sm_last;
 		sm_mapper = sm_last;
@@ -299,7 +310,7 @@ end:	do
 		msg_revoke[s] = SERVED;
 		try_revoked = try_revoked || (try && TRY);
 		m = table;
-		u = LEFT && ((left[1] && unclean[1]) || (left[2] && unclean[2]));
+		u = LEFT && ((left[1] && may_fly(1)) || (left[2] && may_fly(2)));
 		if
 		:: m && state[m] == ACTIVE -> state[m] = REVOKED
 		:: else
@@ -307,7 +318,7 @@ end:	do
 	   }
 	   !WAIT || !m || !in_flight[m];
 	   atomic {
-		u = u || (m && unclean[m]);
+		u = u || (m && may_fly(m));
 		if
 		:: m && table == m && !in_flight[m] -> table = 0
 		:: else
@@ -333,7 +344,7 @@ inline unmap(m)
 		   count[hm_home] ->
 			count[hm_home]--;
 			unclean_at_home[hm_home] = unclean_at_home[hm_home] ||
-						   (UNCLEAN && unclean[m]);
+						   (UNCLEAN && may_fly(m));
 			if
 			:: !count[hm_home] && unclean_at_home[hm_home] ->
 				lost = true
