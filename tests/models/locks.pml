@@ -8,9 +8,10 @@
  * RELEASE, GRANT and PROBE as messages that take their time, overtake each
  * other, and are delivered twice; lost answers to swaps and GRANTs; takers that
  * give up waiting, or taking; processes and nodes that die while they hold
- * the lock. If the home loses the answer of a swap, the swap is done at once,
- * not at all, or at any time before the home's next one. A claim is (taker,
- * round). Not modelled: sharing; LMRs that are freed; the order of the queue (it
+ * the lock. A swap without an answer, of the home or of a taker's node, is done
+ * at any time before the next one of that node, or not at all: the next one is
+ * posted in a later session, for which the last one was fenced. A claim is
+ * (taker, round). Not modelled: sharing; LMRs that are freed; the order of the queue (it
  * is first in, first out); time.
  *
  * TROUBLES says how much goes wrong in a run; with HOME_ONLY it is only that the
@@ -36,6 +37,8 @@
  *                before it knows what became of a later one, for MANAGED
  *   NO_MAYBE     a swap for MANAGED without an answer counts as not done
  *   NO_BACK      the same of a swap that gives the word back
+ *   NO_OVER      the home's next session begins before the last one is fenced
+ *   NO_NODE_OVER the same of a taker's node
  *
  * With PROBE_ANY the home asks (PROBE) any owner, not only one that it found in
  * the word. The model without it shows that no taker that leaves the word alone
@@ -95,6 +98,9 @@ bool refused_msg[TICKETS];
 /* A swap of the home without an answer, which may still be done. */
 byte late_from = NONE;
 byte late_to;
+/* One of each node. */
+byte sent_from[N] = NONE;
+byte sent_to[N];
 
 /* At the home. */
 bool managed;
@@ -177,11 +183,26 @@ inline settle_failed(at)
 	at = 0
 }
 
-/* A swap without an answer is over: it was done, or the home begins the next one. */
+/* The home begins its next swap: one without an answer is over, as it was done in an earlier session. */
 inline swap_over()
 {
+#ifndef NO_OVER
 	late_from = NONE;
 	late_to = 0
+#else
+	skip
+#endif
+}
+
+/* The same of a taker's node. */
+inline node_swap_over(i)
+{
+#ifndef NO_NODE_OVER
+	sent_from[i] = NONE;
+	sent_to[i] = 0
+#else
+	skip
+#endif
 }
 
 /* At the taker. */
@@ -210,12 +231,25 @@ inline give_up(t)
 	fi
 }
 
+/* It was not granted, and is not known to be out of the word. */
+#define may_be_in_word(t) (!had[t] && (swapped[t] || !asked[t]))
+
 inline give_back(t, how)
 {
 	if
-	:: word == t && !had[t] ->
+	:: may_be_in_word(t) -> node_swap_over(taker_of(t))
+	:: else
+	fi;
+	if
+	:: word == t && may_be_in_word(t) ->
 		word = (how == DEAD -> DIED : FREE);
 		over(t)
+	/* The answer is lost. */
+	:: trouble && word == t && may_be_in_word(t) ->
+		troubles--;
+		sent_from[taker_of(t)] = t;
+		sent_to[taker_of(t)] = (how == DEAD -> DIED : FREE);
+		leave(t, how)
 	:: word != t && word != MANAGED && !had[t] && !asked[t] -> over(t)
 	:: else ->
 #ifndef NO_RELEASE
@@ -384,15 +418,30 @@ end:	do
 	od
 }
 
-/* A swap of the home without an answer. */
+inline land(i)
+{
+	/* No taker overtakes the queue of a managed lock. */
+	assert(!managed);
+	word = sent_to[i];
+	sent_from[i] = NONE;
+	sent_to[i] = 0
+}
+
+/* Swaps without an answer. */
 active proctype late()
 {
 end:	do
 	:: atomic {
 		late_from != NONE && word == late_from ->
 		word = late_to;
-		swap_over()
+		late_from = NONE;
+		late_to = 0
 	}
+	:: atomic { sent_from[0] != NONE && word == sent_from[0] -> land(0) }
+	:: atomic { sent_from[1] != NONE && word == sent_from[1] -> land(1) }
+#if N > 2
+	:: atomic { sent_from[2] != NONE && word == sent_from[2] -> land(2) }
+#endif
 	od
 }
 
@@ -593,21 +642,26 @@ proctype taker(byte i)
 		unsure = false;
 		claim[t] = TAKING;
 again:		atomic {
+			node_swap_over(i);
 			if
+			/* The answer is lost. */
+			:: trouble ->
+				troubles--;
+				if
+				:: word == t || (word == MANAGED && swapped[t])
+				:: else -> told[t] = (word == DIED)
+				fi;
+				swapped[t] = true;
+				unsure = true;
+				sent_from[i] = (told[t] -> DIED : FREE);
+				sent_to[i] = t
 			:: word == FREE || word == DIED || word == t ->
 				/* No taker overtakes the queue of a managed lock. */
 				assert(!managed);
 				told[t] = (word == DIED) || (word == t && told[t]);
 				word = t;
-				if
-				:: claim[t] = HOLDING
-				:: trouble ->
-					/* The answer is lost. */
-					troubles--;
-					swapped[t] = true;
-					unsure = true
-				fi
-			:: else ->
+				claim[t] = HOLDING
+			:: word != FREE && word != DIED && word != t ->
 				/* Only the home can have replaced our ticket, and only by MANAGED. */
 				if
 				:: word != MANAGED ->
@@ -678,7 +732,7 @@ again:		atomic {
 			claim[t] = ENDING;
 			give_back(t, CLEAN)
 		}
-		claim[t] == AWAY;
+		claim[t] == AWAY || claim[t] == LEFT;
 next:		round++
 	od;
 dead:	atomic { finished++ }
