@@ -11,10 +11,15 @@
  * the lock. A swap without an answer, of the home or of a taker's node, is done
  * at any time before the next one of that node, or not at all: the next one is
  * posted in a later session, for which the last one was fenced. A claim is
- * (taker, round). Not modelled: sharing; LMRs that are freed; the order of the queue (it
- * is first in, first out); time.
+ * (taker, round). Not modelled: sharing; LMRs that are freed; the order of the
+ * queue (it is first in, first out); time.
  *
- * TROUBLES says how much goes wrong in a run; with HOME_ONLY it is only that the
+ * RETURNS times a node counts as dead that is only out of reach, and comes back
+ * in the same life: its waiting claims ask again under the same names. What it
+ * held is lost, but it does not know that, and sends RELEASE. Such a holder is
+ * the exception to the first property (Documentation/locks.rst).
+ *
+ * TROUBLES says what else goes wrong in a run; with HOME_ONLY it is only that the
  * home loses answers of its swaps. Each of these macros breaks the protocol;
  * tests/models/run says which of them the checker must find:
  *
@@ -39,6 +44,8 @@
  *   NO_BACK      the same of a swap that gives the word back
  *   NO_OVER      the home's next session begins before the last one is fenced
  *   NO_NODE_OVER the same of a taker's node
+ *   NO_SESSION   a taker that was out of reach accepts a GRANT of the old session
+ *   NO_AGAIN     it does not ask again in the new one
  *
  * With PROBE_ANY the home asks (PROBE) any owner, not only one that it found in
  * the word. The model without it shows that no taker that leaves the word alone
@@ -57,6 +64,9 @@
 #define trouble (false)
 #else
 #define trouble (troubles > 0)
+#endif
+#ifndef RETURNS
+#define RETURNS 0
 #endif
 #define TICKETS (N * ROUNDS)
 #define NONE TICKETS       /* no ticket */
@@ -117,10 +127,19 @@ bool owner_told;            /* it was granted with the news of a death */
 byte queue[TICKETS];
 byte queued;
 bool swept[N];
+byte returns = RETURNS;
 
 /* For the assertions. */
-byte inside;
+byte inside = NONE;         /* the ticket that holds the lock */
 bool broken;                /* a holder died, and no taker has been told */
+#if RETURNS
+bool lost[TICKETS];         /* the holder counts as dead */
+#define is_lost(t) lost[t]
+#define away(i) (alive[i] && swept[i])
+#else
+#define is_lost(t) false
+#define away(i) false
+#endif
 byte finished;
 
 inline find(t, at)
@@ -183,7 +202,7 @@ inline settle_failed(at)
 	at = 0
 }
 
-/* The home begins its next swap: one without an answer is over, as it was done in an earlier session. */
+/* The home begins its next swap: one without an answer is over, as it was posted in an earlier session. */
 inline swap_over()
 {
 #ifndef NO_OVER
@@ -213,7 +232,34 @@ inline over(t)
 	swapped[t] = false;
 	asked[t] = false;
 	had[t] = false;
+#if RETURNS
+	lost[t] = false;
+#endif
 	end_of[t] = 0
+}
+
+/* A holder does not hold the lock any more. */
+inline outside(t, dies)
+{
+	if
+	:: inside == t -> inside = NONE; broken = broken || dies
+	:: else
+	fi
+}
+
+/* Its node counts as dead, but it does not know that. */
+inline lose(t)
+{
+#if RETURNS
+	if
+	:: t < TICKETS && alive[taker_of(t)] && claim[t] == HOLDING ->
+		lost[t] = true;
+		outside(t, true)
+	:: else
+	fi
+#else
+	skip
+#endif
 }
 
 inline leave(t, how)
@@ -308,7 +354,7 @@ end:	do
 	}
 	/* RELEASE, which the home answers, */
 	:: atomic {
-		release_msg[t] ->
+		release_msg[t] && !away(taker_of(t)) ->
 		if
 		:: owner == t -> disown(release_msg[t])
 		:: else ->
@@ -342,7 +388,7 @@ end:	do
 	}
 	/* and the refusal of a GRANT. */
 	:: atomic {
-		refused_msg[t] ->
+		refused_msg[t] && !away(taker_of(t)) ->
 		refused_msg[t] = false;
 		if
 #ifndef NO_ASK
@@ -367,6 +413,9 @@ end:	do
 		:: alive[taker_of(t)] && claim[t] == WAITING ->
 			claim[t] = HOLDING;
 			had[t] = true;
+#if RETURNS
+			lost[t] = swept[taker_of(t)];
+#endif
 			told[t] = told[t] || (owner == t && owner_told)
 		:: alive[taker_of(t)] && claim[t] == HOLDING
 #ifndef NO_HAD
@@ -394,7 +443,7 @@ end:	do
 	}
 	/* and giving the lock back in the background. */
 	:: atomic {
-		claim[t] == LEFT && !release_msg[t] && alive[taker_of(t)] ->
+		claim[t] == LEFT && !release_msg[t] && alive[taker_of(t)] && !away(taker_of(t)) ->
 		give_back(t, end_of[t])
 	}
 	od
@@ -496,7 +545,7 @@ end:	do
 		forget_early(at);
 		if
 		:: was == DIED -> died = true
-		:: held(was) && swept[taker_of(was)] -> died = true
+		:: held(was) && swept[taker_of(was)] -> died = true; lose(was)
 		:: held(was) && !swept[taker_of(was)] ->
 			owner = was;
 			found = true;
@@ -600,6 +649,21 @@ end:	do
 	od
 }
 
+inline sweep_node(i, at)
+{
+	swept[i] = true;
+	if
+	:: owner != NONE && taker_of(owner) == i -> lose(owner); disown(DEAD)
+	:: else
+	fi;
+	do
+	:: at < queued && taker_of(queue[at]) == i -> unqueue(at)
+	:: at < queued && taker_of(queue[at]) != i -> at++
+	:: else -> break
+	od;
+	at = 0
+}
+
 #ifndef NO_SWEEP
 /* The home counts a node as dead: some time after it died. */
 proctype sweep(byte i)
@@ -608,16 +672,49 @@ proctype sweep(byte i)
 
 end:	atomic {
 		!alive[i] ->
-		swept[i] = true;
+		sweep_node(i, at)
+	}
+}
+#endif
+
+#if RETURNS
+/* The home counts a node as dead that is only out of reach; then that comes back. */
+proctype comes_back(byte i)
+{
+	byte at;
+
+end:	atomic {
+		returns && alive[i] && !swept[i] ->
+		returns--;
+		sweep_node(i, at)
+	};
+	atomic {
 		if
-		:: owner != NONE && taker_of(owner) == i -> disown(DEAD)
+		:: alive[i] ->
+			swept[i] = false;
+			at = i * ROUNDS;
+			do
+			:: at < (i + 1) * ROUNDS ->
+				/* What was sent in the old session is not handled any more; */
+#ifndef NO_SESSION
+				grant_msg[at] = false;
+				error_msg[at] = false;
+#endif
+				refused_msg[at] = false;
+				wait_msg[at] = NONE;
+				/* claims that wait ask again. */
+#ifndef NO_AGAIN
+				if
+				:: claim[at] == WAITING -> wait_msg[at] = FREE
+				:: else
+				fi;
+#endif
+				at++
+			:: else -> break
+			od;
+			at = 0
 		:: else
-		fi;
-		do
-		:: at < queued && taker_of(queue[at]) == i -> unqueue(at)
-		:: at < queued && taker_of(queue[at]) != i -> at++
-		:: else -> break
-		od
+		fi
 	}
 }
 #endif
@@ -642,19 +739,9 @@ proctype taker(byte i)
 		unsure = false;
 		claim[t] = TAKING;
 again:		atomic {
+			!away(i);
 			node_swap_over(i);
 			if
-			/* The answer is lost. */
-			:: trouble ->
-				troubles--;
-				if
-				:: word == t || (word == MANAGED && swapped[t])
-				:: else -> told[t] = (word == DIED)
-				fi;
-				swapped[t] = true;
-				unsure = true;
-				sent_from[i] = (told[t] -> DIED : FREE);
-				sent_to[i] = t
 			:: word == FREE || word == DIED || word == t ->
 				/* No taker overtakes the queue of a managed lock. */
 				assert(!managed);
@@ -672,6 +759,17 @@ again:		atomic {
 				claim[t] = WAITING;
 				asked[t] = true;
 				wait_msg[t] = (troubles > 0 && held(word) -> word : FREE)
+			/* The answer is lost. */
+			:: trouble ->
+				troubles--;
+				if
+				:: word == t || (word == MANAGED && swapped[t])
+				:: else -> told[t] = (word == DIED)
+				fi;
+				swapped[t] = true;
+				unsure = true;
+				sent_from[i] = (told[t] -> DIED : FREE);
+				sent_to[i] = t
 			fi
 		}
 		if
@@ -705,30 +803,33 @@ again:		atomic {
 		fi;
 		/* This taker holds the lock. */
 		atomic {
-			assert(inside == 0);
-			assert(!broken || told[t]);
-			inside++;
-			broken = false
+			if
+			:: is_lost(t)
+			:: else ->
+				assert(inside == NONE);
+				assert(!broken || told[t]);
+				inside = t;
+				broken = false
+			fi
 		}
 		if
-		:: atomic { inside-- }
+		:: atomic { outside(t, false) }
 		:: atomic {
 			trouble ->
 			troubles--;
-			inside--;
-			broken = true;
+			outside(t, true);
 			leave(t, DEAD)
 		   };
 		   goto next
 		:: atomic {
 			trouble ->
 			troubles--;
-			inside--;
-			broken = true;
+			outside(t, true);
 			die()
 		   }
 		fi;
 		atomic {
+			!away(i);
 			claim[t] = ENDING;
 			give_back(t, CLEAN)
 		}
@@ -753,6 +854,9 @@ init
 		for (i : 0 .. N - 1) {
 #ifndef NO_SWEEP
 			run sweep(i);
+#endif
+#if RETURNS
+			run comes_back(i);
 #endif
 			run taker(i)
 		}
