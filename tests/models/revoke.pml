@@ -18,8 +18,10 @@
  * failed in the old one is over, and the mapper need not report it. With the
  * home it may begin before: there nothing rests on that.
  *
- * Not modelled: a store that is a mapper itself, several handles that map at the
- * same time, and lives (incarnations) that end.
+ * Not modelled: a store that is a mapper itself; several handles that map at the
+ * same time; lives (incarnations) that end; changes, with RECALL, the fence after
+ * it (lite_recall_fence()), generations, and the old parts that MOVE and
+ * RESIZE free; page faults.
  *
  * Each of the macros below leaves out one step that the argument rests on. The
  * model must then fail; otherwise it shows nothing.

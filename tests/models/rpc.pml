@@ -17,7 +17,8 @@
  *   - in the end all slots, records, rings and mirrors are free
  *
  * Not modelled: lengths, the window of calls between two nodes, one-way messages
- * (their reply is empty), functions that are registered anew.
+ * (their reply is empty), functions that are registered anew, memory by reference
+ * of long calls (lite_slot_free() keeps it for the mirror's fence).
  *
  * CALLS, SERVERS, BINDS, TIMEOUTS, IDLES and BREAKS say how much happens. Each
  * of the macros below leaves out one step that the argument rests on, and the
