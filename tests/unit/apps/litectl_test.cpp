@@ -167,6 +167,7 @@ TEST_CASE("litectl start passes all its options on", "[litectl]") {
                             "--mem-limit",
                             "1G",
                             "--root-squash",
+                            "--idle",
                             "--mode",
                             "0606",
                             "--uid-limit",
@@ -196,6 +197,7 @@ TEST_CASE("litectl start passes all its options on", "[litectl]") {
     CHECK(asked.u64(LITE_A_MEM_LIMIT) == 1ULL << 30);
     CHECK(asked.u64(LITE_A_UID_LIMIT) == 64ULL << 20);
     CHECK(asked.flag(LITE_A_ROOT_SQUASH));
+    CHECK(asked.flag(LITE_A_IDLE));
     CHECK(asked.u32(LITE_A_MODE) == 0606);
     CHECK(asked.u32(LITE_A_HANDLE_LIMIT) == 100U);
     CHECK(asked.u32(LITE_A_HEARTBEAT_MS) == 200U);

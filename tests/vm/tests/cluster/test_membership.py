@@ -202,6 +202,24 @@ def test_join_nobody(lab):
 
 
 @vmtest(nodes=1, cpus=2)
+def test_a_node_that_starts_in_no_cluster(lab):
+    """Until it has joined one, no node can join it, and it has no memory. An attempt that fails changes nothing."""
+    idle, member, gone = nodes_in(lab.n1, 5)[:3]
+    stop_all(nodes_in(lab.n1, 5))
+    idle.start(idle=True, **times(lab.n1))
+    member.start(**times(lab.n1))
+    refused = member.join(idle, check=False, timeout=20)
+    assert refused.rc == 3 and "no cluster" in refused.err, refused
+    assert member.states() == {member.id: "up"}
+    assert "no cluster" in _errno(idle.lite("alloc", "early", 10, check=False))
+    failed = idle.join(gone, check=False, timeout=20)
+    assert failed.rc == 3 and idle.status()["state"] == "idle", failed
+    idle.join(member)
+    wait_complete([member, idle])
+    _check_transfers([member, idle])
+
+
+@vmtest(nodes=1, cpus=2)
 def test_join_with_lmrs_or_peers_is_busy(lab):
     lites = _fresh(lab, 3)
     lites[0].lite("alloc", "mine", 100)
