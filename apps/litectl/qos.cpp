@@ -378,8 +378,8 @@ int qos_reset_command(const surroundings& world, const qos_arguments& args) {
     return 0;
 }
 
-// Not by the directory, which other users may open, and lock for ever. Where that is missing, nothing
-// can be kept.
+// Not by the directory, which other users may open, and lock for ever. Where that is missing,
+// nothing can be kept.
 unique_fd lock_rules(const surroundings& world) {
     unique_fd fd(::open((world.qos_file + ".lock").c_str(),
                         O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));

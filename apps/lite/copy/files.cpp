@@ -184,8 +184,8 @@ void get(session& session, std::string_view verb, const lmr_range& from, const s
     const auto length = from.length.value_or(region.length() - from.offset);
     // As parse_source() refuses it: a file would be emptied.
     if (!length)
-        throw failure(fmt::format("{} {}: there is nothing from this offset on", verb,
-                                  printable(from.name)));
+        throw failure(
+            fmt::format("{} {}: there is nothing from this offset on", verb, printable(from.name)));
     const lmr_end end(verb, from, region);
     const interrupt_guard guard;
     if (file == "-") {

@@ -388,8 +388,8 @@ int lite_rcall_begin(struct lite_rcall *call)
 /* ---- waiting ------------------------------------------------------------- */
 
 /*
- * Wait until a call ends; return its result. If its post has failed, the next heartbeat fails on the
- * same queue pair, which ends the session and the call.
+ * Wait until a call ends; return its result. If its post has failed, the next heartbeat fails on
+ * the same queue pair, which ends the session and the call.
  */
 static int lite_rcall_wait(struct lite_rcall *call)
 {
