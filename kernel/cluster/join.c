@@ -412,7 +412,7 @@ int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct l
 		return -ENOMEM;
 	fab->self.node = params->idle ? 0 : params->node ?: 1;
 	fab->self.incarnation = ktime_get_real_ns();
-	cl->self = lite_peer_make(cl, params->node ?: 1, fab->self.incarnation, &fab->addr);
+	cl->self = lite_peer_make(cl, fab->self.node, fab->self.incarnation, &fab->addr);
 	if (IS_ERR(cl->self)) {
 		destroy_workqueue(cl->wq);
 		return PTR_ERR(cl->self);
