@@ -442,6 +442,13 @@ static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct ib_recv_wr recv = { .wr_cqe = &conn->recv_cqe };
 	const struct ib_recv_wr *bad;
 
+	/*
+	 * The CM has put the queue pair into the error state; it tells why next: the peer refuses
+	 * us, and says for what reason, or has ended the connection.
+	 */
+	if (wc->status == IB_WC_WR_FLUSH_ERR && !conn->passive &&
+	    READ_ONCE(conn->state) == LITE_CONN_NEW)
+		return;
 	/* The queue pair is in the error state: no sends succeed either. */
 	if (wc->status != IB_WC_SUCCESS) {
 		lite_conn_end(conn, LITE_END_TRANSPORT, wc->status, -EHOSTDOWN);
