@@ -43,6 +43,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 namespace unpinned {
@@ -267,6 +268,8 @@ struct Release {
 int restless(int argc, char** argv) {
     if (argc < 3)
         return 2;
+    // khugepaged would wait for the threads that change memory, and all others then wait for it.
+    check_errno(::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), "PR_SET_THP_DISABLE");
     const Node node(std::stoi(argv[2]));
     constexpr std::size_t each = 2 << 20, count = 300;
     const Range range((count / 8 + 2) * each);
