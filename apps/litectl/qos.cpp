@@ -174,7 +174,8 @@ json lasting_tenant(const json& rule) {
         return {};
     if (const auto group = rule.find("cgroup"); group != rule.end()) {
         // A number means nothing to the next life of the machine.
-        if (group->is_string() && *group != "" && !group->get<std::string>().starts_with('#'))
+        if (const auto* name = group->get_ptr<const std::string*>();
+            name && !name->empty() && !name->starts_with('#'))
             return {{"cgroup", *group}};
     } else if (const auto uid = rule.find("uid"); uid != rule.end()) {
         if (uid->is_number_unsigned() && *uid <= std::numeric_limits<std::uint32_t>::max())

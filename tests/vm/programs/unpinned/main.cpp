@@ -93,7 +93,8 @@ int fill(int argc, char** argv) {
     const lite_lh_t lh = node.open(argv[3]);
     const auto pieces = std::stoull(argv[4]);
     constexpr std::size_t piece = 1 << 20;
-    std::vector<std::uint64_t> words(piece / 8), got(piece / 8);
+    std::vector<std::uint64_t> words(piece / 8);
+    auto got = words;
     for (const bool write : {true, false}) {
         for (std::uint64_t i = 0; i < pieces; ++i) {
             for (std::size_t k = 0; k < words.size(); ++k)
