@@ -45,7 +45,7 @@ void shield_words(arguments& words) {
     }
 }
 
-void unshield_options(CLI::App& app) {
+void unshield_options(CLI::App& app) {  // NOLINT(misc-no-recursion): commands of commands
     for (auto* option : app.get_options())
         option->transform([](std::string word) {
             std::erase(word, shield);

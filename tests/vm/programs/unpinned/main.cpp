@@ -234,9 +234,9 @@ class Restless {
         // A page table for each 2 MB, to be looked at.
         for (std::size_t at = 0; at < range_.size(); at += 2 << 20)
             range_.data()[at] = std::byte{1};
-        for (std::size_t i = 0; i < kThreads; ++i) {
-            threads_.emplace_back([this, i] {
-                ids_[i] = ::gettid();
+        for (auto& id : ids_) {
+            threads_.emplace_back([this, &id] {
+                id = ::gettid();
                 for (bool first = true; !ended_; first = false) {
                     ::madvise(range_.data(), range_.size(), MADV_DONTNEED);
                     if (first)
