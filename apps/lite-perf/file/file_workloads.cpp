@@ -167,7 +167,7 @@ class Files final : public Workload {
 
         std::vector<Contestant> result;
         auto add = [&](const std::string& arm, const std::string& way,
-                       const std::vector<Chosen>& of, std::shared_ptr<FileMover> mover) {
+                       const std::vector<Chosen>& of, const std::shared_ptr<FileMover>& mover) {
             parcel->verify(*mover, way, of.back().shape);
             for (const Chosen& chosen : of)
                 result.push_back(contestant(arm, way, chosen, parcel, mover));

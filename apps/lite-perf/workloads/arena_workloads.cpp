@@ -53,12 +53,7 @@ class Anonymous {
 /// A protection domain on the first RDMA device.
 class Domain {
   public:
-    Domain() {
-        int n = 0;
-        ibv_device** list = ::ibv_get_device_list(&n);
-        context_ = n ? ::ibv_open_device(list[0]) : nullptr;
-        ::ibv_free_device_list(list);
-        pd_ = context_ ? ::ibv_alloc_pd(context_) : nullptr;
+    Domain() : context_(open_first()), pd_(context_ ? ::ibv_alloc_pd(context_) : nullptr) {
         if (!pd_)
             throw_errno("verbs: open the first device");
     }
@@ -72,6 +67,14 @@ class Domain {
     ibv_pd* pd() const { return pd_; }
 
   private:
+    static ibv_context* open_first() {
+        int n = 0;
+        ibv_device** list = ::ibv_get_device_list(&n);
+        ibv_context* context = n ? ::ibv_open_device(list[0]) : nullptr;
+        ::ibv_free_device_list(list);
+        return context;
+    }
+
     ibv_context* context_ = nullptr;
     ibv_pd* pd_ = nullptr;
 };

@@ -216,10 +216,11 @@ class Urgent final : public Qos {
         const Request small{op_, size, place, place};
         std::string first;
         for (const unsigned count : choice.processes) {
+            // Processes cannot share a queue pair.
+            if (count > 1 && entrant.streaming.empty())
+                continue;
             std::function<Contest(const Slice&)> contest;
-            if (count > 1 && entrant.streaming.empty()) {
-                continue;  // processes cannot share a queue pair
-            } else if (entrant.streaming.empty()) {
+            if (entrant.streaming.empty()) {
                 contest = [=, bulk = large(choice, choice.streams)](const Slice& slice) {
                     return contest_in_one(*entrant.urgent, small, bulk, slice);
                 };
