@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // lite-perf: LITE, native verbs and TCP side by side, on the same machines in the same run.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <exception>
 #include <stdexcept>
 
+#include "common/io.hpp"
 #include "options.hpp"
 #include "report/report.hpp"
 #include "report/text.hpp"
@@ -60,22 +60,13 @@ int execute(const RunOptions& options) {
     return missing.empty() ? 0 : 1;
 }
 
-// Files and sockets must not get the numbers of standard streams that are closed.
-void reserve_standard_streams() {
-    int fd;
-    do {
-        fd = open("/dev/null", O_RDWR);
-    } while (fd >= 0 && fd <= STDERR_FILENO);
-    close(fd);
-}
-
 }  // namespace
 
 }  // namespace perf
 
 int main(int argc, char** argv) {
     try {
-        perf::reserve_standard_streams();
+        tools::reserve_standard_streams();
         const int status = std::visit([](const auto& command) { return perf::execute(command); },
                                       perf::parse_command_line(argc, argv));
         // Of std::cout, too.
