@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changing an LMR that is in use, at its home: owner, mode, grants and name. move.c changes where
- * its bytes are. A change begins (one at a time), closes the LMR, changes it, and ends: while
- * closed, no MAP is granted, and every mapper has answered RECALL: no operation is in flight, and
- * each mapper maps anew before its next.
+ * Changing an LMR in use, at its home: owner, mode, grants and name; move.c changes where its bytes
+ * are. One change at a time begins, closes the LMR, changes it and ends. While the LMR is closed no
+ * MAP is granted, and every mapper has answered RECALL: it has no operation in flight, and maps
+ * anew before its next one.
  *
- * All users wait between close and end. So nothing in between waits for user space. Mappers are
- * told in line with those of other LMRs of the same owner; each wait after that is no longer than
- * the time-outs of calls and copies.
+ * All users wait from close to end, so nothing in between waits for user space. RECALLs queue up
+ * with those for other LMRs of the same owner; other waits end with the time-outs of calls and
+ * copies.
  */
 #include "memory/memory.h"
 #include "home.h"
 
-/* Earlier changes should be over by then. */
+/* A change waits this long for earlier ones. */
 #define LITE_CHANGE_TIMEOUT (120 * HZ)
 /* A node that awaits the end of a change asks again after this time. */
 #define LITE_AWAIT_TIME (2 * HZ)
 
-/* Set @changing or @renaming, once no other thread has. The caller clears it, and wakes waiters. */
+/* Set @flag (@changing or @renaming) once it is clear. The caller clears it, and wakes waiters. */
 static int lite_lmr_claim(struct lite_lmr *lmr, bool *flag)
 {
 	long left = LITE_CHANGE_TIMEOUT;
@@ -39,8 +39,8 @@ static int lite_lmr_claim(struct lite_lmr *lmr, bool *flag)
 }
 
 /*
- * Stop all use of an LMR with a change begun. May sleep; makes leaf calls. Return: 0, or an errno
- * of lite_mappers_recall(). In any case the caller opens it again with lite_change_end().
+ * Stop all use of an LMR on which a change has begun. May sleep; makes leaf calls. Return: 0, or an
+ * errno of lite_mappers_recall(). In any case the caller opens it again with lite_change_end().
  */
 int lite_change_close(struct lite_lmr *lmr)
 {
@@ -52,7 +52,7 @@ int lite_change_close(struct lite_lmr *lmr)
 	err = lite_mappers_recall(lmr);
 	if (err)
 		return err;
-	/* Late requests, which other nodes still execute, name chunks without a generation. */
+	/* Requests still executed elsewhere name chunks, which have no generation: end those. */
 	if (lmr->unpinned)
 		lmr->mem->rooms->unpinned_recall(lmr->unpinned);
 	spin_lock(&lmr->lock);
@@ -83,17 +83,14 @@ static u32 lite_change_rights(struct lite_lmr *lmr, struct lite_conn *conn,
 	return lite_lmr_rights(lmr, conn, &c->cred) & le32_to_cpu(c->rights);
 }
 
-/* Has the LMR got another name than the requester knows it by? It is locked. 0 or -ENOENT. */
+/* Return: 0; -ENOENT: the locked LMR no longer has the name by which the requester knows it. */
 static int lite_change_named(struct lite_lmr *lmr, const struct lite_wire_change *c)
 {
 	lockdep_assert_held(&lmr->lock);
 	return c->name[0] && strcmp(c->name, lmr->name) ? -ENOENT : 0;
 }
 
-/*
- * May a requester (@conn; NULL: this node) change a locked LMR? Return: 0; -ENOENT: it has got
- * another name since the requester looked it up; -EPERM.
- */
+/* May a requester (@conn; NULL: this node) change a locked LMR? 0; -ENOENT: renamed; -EPERM. */
 int lite_change_check_locked(struct lite_lmr *lmr, struct lite_conn *conn,
 			     const struct lite_wire_change *c)
 {
@@ -104,7 +101,6 @@ int lite_change_check_locked(struct lite_lmr *lmr, struct lite_conn *conn,
 	return err;
 }
 
-/* The same for one that is not locked. May sleep. */
 static int lite_change_check(struct lite_lmr *lmr, struct lite_conn *conn,
 			     const struct lite_wire_change *c)
 {
@@ -117,8 +113,8 @@ static int lite_change_check(struct lite_lmr *lmr, struct lite_conn *conn,
 }
 
 /*
- * Begin a change that a master (@conn; NULL: this node) requests. Rights are checked again after
- * the wait for earlier changes. May sleep; killable. Return: 0, ended with lite_change_end();
+ * Begin a change that a master (@conn; NULL: this node) requests. Waits for earlier changes, and
+ * then checks its rights again. May sleep; killable. Return: 0: to be ended with lite_change_end();
  * -EPERM; -ENOENT: being freed, or renamed; -ETIMEDOUT: other changes go on; -EINTR.
  */
 int lite_change_open(struct lite_lmr *lmr, struct lite_conn *conn, const struct lite_wire_change *c)
@@ -133,9 +129,7 @@ int lite_change_open(struct lite_lmr *lmr, struct lite_conn *conn, const struct 
 	return err;
 }
 
-/* ---- grants and attributes ----------------------------------------------- */
-
-/* Set or, without rights, remove a grant. There is room. */
+/* Set a grant, for which there is room, or remove it if it has no rights. */
 static void lite_grant_set(struct lite_acl *acl, const struct lite_grant *g)
 {
 	u32 i = lite_grant_find(acl, g->uid, g->node);
@@ -148,7 +142,7 @@ static void lite_grant_set(struct lite_acl *acl, const struct lite_grant *g)
 	}
 }
 
-/* Check a grant. @adds: it is one more; @takes: it takes rights away. */
+/* Check a request to set a grant. @adds: is it a new one? @takes: does it take rights away? */
 static int lite_grant_check(struct lite_lmr *lmr, struct lite_conn *conn,
 			    const struct lite_wire_change *c, const struct lite_grant *g,
 			    bool *adds, bool *takes)
@@ -183,7 +177,7 @@ int lite_serve_grant(struct lite_lmr *lmr, struct lite_conn *conn, const void *r
 	bool adds, takes;
 	int err;
 
-	/* A user without the right for it must not keep others from changing the LMR. */
+	/* Check first: a user without the right must not keep others from changing the LMR. */
 	err = lite_grant_check(lmr, conn, &s->change, &g, &adds, &takes) ?:
 	      lite_lmr_claim(lmr, &lmr->changing);
 	if (err)
@@ -220,8 +214,8 @@ int lite_serve_grants(struct lite_lmr *lmr, struct lite_conn *conn, const void *
 }
 
 /*
- * As chown(2): root may do anything; other masters may set the gid to one of their groups. Those of
- * a squashed root do not count.
+ * As in chown(2), root may set any uid and gid; other masters may set only the gid, to one of their
+ * groups. The groups of a squashed root do not count.
  */
 static int lite_setattr_allowed(struct lite_lmr *lmr, struct lite_conn *conn,
 				const struct lite_wire_setattr *s)
@@ -271,11 +265,9 @@ int lite_serve_setattr(struct lite_lmr *lmr, struct lite_conn *conn, const void 
 	return err;
 }
 
-/* ---- renaming ------------------------------------------------------------ */
-
 /*
- * The name is reserved before the change begins: that may wait for long, for other claims, or fail.
- * @unused: set to the one of two names that the LMR does not have, unless none was reserved.
+ * Reserve the name before the change begins, because that may wait long for other claims, or fail.
+ * @unused: set, once the name is reserved, to the one of the two names that the LMR does not have.
  */
 static int lite_home_rename(struct lite_lmr *lmr, struct lite_conn *conn,
 			    const struct lite_wire_rename *r, const char **unused)
@@ -302,14 +294,14 @@ static int lite_home_rename(struct lite_lmr *lmr, struct lite_conn *conn,
 	err = lite_change_open(lmr, conn, &r->change);
 	if (err)
 		return err;
-	/* As nodes cache the name of a mapping. */
+	/* RECALL the mappers, as nodes cache the name of a mapping. */
 	err = lite_change_close(lmr);
 	if (err)
 		goto out;
-	/* Both names find it. A MAP by one of them waits, as it is closed, and then looks again. */
+	/* Both names find the LMR. As it is closed, a MAP by either waits and then looks again. */
 	lite_name_show(mem, to, lmr->id);
 	spin_lock(&lmr->lock);
-	/* An anonymous one may have lost its maker meanwhile. */
+	/* An anonymous LMR may have lost its maker meanwhile. */
 	if (lmr->dying)
 		err = -ENOENT;
 	else
@@ -320,7 +312,7 @@ out:
 	return err;
 }
 
-/* Do the rest of a rename, if there is one: calls to all members. For a worker. May sleep. */
+/* Finish a rename, if there is one: tell all members. Run by a worker. May sleep. */
 void lite_rename_end(struct lite_lmr *lmr)
 {
 	const char *unused;
@@ -346,12 +338,12 @@ int lite_serve_rename(struct lite_lmr *lmr, struct lite_conn *conn, const void *
 	int err = lite_change_check(lmr, conn, req);
 	const char *unused = NULL;
 
-	/* One at a time: a reservation is identified by name and LMR only. */
+	/* One at a time, as a reservation is identified by name and LMR only. */
 	err = err ?: lite_lmr_claim(lmr, &lmr->renaming);
 	if (err)
 		return err;
 	err = lite_home_rename(lmr, conn, req, &unused);
-	/* A worker goes on, also if this thread is killed: members may be silent. */
+	/* A worker does the rest, even if this thread is killed: members may be silent. */
 	spin_lock(&lmr->lock);
 	lmr->unused = unused;
 	lmr->renaming = unused;
@@ -365,8 +357,6 @@ int lite_serve_rename(struct lite_lmr *lmr, struct lite_conn *conn, const void *
 				MAX_SCHEDULE_TIMEOUT);
 	return err;
 }
-
-/* ---- waiting for the end of a change ------------------------------------- */
 
 int lite_serve_await(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply)
 {

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The end of an LMR at its home, and what brings it about: Documentation/lifetime.rst, LMR. When it
- * is dying, no mappers or changes are added, and a change in progress ends. Its name is dropped.
- * All mappers answer REVOKE, or are fenced from us. Its parts go back to their stores, which first
- * fence those mappers, and those lost earlier, from themselves. A work item does it, so that
- * callers, which wait, can be killed.
+ * The end of an LMR at its home, and what causes it: Documentation/lifetime.rst, LMR. A dying LMR
+ * gets no new mappers or changes, and a change in progress ends. A work item then drops the name,
+ * sends REVOKE to all mappers, fences those that do not answer, and gives the parts back to their
+ * stores, which first fence lost mappers. Callers wait for the work item, and so can be killed.
  */
 #include "memory/memory.h"
 #include "home.h"
 #include "trace.h"
 
 /*
- * UNMAP waits this long for the end of an anonymous LMR, so that its memory is mostly free when the
- * handle is closed. Mappers may take longer, but a late reply would end the session.
+ * UNMAP waits this long for the end of an anonymous LMR, so that its memory is usually free once
+ * the handle is closed. Mappers may take longer, but a late reply to UNMAP would end the session.
  */
 #define LITE_UNMAP_PATIENCE HZ
 
-/* No MAPs and changes from now on. */
+/* Let an LMR get no more mappers and changes. */
 static void lite_home_doom(struct lite_lmr *lmr)
 {
 	spin_lock(&lmr->lock);
@@ -25,7 +24,7 @@ static void lite_home_doom(struct lite_lmr *lmr)
 	lite_crowd_wake(&lmr->changed);
 }
 
-/* Do the rest, once. */
+/* Free a dying LMR, unless another thread has begun that. */
 static void lite_home_end(struct lite_lmr *lmr)
 {
 	struct lite_memory *mem = lmr->mem;
@@ -33,7 +32,7 @@ static void lite_home_end(struct lite_lmr *lmr)
 
 	/* A change in progress stops making parts when it sees @dying. */
 	wait_event(lmr->changed.wait, !READ_ONCE(lmr->changing));
-	/* The lock also makes its results visible here. */
+	/* The lock also makes the results of that change visible here. */
 	spin_lock(&lmr->lock);
 	first = !lmr->ending;
 	lmr->ending = true;
@@ -61,17 +60,17 @@ void lite_reap_job(struct work_struct *work)
 {
 	struct lite_lmr *lmr = container_of(work, struct lite_lmr, reap.work);
 
-	/* It may be dying. */
+	/* Waiters may not know that the LMR is dying. */
 	lite_crowd_wake(&lmr->changed);
 	lite_rename_end(lmr);
-	/* Users may have any number of changes under way: lite_change_end() queues this again. */
+	/* Do not keep a worker waiting for a change: lite_change_end() queues this job again. */
 	if (READ_ONCE(lmr->dying) && !READ_ONCE(lmr->changing))
 		lite_home_end(lmr);
 	lite_crew_done(&lmr->mem->reaps, &lmr->reap);
 	lite_lmr_put(lmr);
 }
 
-/* Free a chunk now, if that has not begun. For work items. May sleep. */
+/* Free a chunk now, unless that has begun. For work items. May sleep. */
 void lite_home_finish(struct lite_lmr *lmr)
 {
 	lite_home_doom(lmr);
@@ -85,17 +84,14 @@ static long lite_home_await(struct lite_lmr *lmr, long timeout)
 	return lite_crowd_wait_timeout(&lmr->changed, READ_ONCE(lmr->freed), timeout);
 }
 
-/*
- * Free an LMR to which the caller has a reference; in the background, if the caller is killed. May
- * sleep.
- */
+/* Free an LMR of which the caller has a reference. Goes on if the caller is killed. May sleep. */
 void lite_home_free(struct lite_lmr *lmr)
 {
 	lite_home_doom(lmr);
 	lite_home_await(lmr, MAX_SCHEDULE_TIMEOUT);
 }
 
-/* In the background, end a rename of an LMR, and free one that is dying. Context: any process. */
+/* Have a worker end a rename of an LMR, and free the LMR if it is dying. Context: any process. */
 void lite_home_reap(struct lite_lmr *lmr)
 {
 	refcount_inc(&lmr->ref);
@@ -125,11 +121,9 @@ void lite_home_free_all(struct lite_memory *mem)
 	wait_var_event(&mem->n_chunks, !atomic_read(&mem->n_chunks));
 }
 
-/* ---- anonymous LMRs that have lost their maker --------------------------- */
-
 /*
- * Jiffies until an LMR is an orphan; MAX_JIFFY_OFFSET: not to be expected. 0: it is one, and dying
- * now: an LMR that is renamed meanwhile either has a name or is not renamed.
+ * Return: jiffies until an anonymous LMR is an orphan; MAX_JIFFY_OFFSET: it may never be; 0: it is
+ * one, and dying now. (A rename in progress has given it a name before that, or fails.)
  */
 static unsigned long lite_orphan_left(struct lite_lmr *lmr)
 {
@@ -140,7 +134,7 @@ static unsigned long lite_orphan_left(struct lite_lmr *lmr)
 	spin_lock(&lmr->lock);
 	anonymous = !lmr->name[0] && !lmr->dying;
 	spin_unlock(&lmr->lock);
-	/* Our own is freed with its last handle. */
+	/* One that this node made is freed with its last handle. */
 	if (!anonymous || !lmr->maker)
 		return MAX_JIFFY_OFFSET;
 	left = lite_cluster_life_left(mem->cl, lmr->maker, lmr->maker_incarnation, mem->orphan);
@@ -153,7 +147,7 @@ static unsigned long lite_orphan_left(struct lite_lmr *lmr)
 	return anonymous ? 0 : MAX_JIFFY_OFFSET;
 }
 
-/* Free orphans, and come back when the next one is due. */
+/* Free orphans, and run again when the next one is due. */
 void lite_orphans_work(struct work_struct *work)
 {
 	struct lite_memory *mem = container_of(to_delayed_work(work), struct lite_memory, orphans);
@@ -175,8 +169,6 @@ void lite_orphans_work(struct work_struct *work)
 		queue_delayed_work(mem->wq, &mem->orphans, next + 1);
 }
 
-/* ---- for others ---------------------------------------------------------- */
-
 int lite_serve_free(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply)
 {
 	bool first;
@@ -194,13 +186,13 @@ int lite_serve_free(struct lite_lmr *lmr, struct lite_conn *conn, const void *re
 	return first ? 0 : -ENOENT;
 }
 
-/* A node (@conn; NULL: this one) gives back MAPs. @patience: for the end of an anonymous LMR. */
+/* A node (@conn; NULL: this one) gives back MAPs. @patience: jiffies to wait for the LMR's end. */
 static void lite_home_unmap_wait(struct lite_memory *mem, struct lite_conn *conn,
 				 const struct lite_wire_unmap *u, long patience)
 {
 	struct lite_lmr *lmr = lite_lmr_get(mem, le64_to_cpu(u->id));
 
-	/* NULL: freed, so nothing is mapped. */
+	/* It was freed, so nothing is mapped. */
 	if (!lmr)
 		return;
 	if (lite_home_unmap(lmr, conn, le32_to_cpu(u->count), le32_to_cpu(u->flags)))
@@ -211,8 +203,8 @@ static void lite_home_unmap_wait(struct lite_memory *mem, struct lite_conn *conn
 }
 
 /*
- * This node gives back MAPs of an LMR homed here. May sleep; killable. A process waits until its
- * LMR is freed; a work item, which others may wait for, does not.
+ * This node gives back MAPs of an LMR homed here. May sleep; killable. A process waits until the
+ * LMR is freed, if that ends it; a work item, for which other threads may wait, does not.
  */
 void lite_home_unmap_own(struct lite_memory *mem, const struct lite_wire_unmap *u)
 {
@@ -228,7 +220,7 @@ int lite_serve_unmap(struct lite_memory *mem, struct lite_conn *conn, const void
 	if (!conn)
 		return -EBADMSG;
 	for (i = 0; i < le32_to_cpu(r->count); i++) {
-		/* Of several, the others are chunks, which end nothing. */
+		/* Only the first may end its LMR: the others are chunks. */
 		if (i && le32_to_cpu(r->unmap[i].flags) & LITE_UNMAP_LAST)
 			return -EBADMSG;
 		lite_home_unmap_wait(mem, conn, &r->unmap[i], i ? 0 : LITE_UNMAP_PATIENCE);

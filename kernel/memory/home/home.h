@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The home of an LMR: its metadata, its parts, its mappers, its changes and its end. lmr.c,
- * place.c, release.c, mappers.c, free.c, change.c, move.c
- */
+/* The home of an LMR: its metadata, parts, mappers, changes and end. */
 #ifndef _LITE_HOME_H
 #define _LITE_HOME_H
 
@@ -20,13 +17,13 @@ struct lite_memory;
 
 /* A node that has an LMR mapped. */
 struct lite_mapper {
-	struct list_head list;  /* in the LMR */
+	struct list_head list;  /* in lite_lmr.mappers */
 	u32 node;
-	u64 session;            /* in which it mapped; 0: this node, or @lost */
+	u64 session;            /* of its MAPs; 0: this node, or @lost */
 	u64 count;              /* MAPs not given back: a user may map any number of times */
 	bool unclean;           /* it reported that a failed operation may still be in flight */
-	bool lost;              /* session ended unanswered: fenced here, maybe not at stores */
-	struct lite_end *end;   /* of a chunk: for lite_chunk_close(), which cannot allocate */
+	bool lost;              /* no mapper any more, but other stores must still fence it */
+	struct lite_end *end;   /* only for a chunk, as lite_chunk_close() cannot allocate */
 };
 
 /* A node, in one incarnation, that holds memory of an LMR. */
@@ -40,15 +37,12 @@ static inline bool lite_share_is(const struct lite_share *share, const struct li
 	return share->node == other->node && share->incarnation == other->incarnation;
 }
 
-/*
- * A range of an LMR that is one allocation. Immutable while a place has it. The place that the LMR
- * has owns its parts.
- */
+/* One allocation, for a range of an LMR. Immutable while in a place; owned by the LMR's place. */
 struct lite_part {
-	struct list_head list;       /* of new parts, or of those to be freed */
+	struct list_head list;       /* in lite_replace.parts, or a list to be freed */
 	struct lite_share at;
 	bool local;                  /* @at is this node */
-	u64 alloc;                   /* id there; 0: none */
+	u64 alloc;                   /* id at that store; 0: no memory yet */
 	u64 bytes;                   /* whole pages */
 	u32 n_extents;
 	struct lite_extent *extents; /* only address and length are set */
@@ -57,10 +51,10 @@ struct lite_part {
 /* Where the bytes of an LMR are. Immutable: a change gives the LMR a new one. */
 struct lite_place {
 	u32 uid;                     /* charged user */
-	u64 charged;                 /* bytes: these tables, and the parts */
+	u64 charged;                 /* bytes: the structures of place and parts */
 	u64 length;                  /* of the LMR, bytes */
 	u32 n_parts;
-	struct lite_part **part;     /* in order; gone once the LMR is freed */
+	struct lite_part **part;     /* in order; dangling once the LMR is freed */
 	u32 n_extents;
 	struct lite_extent *extents; /* what mappers are told */
 	bool home_stores;            /* the home has a part */
@@ -68,18 +62,17 @@ struct lite_place {
 	struct lite_share share[];   /* nodes with parts; first the home, even if it has none */
 };
 
-/* New parts of an LMR, instead of old ones. */
+/* A change that gives an LMR new parts in place of old ones. */
 struct lite_replace {
-	struct lite_lmr *lmr;   /* being made, or with a change begun */
-	u32 first;              /* first part to go */
-	u32 gone;               /* number of parts to go */
+	struct lite_lmr *lmr;   /* being made, or a change of it has begun */
+	u32 first;              /* index of the first part to go */
+	u32 gone;               /* number of parts to go, may be 0 */
 	struct list_head parts; /* the new ones */
 	u32 n;                  /* their number */
-	u32 fence;              /* node from which a copy into @parts may be going on; 0: none */
+	u32 fence;              /* node that may still be copying into @parts; 0: none */
 	bool done;              /* the LMR has the new parts, and the change is over */
 };
 
-/* An LMR at its home. */
 struct lite_lmr {
 	struct lite_memory *mem;
 	refcount_t ref;
@@ -88,38 +81,38 @@ struct lite_lmr {
 	const char *name;              /* empty: anonymous; under @lock once published */
 	u32 maker;                     /* node that made it; 0: this node */
 	u64 maker_incarnation;
-	u64 creator;                   /* session in which it was made */
-	bool confirmed;                /* the maker knows it: it outlives @creator; under @lock */
+	u64 creator;                   /* session of the request to make it; 0: this node */
+	bool confirmed;                /* known to the maker, so outlives @creator; under @lock */
 	spinlock_t lock;               /* protects what follows; process context only */
 	struct lite_acl acl;           /* owner, mode, grants */
-	u32 charged_to;                /* its first owner: metadata, grants and name */
+	u32 charged_to;                /* its first owner, for metadata, grants and name */
 	u32 grants_room;               /* size of @acl.grants */
 	bool dying;                    /* being freed: no more mappers, no more changes */
-	bool ending;                   /* the part of freeing after the last change has begun */
+	bool ending;                   /* freeing has begun, after the last change */
 	bool changing;                 /* a change is in progress; one at a time */
 	bool closed;                   /* no MAP is granted, mappers are recalled */
 	bool renaming;                 /* a name is being reserved for it, or dropped */
-	const char *unused;            /* for @reap to drop, "": nothing; and to end @renaming */
-	bool registered;               /* made of a process's memory (create.c), which it keeps */
-	struct lite_unpinned *unpinned; /* no parts: it is mapped in chunks of this; or NULL */
-	u64 of;                        /* it is a chunk of this LMR; 0: it is none */
-	u64 base;                      /* its first byte there */
+	const char *unused;            /* for @reap to drop before it ends @renaming; "": no name */
+	bool registered;               /* of a process's memory (create.c), so never moved */
+	struct lite_unpinned *unpinned; /* its memory, in chunks instead of parts; or NULL */
+	u64 of;                        /* id of the LMR that it is a chunk of; 0: no chunk */
+	u64 base;                      /* offset of the chunk in that LMR, bytes */
 	u64 generation;                /* number of times it was closed for a change */
-	bool freed;                    /* its memory is, too; read without @lock */
+	bool freed;                    /* the end is complete; read without @lock */
 	struct lite_crowd changed;     /* woken when one of these flags changes */
 	struct list_head mappers;      /* struct lite_mapper */
 	struct lite_place *place;      /* replaced while closed */
-	u64 length;                    /* its bytes; also read without @lock */
-	struct lite_crew_job reap;     /* ends a rename, frees it */
-	struct lite_pool_part *tellers; /* its user's part of the crew that tells mappers */
+	u64 length;                    /* bytes; also read without @lock */
+	struct lite_crew_job reap;     /* ends a rename; frees a dying LMR */
+	struct lite_pool_part *tellers; /* its user's share of the workers that tell mappers */
 };
 
-/* What an LMR is made of if not of new memory: one of the three. */
+/* What an LMR is made of if not of new memory: @alloc or @unpinned. */
 struct lite_origin {
 	struct lite_alloc *alloc;       /* registered memory, in the store's table */
-	struct lite_unpinned *unpinned; /* it is mapped in chunks; taken over, also on failure */
-	u64 of;                         /* with @alloc: it is a chunk of this LMR */
-	u64 base;                       /* ... and this is its first byte there */
+	struct lite_unpinned *unpinned; /* mapped in chunks; taken over, even on failure */
+	u64 of;                         /* with @alloc: id of the LMR that it is a chunk of */
+	u64 base;                       /* ... and its offset there, bytes */
 };
 
 struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id);

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The home of an LMR: making, mapping and describing it. It ends in free.c and changes in change.c
- * and move.c.
- *
- * An LMR is made in this order: reserve its name, take memory here and at other stores, publish it
- * in mem->lmrs, confirm its name. Before that, no look-up finds the name, and other claims for it
- * wait.
+ * The home of an LMR: making, mapping and describing it. To make one, the home reserves the name,
+ * takes memory here and at other stores, publishes the LMR in mem->lmrs and confirms the name.
+ * Until then no look-up finds the name, and other claims for it wait.
  */
 #include <linux/slab.h>
 
@@ -15,10 +12,10 @@
 #include "home.h"
 #include "trace.h"
 
-/* Fixed metadata of an LMR. */
+/* Charged for the fixed metadata of an LMR, bytes. */
 #define LITE_LMR_COST (kmalloc_size_roundup(sizeof(struct lite_lmr)) + LITE_INDEX_COST)
 
-/* Marks the LMRs that are no chunks. */
+/* Mark in mem->lmrs: not a chunk. */
 #define LITE_LMR_WHOLE XA_MARK_1
 
 /* Drop a reference. May sleep. */
@@ -38,7 +35,7 @@ void lite_lmr_put(struct lite_lmr *lmr)
 	kfree_rcu(lmr, rcu);
 }
 
-/* An LMR homed here, with a reference; or NULL. Context: any. */
+/* Find an LMR homed here by its id. Context: any. Return: the LMR with a reference, or NULL. */
 struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id)
 {
 	struct lite_lmr *lmr;
@@ -52,8 +49,8 @@ struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id)
 }
 
 /*
- * The first LMR homed here with an id greater than @id, which is set to its, with a reference;
- * NULL: there is none. Chunks, which end with their LMRs, are not among them. Context: any.
+ * Find the LMR homed here with the lowest id above @id, and set @id to that. Skips chunks, which
+ * end with their LMRs. Context: any. Return: the LMR with a reference, or NULL.
  */
 struct lite_lmr *lite_lmr_next(struct lite_memory *mem, unsigned long *id)
 {
@@ -93,14 +90,13 @@ const char *lite_lmr_name_new(struct lite_lmr *lmr, const char *name)
 	return IS_ERR(copy) ? copy : memcpy(copy, name, size);
 }
 
-/* Undo lite_lmr_name_new(). */
 void lite_lmr_name_free(struct lite_lmr *lmr, const char *name)
 {
 	if (name[0])
 		lite_limit_free(&lmr->mem->limit, lmr->charged_to, name, strlen(name) + 1);
 }
 
-/* Make room for one more grant, with a change begun. May sleep. 0; -ENOMEM, -EDQUOT, -ENOSPC. */
+/* Make room for one more grant during a change. May sleep. Return: 0; -ENOMEM, -EDQUOT, -ENOSPC. */
 int lite_lmr_grow_grants(struct lite_lmr *lmr)
 {
 	struct lite_acl *acl = &lmr->acl;
@@ -124,9 +120,7 @@ int lite_lmr_grow_grants(struct lite_lmr *lmr)
 	return 0;
 }
 
-/* ---- making -------------------------------------------------------------- */
-
-/* Take memory for all of it, on the nodes that the caller named. */
+/* Take memory for a new LMR, on the nodes that the caller named. */
 static int lite_lmr_parts(struct lite_replace *r, const struct lite_wire_create *c)
 {
 	struct lite_memory *mem = r->lmr->mem;
@@ -138,7 +132,7 @@ static int lite_lmr_parts(struct lite_replace *r, const struct lite_wire_create 
 
 	if (le32_to_cpu(c->nodes[0]) != lite_cluster_id(mem->cl))
 		return -EINVAL;
-	/* All must be members, even if a small LMR gives them no share. */
+	/* All must be members; only those that get a share have to be up. */
 	for (i = 0; i < n; i++) {
 		for (j = 0; j < i; j++) {
 			if (c->nodes[j] == c->nodes[i])
@@ -159,7 +153,7 @@ static int lite_lmr_parts(struct lite_replace *r, const struct lite_wire_create 
 	return err;
 }
 
-/* Make one part of memory that exists already. */
+/* Make existing memory the only part of a new LMR. */
 static int lite_lmr_part(struct lite_replace *r, const struct lite_alloc *alloc)
 {
 	const struct lite_share at = {
@@ -179,7 +173,7 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem, const struct lite_
 	struct lite_lmr *lmr;
 	const char *name;
 
-	/* Remote root must not own what local root owns. */
+	/* Root of another node must not own what root here owns. */
 	if (conn && mem->root_squash && !uid) {
 		uid = LITE_UID_NOBODY;
 		gid = LITE_UID_NOBODY;
@@ -195,7 +189,7 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem, const struct lite_
 		lmr->of = from->of;
 		lmr->base = from->base;
 	}
-	/* Until its pages are known to be the process's: lite_chunk_add(). */
+	/* lite_chunk_add() opens a chunk once its pages are known to be the process's. */
 	lmr->closed = lmr->of;
 	INIT_LIST_HEAD(&lmr->mappers);
 	lite_crowd_init(&lmr->changed);
@@ -223,7 +217,7 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem, const struct lite_
 	return lmr;
 }
 
-/* The creator's mapping is entered before the LMR can be found. The table has a reference. */
+/* Count the creator as a mapper, and then enter the LMR in the table, which takes a reference. */
 static int lite_lmr_publish(struct lite_lmr *lmr, struct lite_conn *conn,
 			    const struct lite_wire_create *c, u32 *rights)
 {
@@ -249,7 +243,6 @@ static int lite_lmr_publish(struct lite_lmr *lmr, struct lite_conn *conn,
 	return err;
 }
 
-/* @from: what to make it of; NULL: allocate as @c says. @life: see lite_home_create(). */
 static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 			 const struct lite_wire_create *c, const struct lite_origin *from,
 			 unsigned long life, u32 *rights)
@@ -280,7 +273,7 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 	}
 	lmr->place = place;
 	lmr->length = place->length;
-	/* A node that has left since has freed all memory of its store. */
+	/* A node that has left meanwhile, this one or another, has freed its parts. */
 	err = lite_cluster_recheck(mem->cl, life) ?:
 	      lite_parts_check(&r) ?:
 	      lite_lmr_publish(lmr, conn, c, rights);
@@ -299,23 +292,21 @@ err_parts:
 	return err;
 }
 
-/* Free memory of which no LMR has been published. May sleep. */
+/* On failure, free existing memory, unless it was released as a part before. May sleep. */
 static void lite_origin_drop(struct lite_memory *mem, const struct lite_origin *from)
 {
-	/* Unless it was released as a part. */
 	if (from && from->alloc)
 		lite_store_free(lite_store_get(mem, from->alloc->id, from->alloc->home, true));
 }
 
 /*
- * Make an LMR, as @c says, for the node at the other end of @conn; NULL: for this node.
+ * Make the LMR that @c describes for the node at the other end of @conn (NULL: for this node).
  *
- * @from: what to make it of; NULL: allocate. The caller has a reference to memory of it. On
- * failure, that is taken out of the store's table before the caller is told, or when no mapper of
- * the LMR can reach it any more. @life: lite_cluster_life() before anything was made. @rights: set
- * to those granted if @c says that its maker maps it.
- *
- * May sleep; makes calls. Return: the LMR with a reference; ERR_PTR as for LITE_IOC_ALLOC or
+ * @from: existing memory to make it of; NULL: allocate. The caller keeps its reference to
+ * @from->alloc. On failure the store's table loses its own before this returns or, if the LMR was
+ * published, when no mapper can reach the memory any more. @life: lite_cluster_life() before
+ * anything was made. @rights: set to what is granted if @c says that its maker maps it. May sleep;
+ * makes calls. Return: the LMR with a reference; ERR_PTR as for LITE_IOC_ALLOC or
  * LITE_IOC_REGISTER.
  */
 struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *conn,
@@ -341,9 +332,9 @@ struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *con
 	if (err) {
 		lite_origin_drop(mem, from);
 	} else {
-		/* A leave or join that began meanwhile may have missed it. */
+		/* A leave or join that began meanwhile may have missed the LMR. */
 		err = lite_cluster_recheck(mem->cl, life);
-		/* Also if that is killed, the LMR has its memory until all mappers have let go. */
+		/* Even if that is killed, the LMR has its memory until all mappers let go. */
 		if (err)
 			lite_home_free(lmr);
 	}
@@ -353,12 +344,10 @@ struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *con
 	return ERR_PTR(err);
 }
 
-/* ---- mapping and looking ------------------------------------------------- */
-
 /*
- * May the answer to a MAP have extents? The maker of an anonymous LMR asks for them, which confirms
- * that it knows the LMR. A chunk's are told at once, even if it is dying: the home is its only
- * store, so the session of the MAP is the only one, and ENDS comes in it, or ends it.
+ * May the answer to a MAP have extents? Not for the maker of an anonymous LMR, which confirms that
+ * it knows the LMR by asking for them. A chunk's are told even if it is dying: its home is its only
+ * store, and ENDS comes in the session of the MAP, or ends that session.
  */
 static bool lite_map_tells(struct lite_lmr *lmr, struct lite_conn *conn)
 {
@@ -370,8 +359,8 @@ static bool lite_map_tells(struct lite_lmr *lmr, struct lite_conn *conn)
 }
 
 /*
- * Answer a MAP by @conn (NULL: this node), which is counted. A snapshot: a later change RECALLs the
- * mapper. May sleep. Return: bytes of the answer; -EHOSTDOWN: not a mapper any more.
+ * Answer a MAP of @conn (NULL: this node) that has been counted. If a change comes later, it
+ * RECALLs the mapper. May sleep. Return: bytes of the answer; -EHOSTDOWN: not a mapper any more.
  */
 int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn, u32 rights,
 		    struct lite_wire_map_reply *r)
@@ -432,7 +421,7 @@ int lite_serve_map(struct lite_lmr *lmr, struct lite_conn *conn, const void *req
 	       lite_map_answer(lmr, conn, rights, reply);
 }
 
-/* A MAP by name, which comes to the name's directory: this node may only know its home. */
+/* A MAP by name, sent to the name's directory, which may only know the home. */
 int lite_serve_open(struct lite_memory *mem, struct lite_conn *conn, const void *req, void *reply)
 {
 	struct lite_wire_map_reply *r = reply;
@@ -449,7 +438,7 @@ int lite_serve_open(struct lite_memory *mem, struct lite_conn *conn, const void 
 			return -ENOENT;
 		ret = lite_serve_map(lmr, conn, req, reply);
 		lite_lmr_put(lmr);
-		/* To wait until it is not being changed the caller has to know it. */
+		/* Closed: to wait for the end of that, the caller has to know the LMR. */
 		if (ret != -EBUSY)
 			return ret;
 	}
@@ -467,7 +456,7 @@ int lite_serve_extents(struct lite_lmr *lmr, struct lite_conn *conn, const void 
 
 	spin_lock(&lmr->lock);
 	place = lmr->place;
-	/* Also tells the mapper that the home still counts it as one. */
+	/* An answer also tells the mapper that the home still counts it. */
 	if (first < place->n_extents && lite_mapper_known(lmr, conn)) {
 		ret = lite_extents_put(reply, place->extents, place->n_extents, first);
 		lmr->confirmed |= conn && conn->session == lmr->creator;
@@ -476,7 +465,7 @@ int lite_serve_extents(struct lite_lmr *lmr, struct lite_conn *conn, const void 
 	return ret;
 }
 
-/* @nodes: filled with those that hold memory of it, unless NULL. */
+/* @nodes: set to the nodes that hold memory of the LMR, unless NULL. */
 static void lite_lmr_fill(struct lite_lmr *lmr, struct lite_wire_lmr *l, __le32 *nodes)
 {
 	const struct lite_place *place;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The mappers of an LMR, at its home: counting, revoking, recalling them.
- *
- * Mappers are counted by session and MAP: if a node maps an LMR twice and its UNMAP of both
- * overtakes a third MAP, it is still a mapper.
+ * The mappers of an LMR, at its home: counting, revoking and recalling them. MAPs are counted, by
+ * session, so that a node remains a mapper if its UNMAP of two MAPs overtakes a third MAP.
  *
  * REVOKE ends an LMR: a node that has answered is no longer a mapper. After RECALL it still is one,
  * and gives its MAPs back when its handles are closed, but it must map anew before its next
- * operation. A mapper that does not answer is fenced from this node, and stays in the list, lost,
+ * operation. A mapper that does not answer is fenced from this node, and stays in the list as lost
  * until the LMR's other stores have fenced it, too.
  */
 #include <linux/sched/mm.h>
@@ -16,16 +14,13 @@
 #include "memory/memory.h"
 #include "home.h"
 
-/*
- * A mapper gets this long to answer after its operations must have ended; then it is fenced. (A
- * silent one loses its session earlier.)
- */
+/* A mapper is fenced if it has not answered this long after its operations must have ended. */
 #define LITE_REVOKE_GRACE (5 * HZ)
 
-/* A fence may take nearly as long. */
+/* Time-out of a MEM_FREE that only fences; a fence may take nearly that long. */
 #define LITE_RECALL_FENCE_TIMEOUT (60 * HZ)
 
-/* A REVOKE or RECALL in flight. */
+/* A REVOKE or RECALL to one mapper. */
 struct lite_revoke {
 	struct lite_crew_job job;
 	struct lite_tell *tell;
@@ -39,18 +34,18 @@ struct lite_tell {
 	struct lite_lmr *lmr;        /* with a reference */
 	struct kref ref;             /* of each work item, and of the thread that waits for them */
 	u16 call;
-	u32 left;                    /* those without an answer; under @lmr->lock, as @err */
-	int err;                     /* -EIO: our device could not be made to end an operation */
-	struct completion done;      /* by the last answer */
-	struct lite_revoke revoke[]; /* one for each */
+	u32 left;                    /* mappers without an answer; under @lmr->lock, as @err */
+	int err;                     /* -EIO: a fence by this node has failed */
+	struct completion done;      /* when all have answered */
+	struct lite_revoke revoke[]; /* one for each mapper */
 };
 
 /*
- * A mapper of a chunk to be told of its end. The first entry of a session heads a list of the
- * session's other chunks. The thread that waits owns all of them.
+ * Tells a mapper that a chunk ends. The first entry of a session heads a list of the session's
+ * other chunks. The thread that waits owns all of them.
  */
 struct lite_end {
-	struct list_head list;  /* of first ones; or in @more of one */
+	struct list_head list;  /* in the list of first entries, or in @more of one */
 	struct list_head more;
 	struct work_struct work;
 	struct completion done; /* for all of @more, too; the work item's last access */
@@ -58,8 +53,6 @@ struct lite_end {
 	u64 session;            /* 0: this node */
 	struct lite_conn *conn;
 };
-
-/* ---- counting ------------------------------------------------------------ */
 
 static struct lite_mapper *lite_mapper_find(struct lite_lmr *lmr, u64 session)
 {
@@ -74,10 +67,10 @@ static struct lite_mapper *lite_mapper_find(struct lite_lmr *lmr, u64 session)
 }
 
 /*
- * Grant a MAP to a node (@conn; NULL: ours) and count it. @granted: set to its rights. The LMR's
- * state, name and rights are checked under the lock that enters the mapper: a free or change that
- * begins later finds it. May sleep. Return: 0; -ENOENT: dying, or renamed; -EBUSY: closed, retry
- * after AWAIT; -EACCES; -ENOMEM.
+ * Grant a MAP to a node (@conn; NULL: this one) and count it. @granted: set to its rights. The
+ * LMR's state, name and rights are checked under the lock that enters the mapper, so a free or
+ * change that begins later finds it. May sleep. Return: 0; -ENOENT: dying, or renamed; -EBUSY:
+ * closed, retry after AWAIT; -EACCES; -ENOMEM.
  */
 int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
 		    const struct lite_wire_map *map, u32 *granted)
@@ -123,7 +116,7 @@ out:
 	return err;
 }
 
-/* May this node (@conn; NULL: ours) be told where an LMR, locked, is? */
+/* May a node (@conn; NULL: this one) be told where a locked LMR is? */
 bool lite_mapper_known(struct lite_lmr *lmr, struct lite_conn *conn)
 {
 	lockdep_assert_held(&lmr->lock);
@@ -137,7 +130,7 @@ static void lite_mapper_drop(struct lite_mapper *m)
 	kfree(m);
 }
 
-/* Drop all mappers, or those that are @lost: then the others are clean, too. May sleep. */
+/* Drop all mappers or, if @lost, only lost ones, and mark the others clean. May sleep. */
 void lite_mappers_drop(struct lite_lmr *lmr, bool lost)
 {
 	struct lite_mapper *m, *tmp;
@@ -152,10 +145,7 @@ void lite_mappers_drop(struct lite_lmr *lmr, bool lost)
 	spin_unlock(&lmr->lock);
 }
 
-/*
- * A mapper is gone, but may still reach other stores: it stays, lost, until these have fenced it.
- * One entry per node is enough.
- */
+/* A mapper is gone: keep it as lost, once per node, if other stores have to fence it. */
 static void lite_mapper_lose(struct lite_lmr *lmr, struct lite_mapper *m)
 {
 	struct lite_mapper *other;
@@ -175,9 +165,9 @@ static void lite_mapper_lose(struct lite_lmr *lmr, struct lite_mapper *m)
 }
 
 /*
- * A node (@conn; NULL: ours) gives back @count MAPs. @flags: enum lite_wire_unmap_flags. May sleep.
- * Return: true if the LMR is anonymous and its maker has no handle on it any more: it is dying, and
- * the caller frees it.
+ * A node (@conn; NULL: this one) gives back @count MAPs. @flags: enum lite_wire_unmap_flags. May
+ * sleep. Return: true if the LMR is anonymous and its maker has no handle on it any more: it is
+ * dying now, and the caller frees it.
  */
 bool lite_home_unmap(struct lite_lmr *lmr, const struct lite_conn *conn, u32 count, u32 flags)
 {
@@ -195,7 +185,7 @@ bool lite_home_unmap(struct lite_lmr *lmr, const struct lite_conn *conn, u32 cou
 		else if (over)
 			lite_mapper_drop(m);
 	}
-	/* The maker's session may be a later one than @creator. A chunk ends with its pages. */
+	/* The maker may have a later session than @creator. A chunk ends with its pages. */
 	if (lmr->of)
 		over = false;
 	else if (conn)
@@ -204,15 +194,15 @@ bool lite_home_unmap(struct lite_lmr *lmr, const struct lite_conn *conn, u32 cou
 	else
 		over &= !lmr->maker;
 	over &= !lmr->name[0];
-	/* Now, as it may get a name. */
+	/* Still under the lock, as a rename may give it a name. */
 	lmr->dying |= over;
 	spin_unlock(&lmr->lock);
 	return over;
 }
 
 /*
- * Drop the mappers of a session that has ended; its peer is fenced from us. Also frees an anonymous
- * LMR that the peer made, but never learned of: it makes another one. May sleep.
+ * Drop the mappers of a session that has ended; its peer is fenced from this node. Also free an
+ * anonymous LMR that the peer made but never learned of, and so makes again. May sleep.
  */
 void lite_home_session_gone(struct lite_memory *mem, u64 session)
 {
@@ -242,22 +232,19 @@ void lite_home_session_gone(struct lite_memory *mem, u64 session)
 }
 
 /*
- * Check the session of a mapper (@conn; NULL: this node) that was just added: its end may have been
- * handled before the mapper was there. May sleep. Return: 0; -EHOSTDOWN: not a mapper any more.
+ * Check the session of a mapper (@conn; NULL: this node) that was just added: the session's end may
+ * have been handled before that. May sleep. Return: 0; -EHOSTDOWN: not a mapper any more.
  */
 int lite_mapper_recheck(struct lite_lmr *lmr, struct lite_conn *conn)
 {
 	if (!conn || !lite_conn_is_dead(conn))
 		return 0;
-	/* Dead is not fenced: the mapper may still reach the memory. */
+	/* A dead connection may not be fenced yet: the mapper may still reach the memory. */
 	lite_conn_fence(conn, -EHOSTDOWN);
 	lite_home_session_gone(lmr->mem, conn->session);
 	return -EHOSTDOWN;
 }
 
-/* ---- telling ------------------------------------------------------------- */
-
-/* Note what a mapper has answered to REVOKE or RECALL. */
 static void lite_mapper_answered(struct lite_lmr *lmr, const struct lite_revoke *r)
 {
 	struct lite_mapper *m = lite_mapper_find(lmr, r->session);
@@ -301,7 +288,7 @@ static void lite_revoke_work(struct work_struct *work)
 	int unfenced = 0;
 
 	lite_stat_inc(mem->stats, LITE_STAT_REVOKES);
-	/* This node needs no call, so that cannot fail. */
+	/* This node is not called: revoking here cannot fail. */
 	if (!r->session)
 		r->err = mem->rooms->revoke(mem, lite_cluster_id(mem->cl), lmr->id,
 					    t->call == LITE_CALL_LMR_REVOKE);
@@ -310,8 +297,8 @@ static void lite_revoke_work(struct work_struct *work)
 	else
 		r->err = -EHOSTDOWN;
 	/*
-	 * EUCLEAN: it has let go, but a failed operation may be in flight to other stores. Any
-	 * other error: no answer in time, so fence it, or wait until its dying session is fenced.
+	 * EUCLEAN: the mapper has let go, but a failed operation may be in flight to other stores.
+	 * Any other error: no answer came in time, or the session is dying. Wait for its fence.
 	 */
 	if (r->err && r->err != -EUCLEAN && r->conn) {
 		lite_conn_end(r->conn, LITE_END_REVOKE, jiffies_to_msecs(jiffies - begun),
@@ -347,7 +334,7 @@ static struct lite_tell *lite_tell_new(struct lite_lmr *lmr, u16 call)
 	kref_init(&t->ref);
 	t->call = call;
 	init_completion(&t->done);
-	/* Copied, as mappers may unmap and be freed. Their number can only have shrunk. */
+	/* Copy the sessions: mappers may unmap and be freed. Their number can only have shrunk. */
 	spin_lock(&lmr->lock);
 	list_for_each_entry(m, &lmr->mappers, list) {
 		if (!m->lost && !WARN_ON_ONCE(t->left == n))
@@ -358,15 +345,13 @@ static struct lite_tell *lite_tell_new(struct lite_lmr *lmr, u16 call)
 }
 
 /*
- * End all operations of all mappers on an LMR, which is dying for REVOKE, or closed for RECALL: no
- * mapper is added. After REVOKE only lost mappers remain; after RECALL also those that have
- * answered.
+ * End all operations of all mappers on an LMR that is dying (for REVOKE) or closed (for RECALL), so
+ * that no mapper is added. Afterwards only lost mappers remain and, with RECALL, those that have
+ * answered. Mappers are told at the same time, as far as the LMR's first owner has workers; the
+ * others wait for a worker. One that unmaps meanwhile finds nothing to revoke.
  *
- * All are told at the same time, as far as the LMR's first owner has workers for that; the others
- * in turn. One that unmaps meanwhile finds nothing to revoke.
- *
- * May sleep; killable, but not in a work item; makes leaf calls. Return: 0; -EIO: our device could
- * not be made to end an operation; -EINTR: killed: some mappers are not told, or answer later.
+ * May sleep; killable, but not in a work item; makes leaf calls. Return: 0; -EIO: a fence by this
+ * node has failed; -EINTR: killed: some mappers are not told, or answer later.
  */
 int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 {
@@ -378,7 +363,7 @@ int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 	t = lite_tell_new(lmr, call);
 	if (!t)
 		return 0;
-	/* @left goes down meanwhile. */
+	/* Read it now: answers lower @left. */
 	n = t->left;
 	if (!n)
 		complete(&t->done);
@@ -395,7 +380,7 @@ int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 		lite_crew_queue(crew, &r->job);
 	}
 	err = lite_wait_done_timeout(&t->done, MAX_SCHEDULE_TIMEOUT) < 0 ? -EINTR : t->err;
-	/* A user can be killed in any number of changes: those not told yet are not told. */
+	/* If killed, tell no more mappers: a user may have any number of killed changes. */
 	for (i = 0; err == -EINTR && i < n; i++) {
 		if (lite_crew_cancel(crew, &t->revoke[i].job))
 			lite_revoke_put(&t->revoke[i]);
@@ -404,9 +389,7 @@ int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 	return err;
 }
 
-/* ---- ends of chunks ------------------------------------------------------ */
-
-/* Tell the mapper of all of them. 0: it has let go; or an errno: it must be fenced. */
+/* Tell a mapper of all its chunks. Return: 0: it has let go; an errno: it must be fenced. */
 static int lite_ends_call(struct lite_memory *mem, struct lite_end *first)
 {
 	struct {
@@ -433,7 +416,6 @@ static int lite_ends_call(struct lite_memory *mem, struct lite_end *first)
 		req.head.count = cpu_to_le32(n);
 		d.len = struct_size(&req.head, chunk, n);
 		n = 0;
-		/* This node needs no call, so that cannot fail. */
 		if (first->session)
 			err = lite_kcall(first->conn, &d);
 		else
@@ -449,7 +431,7 @@ static void lite_end_note(const struct lite_end *e)
 
 	spin_lock(&e->lmr->lock);
 	m = lite_mapper_find(e->lmr, e->session);
-	/* The home alone stores it, so that none is kept as lost. */
+	/* The home is the only store of a chunk, so it keeps no mapper as lost. */
 	if (m)
 		lite_mapper_drop(m);
 	spin_unlock(&e->lmr->lock);
@@ -496,9 +478,9 @@ static void lite_end_add(struct lite_end *e, struct list_head *ends)
 }
 
 /*
- * A chunk ends, to which the caller has a reference until lite_ends_tell() has returned: no mapper
- * is added from now on. Adds its mappers to @ends. Allocates nothing, and waits for nothing that
- * does. May sleep.
+ * Let a chunk get no more mappers, and add its mappers to @ends. The caller has a reference to the
+ * chunk until lite_ends_tell() has returned. May sleep; allocates nothing, and waits for nothing
+ * that does.
  */
 void lite_chunk_close(struct lite_lmr *lmr, struct list_head *ends)
 {
@@ -517,7 +499,7 @@ void lite_chunk_close(struct lite_lmr *lmr, struct list_head *ends)
 	spin_unlock(&lmr->lock);
 }
 
-/* The same, if it has no mapper. May sleep; allocates nothing. */
+/* If a chunk has no mapper, let it get none. Return: has it none? Also with spinlocks held. */
 bool lite_chunk_close_unused(struct lite_lmr *lmr)
 {
 	bool unused;
@@ -530,8 +512,8 @@ bool lite_chunk_close_unused(struct lite_lmr *lmr)
 }
 
 /*
- * Tell mappers of the ends of chunks, each one once for all of them, all at the same time. Wait
- * until they have let go, or were fenced, and empty the list. May sleep, for the time-out of an
+ * Tell mappers that chunks end, all mappers at the same time, each of all its chunks. Wait until
+ * they have let go, or were fenced, and empty the list. May sleep, for the time-out of an
  * operation, LITE_REVOKE_GRACE and the fence; not killable. Allocates nothing.
  */
 void lite_ends_tell(struct lite_memory *mem, struct list_head *ends)
@@ -552,12 +534,10 @@ void lite_ends_tell(struct lite_memory *mem, struct list_head *ends)
 	}
 }
 
-/* ---- fencing at stores --------------------------------------------------- */
-
 /*
  * Ask in @req for fences of lost mappers, which may still reach other stores; with @unclean also of
- * mappers that may have failed operations in flight, which need no session to end. One pass under
- * the lock, as an unclean mapper may become a lost one. Return: are there any?
+ * mappers that have a session, but may have failed operations in flight. One pass under the lock,
+ * as an unclean mapper may become a lost one. Return: are there any?
  */
 bool lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_mem_free *req, bool unclean)
 {
@@ -588,7 +568,7 @@ static int lite_recall_fence(struct lite_lmr *lmr)
 		.call = LITE_CALL_MEM_FREE,
 		.req = req,
 		.len = struct_size(req, fence, le32_to_cpu(req->n_fences)),
-		/* One that frees memory may wait for a fence in the only slot. */
+		/* Includes the wait for the one slot of MEM_FREE, which another may hold. */
 		.deadline = jiffies + LITE_RECALL_FENCE_TIMEOUT,
 		.killable = true,
 	};
@@ -598,14 +578,14 @@ static int lite_recall_fence(struct lite_lmr *lmr)
 	for (i = 1; any && i < place->n_shares && !err; i++) {
 		d.life = place->share[i].incarnation;
 		err = lite_cluster_call_patiently(lmr->mem->cl, place->share[i].node, &d);
-		/* A new incarnation of the store has no such memory. */
+		/* The store has left, or its new incarnation has no such memory. */
 		if (err == -EHOSTUNREACH || err == -ESTALE)
 			err = 0;
 	}
 	kfree(req);
 	/*
-	 * What was reported since concerns operations that these fences have ended, too: all
-	 * mappers had answered, and so had reported theirs, and a closed LMR cannot be mapped.
+	 * An UNMAP may report failed operations meanwhile, but only those that its mapper had
+	 * reported with RECALL, which these fences have ended: a closed LMR cannot be mapped.
 	 */
 	if (any && !err)
 		lite_mappers_drop(lmr, true);
@@ -615,7 +595,7 @@ static int lite_recall_fence(struct lite_lmr *lmr)
 /*
  * End all operations on a closed LMR until it is mapped anew. May sleep; killable; makes leaf
  * calls. Return: 0: no operation is in flight; -EHOSTDOWN, -ETIMEDOUT and others: unknown, as a
- * store cannot be asked; -EINTR; -EIO: a device, ours or a store's, could not be made to end one.
+ * store cannot be asked; -EINTR; -EIO: a fence by this node or a store has failed.
  */
 int lite_mappers_recall(struct lite_lmr *lmr)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Moving a range of an LMR to another node (`lite move`), and resizing an LMR, at its home: both
- * replace parts. Each MOVE message is one step, which moves the first part of the range that is
- * elsewhere, or what the range has of it; the caller repeats it until all is there
- * (lite_ctx_move()). Between steps the LMR is open and in use. A step, and a RESIZE:
+ * replace parts. A MOVE message is one step: it moves the first part of the range that is
+ * elsewhere, or what the range has of that part. The caller (lite_ctx_move()) repeats it until all
+ * is there. Between steps the LMR is open and in use. A step, and a RESIZE:
  *
  *   lite_replace_begin()   no other change begins now; a free begins, but waits for the end
  *   lite_parts_make()      take memory for new parts, while the LMR is in use
@@ -11,32 +11,25 @@
  *   lite_replace_switch()  give the LMR the new place, open it, free the old parts
  *   lite_replace_end()     after a failure: open the LMR with the old place, free the new parts
  *
- * What runs concurrently with copying: nothing that reads or writes the bytes. All mappers have
- * answered RECALL, so none has an operation in flight or a page in a page table, or are fenced from
- * all stores; and the home grants no MAP. (What devices write into pages that processes had pinned
- * is lost.) UNMAP, STAT, ends of sessions and the beginning of a free go on; they only read @place,
- * under the lock. Only the thread that has begun the change replaces @place, so it reads it without
- * the lock.
+ * Nothing reads or writes the bytes while they are copied. Each mapper has answered RECALL, so it
+ * has no operation in flight and no page in a page table, or is fenced from all stores; and the
+ * home grants no MAP. (What devices write into pages that processes had pinned is lost.) UNMAP,
+ * STAT, ends of sessions and the beginning of a free go on; they only read @place, under the lock.
+ * The thread that has begun the change reads @place without the lock, as no other replaces it.
  *
- * A copy that failed or was not answered may go on at the source. So the destination fences the
- * source before it frees the new parts.
+ * A source may go on copying after the call has failed or timed out. So the destination fences it
+ * before it frees the new parts.
  */
 #include <linux/slab.h>
 
 #include "memory/memory.h"
 #include "home.h"
 
-/* Limit for one call to copy. */
+/* One call to copy: its time-out, and the most bytes that it copies. */
 #define LITE_COPY_TIMEOUT (60 * HZ)
-/* Bytes copied per call. */
 #define LITE_COPY_CALL_BYTES (4ULL << 20)
 
-/* ---- copying ------------------------------------------------------------- */
-
-/*
- * Can a part be copied? Checked before anything is made and users have to wait. -ESTALE: its node
- * has lost it with its incarnation.
- */
+/* Can a part be copied? Asked before users have to wait. -ESTALE: its node has lost it. */
 static int lite_part_check(struct lite_lmr *lmr, const struct lite_part *part)
 {
 	struct lite_share now;
@@ -47,7 +40,7 @@ static int lite_part_check(struct lite_lmr *lmr, const struct lite_part *part)
 	return lite_share_is(&now, &part->at) ? 0 : -ESTALE;
 }
 
-/* Session to copy @from to @to in; 0: both are on one node. */
+/* @session: set to the one in which to copy @from to @to; 0: both are on one node. */
 static int lite_part_session(struct lite_lmr *lmr, const struct lite_part *from,
 			     const struct lite_part *to, u64 *session)
 {
@@ -72,10 +65,7 @@ static int lite_part_session(struct lite_lmr *lmr, const struct lite_part *from,
 	return err;
 }
 
-/*
- * Have the node with @from copy @left bytes of it, beginning at @offset, to the beginning of @to.
- * No call is retried: see store/copy.c.
- */
+/* Copy @left bytes at @offset in @from to the beginning of @to. No retries: see store/copy.c. */
 static int lite_part_copy(struct lite_replace *r, const struct lite_part *from, u64 offset,
 			  const struct lite_part *to, u64 left)
 {
@@ -128,16 +118,14 @@ static int lite_part_copy(struct lite_replace *r, const struct lite_part *from, 
 		err = lite_cluster_call(lmr->mem->cl, from->at.node, &d);
 		offset += bytes;
 	}
-	/* The source may not have heard that the copy was given up. */
+	/* The source may not know that the copy was given up, and go on. */
 	r->fence = err && session && d.sent ? from->at.node : 0;
 	kfree(req);
 	return err;
 }
 
-/* ---- replacing parts ----------------------------------------------------- */
-
 /*
- * Begin to replace parts, as a master requests in @c. Return: 0, for lite_replace_end();
+ * Begin to replace parts, as a master requests in @c. Return: 0: lite_replace_end() must follow;
  * -EOPNOTSUPP: an LMR of a process's memory, which it keeps; errnos of lite_change_open().
  */
 static int lite_replace_begin(struct lite_replace *r, struct lite_lmr *lmr, struct lite_conn *conn,
@@ -153,7 +141,6 @@ static int lite_replace_begin(struct lite_replace *r, struct lite_lmr *lmr, stru
 	return -EOPNOTSUPP;
 }
 
-/* Switch to the new place, open the LMR, free the old parts. */
 static void lite_replace_switch(struct lite_replace *r, struct lite_place *place)
 {
 	struct lite_lmr *lmr = r->lmr;
@@ -163,7 +150,7 @@ static void lite_replace_switch(struct lite_replace *r, struct lite_place *place
 	lmr->place = place;
 	WRITE_ONCE(lmr->length, place->length);
 	spin_unlock(&lmr->lock);
-	/* Before a grow can bring these bytes back, zeroed. */
+	/* End locks on these bytes before a grow can bring them back, zeroed. */
 	if (place->length < old->length)
 		lmr->mem->ops->lmr_cut(lmr->mem->priv, lmr->id, place->length);
 	r->done = true;
@@ -173,8 +160,8 @@ static void lite_replace_switch(struct lite_replace *r, struct lite_place *place
 }
 
 /*
- * Copy the first @keep bytes of the part at @first into those new parts that are, or are not, where
- * it is (@here).
+ * Of the first @keep bytes of the part at @first, copy into the new parts those that stay on its
+ * node (@here), or those that leave it (!@here).
  */
 static int lite_replace_copy(struct lite_replace *r, u64 keep, bool here)
 {
@@ -193,10 +180,7 @@ static int lite_replace_copy(struct lite_replace *r, u64 keep, bool here)
 	return err;
 }
 
-/*
- * Close the LMR, copy the first @keep bytes of the part at @first into the new parts, and switch to
- * a place of @length bytes.
- */
+/* @keep: bytes to copy of the part at @first; @length: bytes of the LMR afterwards. */
 static int lite_replace_apply(struct lite_replace *r, u64 keep, u64 length)
 {
 	struct lite_lmr *lmr = r->lmr;
@@ -206,7 +190,7 @@ static int lite_replace_apply(struct lite_replace *r, u64 keep, u64 length)
 	place = lite_place_new(r, length);
 	if (IS_ERR(place))
 		return PTR_ERR(place);
-	/* What goes to another node is copied last: it is lost if that one restarts after that. */
+	/* Bytes for another node are copied last, as they are lost if it restarts after that. */
 	err = lite_change_close(lmr) ?:
 	      lite_replace_copy(r, keep, true) ?:
 	      lite_replace_copy(r, keep, false) ?:
@@ -219,9 +203,9 @@ static int lite_replace_apply(struct lite_replace *r, u64 keep, u64 length)
 }
 
 /*
- * End what lite_replace_begin() began; if it is not done, the new parts are released. Return: @err,
- * the result so far, for the caller, which would take a store's error for one of the home or the
- * LMR. -ENOENT remains for an LMR that is being freed.
+ * End what lite_replace_begin() began; if it is not done, release the new parts. @err: the result
+ * so far. Return: @err; a store's -EHOSTUNREACH or -ENOENT becomes -EHOSTDOWN, as the caller would
+ * take it for one of the home or the LMR. -ENOENT: the LMR is being freed.
  */
 static int lite_replace_end(struct lite_replace *r, int err)
 {
@@ -236,16 +220,13 @@ static int lite_replace_end(struct lite_replace *r, int err)
 	return err == -EHOSTUNREACH || err == -ENOENT ? -EHOSTDOWN : err;
 }
 
-/* ---- moving -------------------------------------------------------------- */
-
-/* One step of a move. */
 struct lite_move {
 	struct lite_share to;
 	u64 begin; /* offset in the LMR, page-aligned */
 	u64 end;
 };
 
-/* Move what the range has of the part that begins at @start. */
+/* Move the part that begins at @start, as far as the range has it. */
 static int lite_move_step(struct lite_replace *r, const struct lite_move *m, u64 start)
 {
 	const struct lite_place *place = r->lmr->place;
@@ -264,10 +245,7 @@ static int lite_move_step(struct lite_replace *r, const struct lite_move *m, u64
 	return err ?: lite_replace_apply(r, min(end, place->length) - start, place->length);
 }
 
-/*
- * Find the first part of the range that is not at the destination, and move it. @next: end of what
- * has been moved.
- */
+/* Move the first part of the range that is not at the destination. @next: set to its end. */
 static int lite_home_move(struct lite_replace *r, const struct lite_move *m, u64 *next)
 {
 	const struct lite_place *place = r->lmr->place;
@@ -287,10 +265,7 @@ static int lite_home_move(struct lite_replace *r, const struct lite_move *m, u64
 	return 0;
 }
 
-/*
- * Whole pages, which must all exist when a move begins. What is cut off between two steps is
- * skipped.
- */
+/* Whole pages. All must exist when a move begins; later steps skip what was cut off since. */
 static int lite_move_range(const struct lite_wire_move *w, u64 size, struct lite_move *m)
 {
 	u64 offset = le64_to_cpu(w->offset);
@@ -328,8 +303,6 @@ int lite_serve_move(struct lite_lmr *lmr, struct lite_conn *conn, const void *re
 	return sizeof(*answer);
 }
 
-/* ---- resizing ------------------------------------------------------------ */
-
 static int lite_home_grow(struct lite_replace *r, u64 length)
 {
 	const struct lite_place *old = r->lmr->place;
@@ -338,7 +311,7 @@ static int lite_home_grow(struct lite_replace *r, u64 length)
 	int err = 0;
 
 	r->first = old->n_parts;
-	/* The rest of the last page is there, and zero: view.c wipes what processes put there. */
+	/* The rest of the last page exists and is zero: view.c wipes what processes store. */
 	if (more)
 		err = lite_share_find(r->lmr->mem, old->part[old->n_parts - 1]->at.node, &at) ?:
 		      lite_parts_make(r, &at, more, lite_part_max(more));
@@ -355,7 +328,7 @@ static int lite_home_shrink(struct lite_replace *r, u64 length)
 	while (start + old->part[r->first]->bytes <= length)
 		start += old->part[r->first++]->bytes;
 	r->gone = old->n_parts - r->first;
-	/* Allocations are freed whole: copy what stays of the part. */
+	/* An allocation is freed as a whole, so copy what stays of the part. */
 	cut = old->part[r->first];
 	if (length > start)
 		err = lite_part_check(r->lmr, cut) ?:

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where the bytes of an LMR are, at its home: parts, and tables made of the parts.
- *
- * A part is a range that is one allocation at one store. Parts are moved, cut off and added as
- * wholes. A long share consists of several, each up to 1/64 of it, and at least 4 MB: a move blocks
- * users of the LMR for one part at a time. Parts are given back in release.c.
+ * Where the bytes of an LMR are, at its home: parts, and tables made of them. Parts are moved, cut
+ * off and added as wholes, and given back in release.c. A long share has several, of about 1/64 of
+ * it but at least 4 MB each, because a move blocks users of the LMR for one part at a time.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -16,16 +14,14 @@
 #define LITE_PART_MIN (4ULL << 20)
 #define LITE_PARTS_PER_SHARE 64
 
-/* ---- making parts -------------------------------------------------------- */
-
-/* Largest part of a share of @length bytes, which is not 0; whole pages. */
+/* Bytes, whole pages, of the largest part of a share of @length bytes, which is not 0. */
 u64 lite_part_max(u64 length)
 {
 	return max(LITE_PART_MIN,
 		   roundup_pow_of_two(DIV64_U64_ROUND_UP(length, LITE_PARTS_PER_SHARE)));
 }
 
-/* Make a part of @a, memory of this node. Return: 0; -ENOMEM, and @part still owns @a. */
+/* Give a part the memory @a of this node. Return: 0; -ENOMEM, but the part owns @a even then. */
 int lite_part_fill(struct lite_part *part, const struct lite_alloc *a)
 {
 	part->alloc = a->id;
@@ -131,11 +127,11 @@ static int lite_part_extents_remote(struct lite_lmr *lmr, struct lite_part *part
 	kfree(r);
 	if (!err && length != part->bytes)
 		err = -EPROTO;
-	/* Unknown: taken back when the session of the request ended. */
+	/* The store took the memory back when the session of the request ended. */
 	return err == -ENOENT ? -EHOSTDOWN : err;
 }
 
-/* Add a new part, without memory yet. Return: NULL: no memory. */
+/* Add a new part, which has no memory yet, to @r. Return: the part; NULL: out of memory. */
 struct lite_part *lite_part_add(struct lite_replace *r, const struct lite_share *at, u64 length)
 {
 	struct lite_part *part = kzalloc(sizeof(*part), GFP_KERNEL_ACCOUNT);
@@ -184,9 +180,9 @@ int lite_parts_make(struct lite_replace *r, const struct lite_share *at, u64 len
 }
 
 /*
- * Before new parts get into use: have the stores kept them, as far as this node knows? Making and
- * filling them may have taken minutes. Any context. Return: 0; -ESTALE: one has a new incarnation;
- * -EHOSTDOWN: one has left.
+ * Have the stores kept the new parts, as far as this node knows? Making and filling them may have
+ * taken minutes. Any context. Return: 0; -ESTALE: one has a new incarnation; -EHOSTDOWN: one has
+ * left.
  */
 int lite_parts_check(const struct lite_replace *r)
 {
@@ -217,13 +213,11 @@ int lite_share_find(struct lite_memory *mem, u32 node, struct lite_share *at)
 	err = lite_cluster_await_for(mem->cl, node, LITE_PATIENCE);
 	if (err && err != -EHOSTDOWN)
 		return err;
-	/* After -EHOSTDOWN, too: the node may be up again. */
+	/* Look even after -EHOSTDOWN: the node may be up again. */
 	return lite_cluster_session(mem->cl, node, &at->incarnation) ? 0 : -EHOSTDOWN;
 }
 
-/* ---- tables -------------------------------------------------------------- */
-
-/* The extents are whole pages, and may end after the LMR. */
+/* Add a part. Its extents are whole pages, and may end beyond the @length bytes of the LMR. */
 static int lite_place_append(struct lite_place *place, const struct lite_part *part, u64 length)
 {
 	u64 left = min(part->bytes, length - place->length);
@@ -250,9 +244,9 @@ static int lite_place_append(struct lite_place *place, const struct lite_part *p
 }
 
 /*
- * Make the place that an LMR of @length bytes would have, after @r was applied to the one that it
- * has, if any. Charges the LMR's owner for the tables and the parts. May sleep. Return: the place,
- * for lite_place_free(); ERR_PTR: -ENOMEM; -ENOSPC: too many nodes, or a limit; -EDQUOT.
+ * Make the place that an LMR of @length bytes gets when @r is applied to its present one, if any.
+ * Charges the LMR's owner for the structures of place and parts. May sleep. Return: the place, for
+ * lite_place_free(); ERR_PTR: -ENOMEM; -ENOSPC: too many nodes, or a limit; -EDQUOT.
  */
 struct lite_place *lite_place_new(const struct lite_replace *r, u64 length)
 {
@@ -305,7 +299,7 @@ struct lite_place *lite_place_new(const struct lite_replace *r, u64 length)
 	return ERR_PTR(err);
 }
 
-/* Free tables that no LMR uses, or NULL. Leaves the parts alone. */
+/* Free a place that no LMR uses, or NULL. Leaves its parts alone. */
 void lite_place_free(struct lite_lmr *lmr, struct lite_place *place)
 {
 	if (!place)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Giving parts of LMRs back to their stores, when no node can reach them through this node any
- * more. The first request to a store also tells it which nodes to fence from itself. The other
- * parts follow without: a fence ends sessions that all users share, and what is in flight in them
- * fails or is redone, including calls that free memory, which would make more zombies.
+ * more. Only the first request to a store tells it which nodes to fence from itself: a fence ends
+ * sessions that all users share, and what is in flight in them fails or is redone, including calls
+ * that free memory, which would make more zombies.
  *
- * A store that cannot be asked keeps its parts ("zombies") until it can. It is asked again when
- * members change, and every few seconds, as it may be up but have missed a time-out. All zombies of
- * a store wait together, with the nodes to fence; one fence then does for all. A new incarnation of
- * a store has none of this memory.
+ * Parts of a store that cannot be asked are zombies. The home asks again when members change, and
+ * every few seconds, as the store may be up but have missed a time-out. All zombies of a store wait
+ * together, with the nodes to fence, so that one fence does for all. A new incarnation of a store
+ * has none of this memory.
  */
 #include <linux/slab.h>
 
@@ -24,10 +24,10 @@ struct lite_zombies {
 	struct list_head list;         /* in mem->zombies, unless a thread is asking the store */
 	struct lite_share at;          /* the store */
 	struct list_head parts;        /* struct lite_part */
-	struct lite_wire_mem_free req; /* has the nodes to fence, unless the store has done that */
+	struct lite_wire_mem_free req; /* names nodes to fence, until the store has done that */
 };
 
-/* By node, whatever its incarnation: one entry for each. */
+/* Have the store fence a node, whatever its incarnation. Each node is listed once. */
 static void lite_zombies_fence(struct lite_zombies *z, __le32 node)
 {
 	u32 n = le32_to_cpu(z->req.n_fences);
@@ -47,9 +47,8 @@ static void lite_zombies_fence(struct lite_zombies *z, __le32 node)
 }
 
 /*
- * Take the parts at the store of the first one off a list. @lmr: the LMR that they were of: its
- * lost mappers are to be fenced; NULL: no mapper was told of them. @fence: another node to fence;
- * 0: none.
+ * Take all parts at the store of the first one off a list. @lmr: the store is to fence its lost
+ * mappers; NULL: no mapper was told of the parts. @fence: another node to fence; 0: none.
  */
 static struct lite_zombies *lite_zombies_new(struct list_head *parts, struct lite_lmr *lmr,
 					     u32 fence)
@@ -79,9 +78,8 @@ static void lite_part_free(struct lite_part *part)
 }
 
 /*
- * Keep parts that their store could not be asked to free, with the others there. It is asked again
- * after a while, or when members change; @soon: at once, as it may have come up before they were in
- * the list.
+ * Add parts that their store could not be asked to free to the store's zombies. The store is asked
+ * again after a while, or when members change; @soon: at once, as it may have come up before that.
  */
 static void lite_zombies_keep(struct lite_memory *mem, struct lite_zombies *new, bool soon)
 {
@@ -114,9 +112,9 @@ static void lite_zombies_keep(struct lite_memory *mem, struct lite_zombies *new,
 }
 
 /*
- * Ask a store to free parts, with fences until it has answered once: asked again after it has freed
- * a part, it fences again, as it cannot tell whether the first fence is complete. @first: that has
- * not been tried before, so wait for a suspect.
+ * Ask a store to free parts, with fences until it has answered once. (A store fences again for a
+ * repeated request, even if the part is gone, as it cannot tell whether the first fence is
+ * complete.) @first: it was not asked before, so wait for a suspect.
  */
 static void lite_zombies_free(struct lite_memory *mem, struct lite_zombies *z, bool first)
 {
@@ -133,7 +131,7 @@ static void lite_zombies_free(struct lite_memory *mem, struct lite_zombies *z, b
 		z->req.id = cpu_to_le64(part->alloc);
 		err = first ? lite_cluster_call_patiently(mem->cl, z->at.node, &d) :
 			      lite_cluster_call(mem->cl, z->at.node, &d);
-		/* A store that has left has freed all; a new incarnation never had it. */
+		/* A store that has left has freed the part; a new incarnation never had it. */
 		if (err && err != -EHOSTUNREACH && err != -ESTALE) {
 			lite_zombies_keep(mem, z, first);
 			return;
@@ -160,7 +158,7 @@ void lite_zombies_work(struct work_struct *work)
 		lite_zombies_free(mem, z, false);
 }
 
-/* An incarnation of a store is over: drop its zombies. NULL: of all. May sleep. */
+/* Drop the zombies of an incarnation of a store that is over; @at NULL: all. May sleep. */
 void lite_zombies_lost(struct lite_memory *mem, const struct lite_share *at)
 {
 	struct lite_zombies *z, *next;
@@ -182,13 +180,10 @@ void lite_zombies_lost(struct lite_memory *mem, const struct lite_share *at)
 	}
 }
 
-/* ---- giving parts back --------------------------------------------------- */
-
 /*
- * Give parts back to their stores, and free the list. @lmr: NULL: no mapper was told of them. Else
- * stores first fence its mappers that are fenced only from us. @fence: a node that may have a copy
- * to them in flight, and is fenced first; 0: none. May sleep, also while stores are suspect; makes
- * leaf calls.
+ * Give parts back to their stores, and free them. @lmr: stores first fence its lost mappers; NULL:
+ * no mapper was told of the parts. @fence: a node that may still be copying into them, and is
+ * fenced first; 0: none. May sleep, also while stores are suspect; makes leaf calls.
  */
 void lite_parts_release(struct lite_memory *mem, struct lite_lmr *lmr, struct list_head *parts,
 			u32 fence)
@@ -212,10 +207,7 @@ void lite_parts_release(struct lite_memory *mem, struct lite_lmr *lmr, struct li
 		lite_zombies_free(mem, lite_zombies_new(parts, lmr, fence), true);
 }
 
-/*
- * lite_parts_release() of @n parts that an LMR had in a place; no node can reach them through this
- * node.
- */
+/* Release @n parts of a place, from @first on, which no node can reach through this node. */
 void lite_place_release(struct lite_lmr *lmr, const struct lite_place *place, u32 first, u32 n)
 {
 	LIST_HEAD(parts);
