@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Taking a name for an LMR, and giving it up: Documentation/names.rst, Claiming, has the steps, and
+ * Taking a name for an LMR, and giving it up. Documentation/names.rst, Claiming, has the steps, and
  * why exactly one of several homes that claim a name gets it. The entry in mem->local is CLAIMING
- * while our flag is up, YIELDING while it is down, and CONFIRMED, which a PROBE is told as TAKEN,
- * once the LMR can be found (lite_name_confirm()).
+ * while our flag is up, and YIELDING while it is down. Once the name finds the LMR it is CONFIRMED,
+ * and the answer to PROBE is TAKEN.
  *
- * Waiting: all claims on a home are queued by name (line.h); the first of each name proceeds. Each
- * change of a name, here or at a node that has said BUSY (it sends DROP), wakes the first only, as
- * a user may have any number of them. A claim that leaves the line wakes the next. When the name is
- * taken, the waiters learn it one by one. Each looks again by itself after a while: a message may
- * be lost, and the thread before it may be long without a processor.
+ * Claims at a home wait in a line, by name (line.h); the first of each name proceeds. A change of
+ * the name, here or at a node that has answered BUSY (it sends DROP), wakes only the first, as a
+ * user may have any number of claims. One that leaves the line wakes the next, so when the name is
+ * taken, the waiters learn that one by one. Each also looks again after a while: a message may be
+ * lost, and the thread before it may be without a processor for long.
  */
 #include <linux/completion.h>
 
@@ -22,28 +22,25 @@
 /* Attempts at a call that fails with -ENOMEM. */
 #define LITE_TELL_TRIES 3
 
-/* A claim in progress. */
 struct lite_name_claim {
 	struct lite_memory *mem;
 	const char *name;
 	u64 id;                 /* the LMR, homed here */
 	u32 uid;                /* its owner, charged for the entries */
 	unsigned long life;     /* of this node: lite_cluster_life() */
-	u32 self;               /* its id in that life */
+	u32 self;               /* id of this node in that life */
 	u32 other;              /* node that has precedence, if one has */
 	unsigned long deadline; /* jiffies */
-	struct lite_line_place place; /* in the line, until it ends */
-	struct completion event; /* of the name, since it last began to look */
+	struct lite_line_place place; /* in the line, until the claim ends */
+	struct completion event; /* the name has changed since the claim last began to look */
 };
-
-/* ---- events -------------------------------------------------------------- */
 
 static u64 lite_name_kind(struct lite_names *local, const char *name)
 {
 	return siphash(name, strlen(name), &local->key);
 }
 
-/* Have the first claim on a name here look again. */
+/* Have the first claim on a name look again. */
 void lite_name_wake_locked(struct lite_names *local, const char *name)
 {
 	struct lite_line_place *first;
@@ -56,7 +53,7 @@ void lite_name_wake_locked(struct lite_names *local, const char *name)
 		complete(&c->event);
 }
 
-/* The same, after a change of the name, here or elsewhere. Context: process. */
+/* The same without the lock: the name has changed, here or elsewhere. Context: process. */
 void lite_name_wake(struct lite_memory *mem, const char *name)
 {
 	spin_lock(&mem->local.lock);
@@ -64,7 +61,7 @@ void lite_name_wake(struct lite_memory *mem, const char *name)
 	spin_unlock(&mem->local.lock);
 }
 
-/* Wait for an event since the last wait, or since the claim came into the line. */
+/* Wait until the name has changed since the last wait, or since the claim entered the line. */
 static int lite_name_claim_wait(struct lite_name_claim *c)
 {
 	long left = c->deadline - jiffies;
@@ -78,8 +75,8 @@ static int lite_name_claim_wait(struct lite_name_claim *c)
 }
 
 /*
- * Tell all members that a name has changed. @id: the LMR here that does not have it any more, which
- * directories forget; 0: it may still have it.
+ * Tell all members that a name has changed. @id: the LMR here that no longer has it, so that
+ * directories forget it; 0: its LMR may still have it.
  */
 static void lite_name_tell(struct lite_memory *mem, const char *name, u64 id)
 {
@@ -94,8 +91,6 @@ static void lite_name_tell(struct lite_memory *mem, const char *name, u64 id)
 	lite_name_call_all(mem, LITE_CALL_NAME_DROP, name, id, 0, NULL, NULL);
 }
 
-/* ---- our own table ------------------------------------------------------- */
-
 static struct lite_name_entry *lite_name_claim_entry(const struct lite_name_claim *c)
 {
 	struct lite_name_entry *entry = lite_names_lookup_locked(&c->mem->local, c->name);
@@ -103,7 +98,7 @@ static struct lite_name_entry *lite_name_claim_entry(const struct lite_name_clai
 	return entry && entry->at.id == c->id ? entry : NULL;
 }
 
-/* Raise our flag, once no other LMR of ours claims the name. The caller leaves the line. */
+/* Raise our flag once no other LMR homed here claims the name. The caller leaves the line. */
 static int lite_name_claim_begin(struct lite_name_claim *c)
 {
 	struct lite_names *local = &c->mem->local;
@@ -133,7 +128,7 @@ static int lite_name_claim_begin(struct lite_name_claim *c)
 	return err;
 }
 
-/* Change our entry's state and tell waiters. Return: false: it is gone, as the LMR was freed. */
+/* Change our entry's state and tell waiters. False: the entry is gone, as the LMR was freed. */
 static bool lite_name_claim_set(const struct lite_name_claim *c, enum lite_name_state state)
 {
 	struct lite_names *local = &c->mem->local;
@@ -154,12 +149,10 @@ static bool lite_name_claim_set(const struct lite_name_claim *c, enum lite_name_
 	return entry;
 }
 
-/* ---- claiming ------------------------------------------------------------ */
-
 /*
  * Ask a node for the name's state, and wait while its flag is up, unless it has precedence and
- * @settle is false. Return: 0: it does not have the name; 1: it has precedence; -EEXIST: it took
- * the name; lite_name_is_down().
+ * @settle is false. Return: 0: the node does not have the name; 1: it has precedence; -EEXIST: it
+ * has taken the name; other errnos, see lite_name_is_down().
  */
 static int lite_name_claim_ask(struct lite_name_claim *c, u32 node, bool settle)
 {
@@ -175,7 +168,7 @@ static int lite_name_claim_ask(struct lite_name_claim *c, u32 node, bool settle)
 			return state == LITE_WIRE_NAME_TAKEN ? -EEXIST : 0;
 		if (!err && !settle && node < c->self)
 			return 1;
-		/* If not down, the call's sessions broke: try again. */
+		/* If the node is not down, sessions broke during the call: try again. */
 		if (err && (err != -EHOSTDOWN || !lite_cluster_is_live(c->mem->cl, node)))
 			return err;
 		err = lite_name_claim_wait(c);
@@ -190,9 +183,9 @@ static int lite_name_claim_answer(void *ctx, u32 node, int err, const void *repl
 
 	if (!err && le32_to_cpu(r->state) == LITE_WIRE_NAME_FREE)
 		return 0;
-	/* That claim has to be waited for, or the node asked again. */
+	/* The node may claim the name, or has not answered: ask again, and wait. */
 	err = lite_name_claim_ask(c, node, false);
-	/* Down: its LMRs are out of reach. */
+	/* The LMRs of a node that is down are out of reach. */
 	if (lite_name_is_down(err))
 		return 0;
 	c->other = node;
@@ -213,10 +206,7 @@ static void lite_name_claim_entered(const struct lite_name_claim *c, u32 node, u
 	spin_unlock(&c->mem->local.lock);
 }
 
-/*
- * Enter the name at the directory. Another entry there may be stale: ask its home. Return: 0; 1:
- * @c->other has precedence.
- */
+/* Enter the name at the directory. Return: 0; 1: @c->other has precedence; a negative errno. */
 static int lite_name_claim_enter(struct lite_name_claim *c)
 {
 	struct lite_memory *mem = c->mem;
@@ -240,16 +230,16 @@ static int lite_name_claim_enter(struct lite_name_claim *c)
 			return 0;
 		}
 		if (lite_name_is_down(err))
-			/* Once that is noticed there is another directory. */
+			/* Once this node notices that, it finds another directory. */
 			goto wait;
 		if (err)
 			return err;
-		/* Stale if it is ours: our flag is up. */
+		/* Ours is stale, as our flag is up. Another may be stale: ask its home. */
 		if (at.home != c->self) {
 			c->other = at.home;
 			err = lite_name_claim_ask(c, at.home, false);
 		}
-		/* Down or unknown here, but not for the directory: wait for the views to agree. */
+		/* A home is down or unknown here, but not at the directory: let both agree. */
 		if (lite_name_is_down(err) && time_before(jiffies, patience))
 			goto wait;
 		if (err)
@@ -265,7 +255,7 @@ wait:
 	}
 }
 
-/* With our flag up. Return: 0: the name is reserved. */
+/* Get the name reserved, with our flag up. Return: 0 or a negative errno. */
 static int lite_name_claim_win(struct lite_name_claim *c)
 {
 	struct lite_memory *mem = c->mem;
@@ -294,10 +284,7 @@ static int lite_name_claim_win(struct lite_name_claim *c)
 	}
 }
 
-/*
- * Remove our entry, after the publisher is done with it. Return: must the other nodes know? It was
- * entered at a directory, or one of them waits.
- */
+/* Remove our entry once the publisher is done with it. Return: must other nodes be told? */
 static bool lite_local_del(const struct lite_name_claim *c)
 {
 	struct lite_names *local = &c->mem->local;
@@ -310,7 +297,7 @@ static bool lite_local_del(const struct lite_name_claim *c)
 		if (!entry || entry != local->publishing)
 			break;
 		spin_unlock(&local->lock);
-		/* Or the publisher would enter a dropped name. */
+		/* Otherwise the publisher would enter a dropped name. */
 		wait_event(local->published, READ_ONCE(local->publishing) != entry);
 	}
 	if (entry) {
@@ -324,13 +311,12 @@ static bool lite_local_del(const struct lite_name_claim *c)
 }
 
 /*
- * Reserve a name for an LMR of ours that is being made. @uid: its owner, charged for the entries.
- * The name finds the LMR only after lite_name_confirm(), and is blocked for other LMRs until
- * lite_name_drop(); the caller makes one of these calls. May sleep; killable; makes leaf calls.
- *
- * Return: 0; -EEXIST: an LMR has the name; -EHOSTDOWN: a node that cannot be asked may have it;
- * -ETIMEDOUT: a node did not answer, or another claim did not end; -EDQUOT, -ENOSPC, here or at the
- * directory; -EINTR; -ENOTCONN, -ENODEV: this life of the node is over; other negative errnos.
+ * Reserve a name for an LMR homed here, which is being made or renamed. @uid: its owner, charged
+ * for the entries. The name finds the LMR only after lite_name_confirm(), and is blocked for other
+ * LMRs until lite_name_drop(); the caller makes one of these calls. May sleep; killable; makes leaf
+ * calls. Return: 0; -EEXIST: an LMR has the name; -EHOSTDOWN: a node that cannot be asked may have
+ * it; -ETIMEDOUT: a node did not answer, or another claim did not end; -EDQUOT, -ENOSPC, here or at
+ * the directory; -EINTR; -ENOTCONN, -ENODEV: this life of the node is over; other negative errnos.
  */
 int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id, u32 uid)
 {
@@ -358,16 +344,16 @@ int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id, u32 uid
 	spin_unlock(&mem->local.lock);
 	if (!err || !begun)
 		return err;
-	/* The end of this life explains any other error. */
+	/* If this life of the node is over, that explains any other error. */
 	if (err != -EEXIST && err != -EINTR)
 		err = lite_cluster_recheck(mem->cl, life) ?: err;
-	/* A call without a reply may have entered the name, too. */
+	/* A call that was not answered may have entered the name, too. */
 	if (lite_local_del(&c) || err != -EEXIST)
 		lite_name_tell(mem, name, id);
 	return err;
 }
 
-/* The beginning of lite_name_confirm(): it finds the LMR. No waiter is told. Context: process. */
+/* Let a reserved name find its LMR, before lite_name_confirm() tells waiters. Context: process. */
 void lite_name_show(struct lite_memory *mem, const char *name, u64 id)
 {
 	const struct lite_name_claim c = { .mem = mem, .name = name, .id = id };
@@ -385,7 +371,7 @@ void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id)
 {
 	const struct lite_name_claim c = { .mem = mem, .name = name, .id = id };
 
-	/* Gone if the LMR was freed meanwhile; then the name was dropped. */
+	/* If the LMR was freed meanwhile, the name was dropped. */
 	if (!lite_name_claim_set(&c, LITE_NAME_CONFIRMED))
 		return;
 	/* The publisher skipped it while it was not confirmed. */
@@ -399,14 +385,12 @@ void lite_name_drop(struct lite_memory *mem, const char *name, u64 id)
 
 	lite_local_del(&c);
 	/*
-	 * To all: a member may have been the directory before others joined, and become it again.
-	 * If DROP does not arrive the session is over, and entries of old sessions answer no
+	 * Tell all: a member may have been the directory before others joined, and become it again.
+	 * If DROP does not arrive, the session is over, and entries of old sessions answer no
 	 * look-up.
 	 */
 	lite_name_tell(mem, name, id);
 }
-
-/* ---- for others ---------------------------------------------------------- */
 
 int lite_serve_name_probe(struct lite_memory *mem, struct lite_conn *conn, const void *req,
 			  void *reply)
@@ -417,7 +401,7 @@ int lite_serve_name_probe(struct lite_memory *mem, struct lite_conn *conn, const
 	u32 state = LITE_WIRE_NAME_FREE;
 	int err;
 
-	/* Of the caller's last life; a slow thread may send it in a session of the next. */
+	/* A request of the caller's last life, which a slow thread has sent in the next one. */
 	if (!conn || le32_to_cpu(n->home) != conn->from.node)
 		return -ESTALE;
 	/* A node that can ask us must be asked by our next claim. */

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Finding the LMR of a name, and the directory: Documentation/names.rst, Finding. The directory's
- * entries (mem->directory) are soft state, which homes enter anew. One may be replaced if its home
- * is down, or if the entering node has asked its home and found the entry untrue: ids are never
- * reused, so it stays untrue.
+ * entries (mem->directory) are soft state, which homes enter anew. An entry may be replaced if its
+ * home is down, or if the node that enters another has asked that home and found the old one
+ * untrue: ids are never reused, so it stays untrue.
  */
 #include "core/name.h"
 #include "memory/memory.h"
 
-/* Attempts at a directory that dies, or has stale entries. */
+/* Attempts if directories die, or have stale entries. */
 #define LITE_DIRECTORY_TRIES 3
 /* Time after which names that could not be entered are tried again. */
 #define LITE_PUBLISH_PAUSE (5 * HZ)
-
-/* ---- looking up ---------------------------------------------------------- */
 
 /* The directory of a name. Context: any process. */
 u32 lite_name_directory(struct lite_memory *mem, const char *name)
@@ -54,18 +52,17 @@ static int lite_homes_answer(void *ctx, u32 node, int err, const void *reply)
 		err = lite_name_call(f->mem, node, LITE_CALL_NAME_FIND, f->name, 0, &again,
 				     sizeof(again), true);
 	}
-	/* What a directory says of another home may be wrong: that one is asked, too. */
+	/* A node may be wrong about another home, which is asked, too. */
 	if (!err && le32_to_cpu(r->home) == node) {
 		*f->at = *r;
 		return 1;
 	}
-	/* LMRs of a home that is down are out of reach: not found. */
+	/* The LMRs of a home that is down are out of reach: not found. */
 	if (err && err != -ENOENT && !lite_name_is_down(err))
 		f->unknown = err;
 	return err == -EINTR ? err : 0;
 }
 
-/* Ask all homes. */
 static int lite_homes_find(struct lite_memory *mem, const char *name,
 			   struct lite_wire_name_reply *at)
 {
@@ -87,7 +84,7 @@ static int lite_homes_find(struct lite_memory *mem, const char *name,
 				 &f);
 	if (err)
 		return err < 0 ? err : 0;
-	/* With no other member in reach, absence cannot be told. */
+	/* Without another member in reach, the name may exist elsewhere. */
 	if (f.unknown == -ENOENT && lite_cluster_is_cut_off(mem->cl))
 		return -EHOSTDOWN;
 	return f.unknown;
@@ -114,12 +111,10 @@ int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all, u3
 	return 0;
 }
 
-/* ---- entering ------------------------------------------------------------ */
-
 /*
- * Enter the name of an LMR of ours at the directory @node. @uid: its owner, charged for the entry;
- * @at: an entry known to be stale, which may be replaced; home 0: none. Set to the entry now there:
- * ours, or that of another LMR. May sleep; makes a leaf call. Return: 0 or a negative errno.
+ * Enter the name of an LMR homed here at the directory @node. @uid: its owner, charged for the
+ * entry; @at: an entry known to be stale, which may be replaced; home 0: none; set to the entry now
+ * there: ours, or another LMR's. May sleep; makes a leaf call. Return: 0 or a negative errno.
  */
 int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name, u64 id, u32 uid,
 			 struct lite_name_at *at)
@@ -133,9 +128,9 @@ int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name, u6
 	};
 	struct lite_wire_name_reply reply;
 	/*
-	 * Not killable: an abandoned call might enter it after DROP. One that times out still may.
-	 * That entry is untrue, as its home says when asked, but its owner pays for it until it is
-	 * replaced or the session ends.
+	 * Not killable: an abandoned call might enter the name after DROP. One that times out still
+	 * may. The entry is untrue then, as its home says when asked, but its owner pays for it
+	 * until it is replaced or the session ends.
 	 */
 	struct lite_call_desc d = {
 		LITE_REQUEST(LITE_CALL_NAME_ENTER, req),
@@ -152,15 +147,13 @@ int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name, u6
 	return err;
 }
 
-/* ---- members come and go ------------------------------------------------- */
-
 /* A directory, and our session with it; 0: this node. */
 struct lite_directory {
 	u32 node;
 	u64 session;
 };
 
-/* Does an entry have to be entered, and where? */
+/* Does a name have to be entered at a directory? @d: set to the right one. */
 static bool lite_publish_wanted(struct lite_memory *mem, const struct lite_name_entry *entry,
 				struct lite_directory *d)
 {
@@ -192,8 +185,8 @@ static struct lite_name_entry *lite_publish_try(struct lite_names *local, u32 ru
 }
 
 /*
- * Find the next entry to publish that was not tried in this run; or NULL. It stays, and its LMR and
- * uid do not change, until lite_publish_end().
+ * Find the next entry to publish that was not tried in this run; or NULL. The entry stays, and its
+ * LMR and uid do not change, until lite_publish_end().
  */
 static struct lite_name_entry *lite_publish_next(struct lite_memory *mem, u32 run,
 						 struct lite_directory *d)
@@ -226,13 +219,13 @@ static void lite_publish_end(struct lite_memory *mem, struct lite_name_entry *en
 	}
 	WRITE_ONCE(mem->local.publishing, NULL);
 	spin_unlock(&mem->local.lock);
-	/* lite_local_del(): only of this entry, so of one LMR. */
+	/* Few waiters: lite_local_del() of this entry, and so of one LMR. */
 	wake_up_all(&mem->local.published);
 }
 
 /*
- * Returns 0 also if another home has the name: both homes may have taken it while out of each
- * other's sight. The first LMR entered is then found by name.
+ * Enter a name at its directory. Return: 0, also if another home has the name, as both may have
+ * taken it while out of each other's sight: look-ups find the LMR entered first; a negative errno.
  */
 static int lite_publish(struct lite_memory *mem, const struct lite_name_entry *entry, u32 node)
 {
@@ -284,19 +277,19 @@ void lite_names_publish_work(struct work_struct *work)
 	while ((entry = lite_publish_next(mem, run, &d))) {
 		err = lite_publish(mem, entry, d.node);
 		lite_publish_end(mem, entry, err ? NULL : &d);
-		/* Without room the directory does not have the name. */
+		/* A directory without room has to do without the name. */
 		failed |= err && err != -EDQUOT && err != -ENOSPC;
 		cond_resched();
 	}
-	/* Only if all were entered: SYNC makes directories drop the rest. */
+	/* Only if all names were entered: SYNC makes directories drop the rest. */
 	if (!failed && changes == atomic_read_acquire(&mem->changes))
 		lite_names_sync(mem);
-	/* No change may tell when it would succeed. */
+	/* Try again later: there may be no change of members to trigger that. */
 	if (failed && !lite_cluster_ready(mem->cl))
 		queue_delayed_work(mem->wq, &mem->publish_work, LITE_PUBLISH_PAUSE);
 }
 
-/* Publish a confirmed name of ours if it is not where it belongs. */
+/* Publish a confirmed name of ours if its directory does not have it. */
 void lite_names_publish(struct lite_memory *mem, const char *name)
 {
 	struct lite_name_entry *entry;
@@ -311,8 +304,6 @@ void lite_names_publish(struct lite_memory *mem, const char *name)
 		mod_delayed_work(mem->wq, &mem->publish_work, 0);
 }
 
-/* ---- the directory ------------------------------------------------------- */
-
 static bool lite_name_is_before(struct lite_memory *mem, const struct lite_name_entry *entry,
 				u32 home, u64 session)
 {
@@ -320,8 +311,8 @@ static bool lite_name_is_before(struct lite_memory *mem, const struct lite_name_
 }
 
 /*
- * The next incarnation may have a session already, and have entered its own names; those of an
- * earlier session of it are stale.
+ * Is an entry of an @incarnation that is over? The next one may have a session already, and names
+ * entered in it stay; those of an earlier session are stale.
  */
 static bool lite_name_is_lost(struct lite_memory *mem, const struct lite_name_entry *entry,
 			      u32 home, u64 incarnation)
@@ -330,7 +321,7 @@ static bool lite_name_is_lost(struct lite_memory *mem, const struct lite_name_en
 
 	if (entry->at.home != home)
 		return false;
-	/* Under the lock: a session that has entered names is seen here, or over. */
+	/* As the table is locked, a session that has entered names is seen here, or is over. */
 	session = lite_cluster_session(mem->cl, home, &now);
 	return !session || now <= incarnation || entry->session < session;
 }
@@ -341,7 +332,6 @@ void lite_names_lost(struct lite_memory *mem, u32 home, u64 incarnation)
 	lite_names_drop(mem, &mem->directory, lite_name_is_lost, home, incarnation);
 }
 
-/* Return: bytes of the reply. */
 static int lite_name_reply(const struct lite_name_at *at, struct lite_wire_name_reply *r)
 {
 	r->home = cpu_to_le32(at->home);
@@ -362,7 +352,7 @@ int lite_serve_name_enter(struct lite_memory *mem, struct lite_conn *conn, const
 
 	if (!home || le32_to_cpu(e->home) != home)
 		return -ESTALE; /* of the caller's last life */
-	/* An entry may be replaced unless its home is up here: wait. */
+	/* Wait until the home is up here: before that, other homes could replace the entry. */
 	ret = conn ? lite_cluster_await_session(mem->cl, conn) : 0;
 	if (ret)
 		return ret;
@@ -384,7 +374,7 @@ int lite_serve_name_enter(struct lite_memory *mem, struct lite_conn *conn, const
 		   !lite_cluster_is_live(mem->cl, entry->at.home)) {
 		entry->at = new->at;
 		entry->session = session;
-		/* Same size: freeing @new uncharges the old uid. */
+		/* Both have the same size, so freeing @new uncharges the old uid. */
 		swap(entry->uid, new->uid);
 	}
 	if (!ret)
@@ -412,7 +402,7 @@ int lite_serve_name_drop(struct lite_memory *mem, struct lite_conn *conn, const 
 		lite_names_remove_locked(mem, &mem->directory, entry);
 	spin_unlock(&mem->directory.lock);
 	lite_name_entry_free(&mem->directory, entry);
-	/* A claim on this node may wait for the name. */
+	/* A claim of this node may wait for the name. */
 	lite_name_wake(mem, n->name);
 	return 0;
 }
@@ -426,7 +416,7 @@ int lite_serve_name_sync(struct lite_memory *mem, struct lite_conn *conn, const 
 	return 0;
 }
 
-/* Find a name that a home here has, or that this node knows as its directory. Context: process. */
+/* Find a name of an LMR homed here, or that this node knows as its directory. Context: process. */
 bool lite_name_known(struct lite_memory *mem, const char *name, struct lite_name_at *at)
 {
 	struct lite_name_entry *entry;
@@ -442,7 +432,7 @@ bool lite_name_known(struct lite_memory *mem, const char *name, struct lite_name
 		session = entry->session;
 	}
 	spin_unlock(&mem->directory.lock);
-	/* Stale: its home may have dropped it since. */
+	/* An entry of an older session is stale: its home may have dropped it since. */
 	return session && session == lite_cluster_session(mem->cl, at->home, &incarnation);
 }
 

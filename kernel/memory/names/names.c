@@ -51,13 +51,13 @@ int lite_names_init(struct lite_names *names, struct lite_limit *limit)
 }
 
 /*
- * Remove and free the entries that @stale, called with the table locked, says are so of @home and
- * @number; NULL: all. Those that are inserted meanwhile stay. May sleep.
+ * Remove and free the entries for which @stale, called with the table locked, returns true; NULL:
+ * all entries. Those that are inserted meanwhile stay. May sleep.
  */
 void lite_names_drop(struct lite_memory *mem, struct lite_names *names, lite_name_is stale,
 		     u32 home, u64 number)
 {
-	/* In the list, behind what has been looked at. No other entry has home 0. */
+	/* In the list behind what has been looked at. Only such a cursor has home 0. */
 	struct lite_name_entry cursor = {}, *entry, *tmp;
 	int looked = LITE_NAMES_LOOK;
 	LIST_HEAD(gone);
@@ -113,7 +113,7 @@ int lite_names_insert_locked(struct lite_memory *mem, struct lite_names *names,
 	return 0;
 }
 
-/* Remove an entry from its table, which is locked, for lite_name_entry_free() without the lock. */
+/* Remove an entry from its locked table, for lite_name_entry_free() without the lock. */
 void lite_names_remove_locked(struct lite_memory *mem, struct lite_names *names,
 			      struct lite_name_entry *entry)
 {
@@ -167,16 +167,16 @@ static struct lite_call_desc lite_name_desc(struct lite_memory *mem, struct lite
 	return (struct lite_call_desc){
 		LITE_REQUEST(call, *req),
 		.reply_max = reply_max,
-		/* A query has no effect, so it may be abandoned. */
+		/* A call with a reply is a query: it has no effect, and may be abandoned. */
 		.killable = reply_max,
 	};
 }
 
 /*
- * Send a call about a name, LITE_CALL_NAME_* with a struct lite_wire_name, to a node; for this one
- * the handler runs here and now. @id: of the LMR here that it is about, or 0. @wait: wait for a
- * suspect, which still has its names. May sleep; killable if there is a @reply. Return: 0 or a
- * negative errno of lite_cluster_call().
+ * Make a call about a name, LITE_CALL_NAME_* with a struct lite_wire_name, to a node; for this node
+ * the handler runs in this thread. @id: of the LMR here that the call is about, or 0. @wait: wait
+ * for a suspect, which still has its names. May sleep; killable if there is a @reply. Return: 0 or
+ * a negative errno of lite_cluster_call().
  */
 int lite_name_call(struct lite_memory *mem, u32 node, u16 call, const char *name, u64 id,
 		   void *reply, u32 reply_max, bool wait)
@@ -190,8 +190,8 @@ int lite_name_call(struct lite_memory *mem, u32 node, u16 call, const char *name
 }
 
 /*
- * As lite_name_call(), to all other live members, suspects not being waited for; @done and what is
- * returned: see lite_cluster_call_all(). Killable if there are replies.
+ * As lite_name_call(), but to all other live members, without waiting for suspects. @done and the
+ * return value: see lite_cluster_call_all(). Killable if there are replies.
  */
 int lite_name_call_all(struct lite_memory *mem, u16 call, const char *name, u64 id, u32 reply_max,
 		       lite_call_done done, void *ctx)

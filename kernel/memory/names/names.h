@@ -34,13 +34,12 @@ static inline bool lite_name_is_at(const struct lite_name_at *at, u32 home, u64 
 	return at->home == home && at->id == id;
 }
 
-/* Does an error of a call tell that a node is down? */
+/* Does the error of a call say that the node is down, or no member? */
 static inline bool lite_name_is_down(int err)
 {
 	return err == -EHOSTDOWN || err == -EHOSTUNREACH;
 }
 
-/* A name in a table. */
 struct lite_name_entry {
 	struct rhash_head hash;
 	struct list_head list; /* in lite_names.all */
@@ -54,25 +53,24 @@ struct lite_name_entry {
 	char name[];
 };
 
-/* Entries that are looked at in one hold of a table's lock: a user may have any number. */
+/* Entries looked at in one hold of a table's lock: a user may have any number. */
 #define LITE_NAMES_LOOK 64
 
-/* A table of names. */
 struct lite_names {
 	spinlock_t lock;          /* protects the table, its entries, @claims and @publishing */
 	struct rhashtable table;  /* by name; the hash is seeded, as users choose the names */
 	struct lite_limit *limit; /* entries are charged here */
-	struct list_head all;     /* local table: those the publisher has not looked at first */
+	struct list_head all;     /* local table: first those the publisher has not looked at */
 
 	/* Local table only: */
-	struct lite_line claims;  /* those in progress here, by name: claim.c */
-	siphash_key_t key;        /* of the kinds there, as users choose the names */
-	struct lite_name_entry *publishing; /* the publisher works on it, so it must stay */
-	wait_queue_head_t published; /* for another value of @publishing */
-	u32 runs;                 /* of the publisher, which alone uses it */
+	struct lite_line claims;  /* claims in progress, by name: claim.c */
+	siphash_key_t key;        /* keys the hash of names there, as users choose them */
+	struct lite_name_entry *publishing; /* must stay, as the publisher works on it */
+	wait_queue_head_t published; /* woken when @publishing changes */
+	u32 runs;                 /* of the publisher, the only user */
 };
 
-/* Is an entry so, of @home and a session or incarnation @number? Does not sleep. */
+/* Is an entry of @home stale? @number: a session or incarnation of @home. Does not sleep. */
 typedef bool (*lite_name_is)(struct lite_memory *mem, const struct lite_name_entry *entry,
 			     u32 home, u64 number);
 
