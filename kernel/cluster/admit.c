@@ -2,17 +2,15 @@
 /*
  * Giving out node ids: the member's side of joining (join.c).
  *
- * The coordinator, the lowest id that is not down, gives a joiner an id and reserves it
- * (LITE_PEER_RESERVED) until the joiner connects or the reservation expires. Other members redirect
- * the joiner to it. A suspect stays coordinator: it may be giving out ids, and another node could
- * give out the same ones. A joiner may become the coordinator, so it takes over the reservations of
- * the members (members.c).
+ * The coordinator, the member with the lowest id that is not down, gives a joiner an id and
+ * reserves it (LITE_PEER_RESERVED) until the joiner connects or the reservation expires. Other
+ * members redirect the joiner. A suspect stays coordinator, as it may be giving out ids: a second
+ * one could give out the same. A joiner may become the coordinator, so it takes over the members'
+ * reservations (members.c).
  */
 #include "cluster.h"
 
-/*
- * The lowest id that is not down; NULL: this node. Skips the joiner's earlier life. Cluster locked.
- */
+/* The coordinator; NULL: this node. Skips the joiner's earlier life. cl->lock is held. */
 static struct lite_peer *lite_coordinator(struct lite_cluster *cl,
 					  const struct lite_wire_addr *joiner)
 {
@@ -49,7 +47,7 @@ static bool lite_id_is_free(struct lite_cluster *cl, u32 id)
 	return id != lite_cluster_id(cl) && (!peer || peer->life == LITE_PEER_LEFT);
 }
 
-/* The id that is wanted, else the lowest free one; or a negative errno. */
+/* @wanted or, if that is 0, the lowest free id; -EEXIST; -ENOSPC. */
 static int lite_free_id(struct lite_cluster *cl, u32 wanted)
 {
 	u32 id;
@@ -63,14 +61,14 @@ static int lite_free_id(struct lite_cluster *cl, u32 wanted)
 	return -ENOSPC;
 }
 
-/* Find an id for a joiner and reserve it. Cluster locked. */
+/* Find an id for a joiner and reserve it; the caller ends @old. cl->lock is held. */
 static int lite_place_keep(struct lite_cluster *cl, u32 wanted, u64 *incarnation,
 			   const struct lite_wire_addr *addr, struct lite_conn **old)
 {
 	struct lite_peer *peer = lite_peer_at(cl, addr);
 	int id;
 
-	/* A node that crashed and comes back gets its old id. */
+	/* A node that crashed and comes back gets its old id, unless it wants another. */
 	if (peer && wanted && wanted != peer->id)
 		peer = NULL;
 	id = peer ? peer->id : lite_free_id(cl, wanted);
@@ -83,13 +81,13 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted, u64 *incarnation
 			return PTR_ERR(peer);
 		peer->life = LITE_PEER_RESERVED;
 	} else {
-		/* Clocks differ: exceed the id's last life, and what was promised with the id. */
+		/* Clocks differ: exceed the id's last life, and what was promised before. */
 		*incarnation = max(*incarnation, max(peer->incarnation, peer->promised) + 1);
 		/* The old life only loses its session: the incarnation changes with ATTACH. */
 		*old = lite_peer_conn_get(peer);
 		if (peer->life == LITE_PEER_LEFT)
 			WRITE_ONCE(peer->life, LITE_PEER_REUSED);
-		/* A returning previous owner gets another id. */
+		/* A previous owner that returns is not found by its address: it gets another id. */
 		if (peer->life != LITE_PEER_MEMBER) {
 			xa_lock(&cl->peers);
 			peer->addr = *addr;

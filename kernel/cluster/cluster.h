@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The cluster as seen from one node: peers, their states, calls to their kernels.
- * Documentation/architecture.rst, Terms, says what lives and sessions are, lifetime.rst, Peer,
- * which states a peer has. There is no quorum: limits.rst.
+ * The cluster as seen from one node: its peers, their states, calls to their kernels. See
+ * Documentation/architecture.rst, Terms, for lives and sessions; lifetime.rst, Peer, for the states
+ * of a peer; limits.rst for the lack of a quorum.
  *
- * Locking: cl->lock (a mutex) protects the table of peers, their fields other than @conn, the
- * state, and fab->self. peer->conn is changed under it and read under RCU. Never hold cl->lock
- * together with a lite_conn.lock, or while making a call or waiting for the end of a connection.
+ * Locking: cl->lock (a mutex) protects the table of peers, their fields except @conn, the state,
+ * and fab->self. peer->conn is changed under it and read under RCU. Never hold cl->lock together
+ * with a lite_conn.lock, or while making a call or waiting for the end of a connection.
  */
 #ifndef _LITE_CLUSTER_H
 #define _LITE_CLUSTER_H
@@ -22,20 +22,20 @@ struct lite_cluster;
 
 /* For lite_cluster_fence(): all other nodes. */
 #define LITE_ALL_NODES U32_MAX
-/* Handlers wait for suspects, too, while their callers wait for them. */
+/* The longest wait for a suspect: handlers wait, too, and their callers for them. */
 #define LITE_PATIENCE (10UL * HZ)
-/* Between attempts to connect to a peer, at most. */
+/* The longest delay between attempts to connect to a peer, ... */
 #define LITE_BACKOFF_MAX (8 * HZ)
-/* ... where another node, or another life, has the peer's address. */
+/* ... if another node, or another life, has the peer's address. */
 #define LITE_BACKOFF_MOVED (64 * HZ)
 /* How long an id stays reserved for a joiner. */
 #define LITE_PLACE_TIMEOUT (30 * HZ)
 
-/* Do callers wait for a peer without a session? */
+/* Do callers wait for a peer that has no session? */
 enum lite_peer_wait {
 	LITE_PEER_DOWN,    /* no */
-	LITE_PEER_SUSPECT, /* its session broke, but it is not DOWN yet */
-	LITE_PEER_FRESH,   /* a member has listed it; not connected yet */
+	LITE_PEER_SUSPECT, /* yes: its session broke a short time ago */
+	LITE_PEER_FRESH,   /* yes: a member has listed it; not connected yet */
 };
 
 /* What an id stands for. */
@@ -43,31 +43,31 @@ enum lite_peer_life {
 	LITE_PEER_MEMBER,
 	LITE_PEER_LEFT,     /* has announced that it leaves, for good */
 	LITE_PEER_RESERVED, /* for a joiner, until lite_peer.expires */
-	LITE_PEER_REUSED,   /* the same, but @incarnation has left */
+	LITE_PEER_REUSED,   /* the same; the life in @incarnation has left */
 };
 
 /* Another node, as seen from here. */
 struct lite_peer {
 	struct lite_cluster *cl;
 	u32 id;                          /* 1..LITE_NODE_ID_MAX */
-	refcount_t ref;                  /* of the memory, freed after a grace period */
+	refcount_t ref;                  /* keeps the memory; freed after a grace period */
 	struct rcu_head rcu;
-	u64 incarnation;                 /* the life we know; changed under peers.xa_lock, too */
-	struct lite_wire_addr addr;      /* it listens on; as @incarnation */
+	u64 incarnation;                 /* latest life known; changed under peers.xa_lock, too */
+	struct lite_wire_addr addr;      /* where it listens; locked as @incarnation */
 	struct lite_conn __rcu *conn;    /* its session, or NULL */
-	unsigned long heard;             /* jiffies: in a session; or it is FRESH, or accepted us */
-	enum lite_peer_wait wait;        /* of no meaning while there is a session */
-	bool attaching;                  /* we have sent ATTACH in a connection to it */
+	unsigned long heard;             /* jiffies: heard in a session, listed, or accepted us */
+	enum lite_peer_wait wait;        /* meaningless while there is a session */
+	bool attaching;                  /* this node exchanges ATTACH in a connection to it */
 	enum lite_peer_life life;
-	u64 promised;                    /* the incarnation given out with a reserved id */
+	u64 promised;                    /* the incarnation given out with the reserved id */
 	unsigned long expires;           /* jiffies, of a reservation */
 	unsigned long next_try;          /* jiffies, when to connect again */
-	unsigned long backoff;           /* jiffies between tries; if suspect, also time-out */
+	unsigned long backoff;           /* jiffies between tries; if not DOWN also time-out */
 	struct work_struct connect_work; /* connects */
 	struct work_struct ping_work;    /* sends one heartbeat */
 };
 
-/* What is known of a peer at a moment; see there. */
+/* A snapshot of a peer: lite_peer_see(). */
 struct lite_peer_seen {
 	u32 id;
 	u64 incarnation;
@@ -76,7 +76,7 @@ struct lite_peer_seen {
 	bool up; /* or suspect */
 };
 
-/* Has the life in @incarnation left, even if its id is reserved for the next? */
+/* Has the life in peer->incarnation left? The id may be reserved for the next life. */
 static inline bool lite_peer_has_left(const struct lite_peer *peer)
 {
 	enum lite_peer_life life = READ_ONCE(peer->life);
@@ -88,9 +88,9 @@ static inline bool lite_peer_has_left(const struct lite_peer *peer)
 struct lite_cluster_ops {
 	/* A member came up or went down; must not wait for calls. */
 	void (*members_changed)(struct lite_node *node);
-	/* A session ended and its peer is fenced; may sleep, must not wait for calls. */
+	/* A connection ended and its peer is fenced; may sleep, must not wait for calls. */
 	void (*peer_gone)(struct lite_node *node, const struct lite_conn *conn);
-	/* An incarnation will never come back, but the next may be up; may sleep, must not call. */
+	/* A life is over for good; the next may be up. May sleep, must not make calls. */
 	void (*peer_lost)(struct lite_node *node, u32 id, u64 incarnation);
 	/* For the administrator: node @id is now in @state. */
 	void (*event)(struct lite_node *node, u32 id, enum lite_node_state state);
@@ -118,15 +118,15 @@ struct lite_cluster {
 	struct xarray peers;
 	struct lite_peer *self;   /* this node, for the connection to itself */
 	struct work_struct self_work; /* makes that connection */
-	struct lite_crowd self_made;  /* threads that wait for it */
-	unsigned long self_tries;     /* number of its ends */
-	int self_err;                 /* of the last try */
+	struct lite_crowd self_made;  /* threads that wait for the connection */
+	unsigned long self_tries;     /* number of attempts that have ended */
+	int self_err;                 /* of the last attempt */
 	unsigned long heartbeat;
 	unsigned long dead;
 	struct lite_crowd suspects; /* woken when a peer or @state changes */
 	struct workqueue_struct *wq;
 	struct delayed_work monitor;
-	unsigned long due; /* jiffies: @monitor runs by then; under @lock */
+	unsigned long due; /* jiffies: @monitor should have run by then; under @lock */
 	unsigned long next; /* jiffies: @monitor is queued for then; under @lock */
 };
 
@@ -164,7 +164,7 @@ int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn);
 int lite_cluster_flush(struct lite_cluster *cl, u32 node);
 int lite_cluster_call(struct lite_cluster *cl, u32 node, struct lite_call_desc *d);
 int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node, struct lite_call_desc *d);
-/* @err: of the call to @node; 0: @reply is its reply. */
+/* @err: result of the call to @node; if 0, @reply is valid. */
 typedef int (*lite_call_done)(void *ctx, u32 node, int err, const void *reply);
 int lite_cluster_call_all(struct lite_cluster *cl, u32 after, bool self,
 			  const struct lite_call_desc *d, lite_call_done done, void *ctx);
@@ -189,8 +189,7 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn);
 void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn);
 void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn);
 
-/* ---- between the files of this layer ------------------------------------- */
-
+/* Between the files of this layer. */
 lite_handler lite_serve_attach, lite_serve_join, lite_serve_leave, lite_serve_members,
 	lite_serve_ping;
 
@@ -246,10 +245,9 @@ static inline struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u6
 	return conn;
 }
 
-/* For lite_cluster_recheck(). */
+/* For lite_cluster_recheck(). Acquire: the caller reads the state after it. */
 static inline unsigned long lite_cluster_life(const struct lite_cluster *cl)
 {
-	/* Read before the state. */
 	return smp_load_acquire(&cl->life);
 }
 

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * From a connection to a session: admission, and the exchange of ATTACH. The responder uses the
- * session before it replies, the initiator when it has the reply.
+ * session before it replies to ATTACH, the initiator when it has the reply.
  *
  * Two nodes may connect to each other at the same time, and requests may arrive late. Both must
- * agree on one connection, so the node with the lower id decides, at ATTACH. While
+ * agree on one connection: the node with the lower id decides, at ATTACH. While its
  * lite_peer.attaching is set, it has chosen its own. Documentation/wire-protocol.rst, ATTACH.
  */
 #include "cluster.h"
 
 #define LITE_CONNECT_TIMEOUT (5 * HZ)
-/* The CM repeats a lost request after 4 s, too late for a suspect: start over. */
+/* The CM repeats a lost request after 4 s, too late for a suspect: time out and start over. */
 #define LITE_CONNECT_TIMEOUT_MIN (HZ / 4)
 #define LITE_CONNECT_TIMEOUT_FIRST HZ
 #define LITE_CONNECT_TRIES 6
 #define LITE_SELF_TRIES 3
 
 /*
- * May the sender of @conn (conn->from), which knows the secret, connect? May sleep: ends the
- * session of an earlier life of the sender. Return: 0; -ENOTCONN: this node is in no cluster;
- * -EEXIST: the sender claims our id; -ESTALE: that life is over.
+ * May the sender of @conn (conn->from), which knows the secret, connect? If it has begun a new
+ * life, ends the session of the earlier one. May sleep. Return: 0; -ENOTCONN: this node is in no
+ * cluster; -EEXIST: the sender claims this node's id; -ESTALE: the sender's life is over.
  */
 int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -34,11 +34,11 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 	} else if (!from->node) {
 		/* A guest: it will ask to join. */
 	} else if (from->node == lite_cluster_id(cl)) {
-		/* No other node may pass for us: lite_conn.self is never fenced. */
+		/* No other node may pass for this one: lite_conn.self is never fenced. */
 		if (!conn->self || from->incarnation != cl->fab->self.incarnation)
 			err = -EEXIST;
 	} else if (conn->self) {
-		/* Begun in our last life. */
+		/* This node began the connection in its last life. */
 		err = -ESTALE;
 	} else {
 		peer = xa_load(&cl->peers, from->node);
@@ -50,7 +50,6 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 	}
 	mutex_unlock(&cl->lock);
 
-	/* The peer has begun a new life. */
 	lite_conn_replace(old, true);
 	return err;
 }
@@ -95,7 +94,7 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, u16 call, const void *
 	if (err)
 		return err;
 
-	/* Connections of guests, and to ourselves, are not published. */
+	/* Connections of guests, and of this node to itself, are not published. */
 	if (!conn->from.node || conn->self)
 		err = lite_conn_set_up(conn) ? 0 : -EHOSTDOWN;
 	else
@@ -126,9 +125,9 @@ int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 }
 
 /*
- * Choose our connection @conn, which the peer has accepted, if that has no session. The peer may
- * use it before we do: what it has sent in earlier ones must not take effect any more. May sleep.
- * Return: is it chosen? Then lite_peer_attached() follows.
+ * Choose @conn, which this node made and the peer accepted, if the peer has no session. The peer
+ * may use it before this node does, so earlier connections are fenced: what came in them must not
+ * take effect any more. May sleep. Return: is it chosen? lite_peer_attached() must follow.
  */
 static bool lite_peer_may_attach(struct lite_peer *peer, const struct lite_conn *conn)
 {
@@ -139,11 +138,11 @@ static bool lite_peer_may_attach(struct lite_peer *peer, const struct lite_conn 
 	do {
 		lite_conn_replace(old, true);
 		mutex_lock(&cl->lock);
-		/* Leaving ends all connections listed before, and waits for no later session. */
+		/* Leaving ends only the connections that are listed by then: make no more. */
 		ok = lite_cluster_connects(cl) && !lite_peer_is_up(peer);
 		old = ok ? lite_peer_unfenced(peer, conn) : NULL;
 		WRITE_ONCE(peer->attaching, ok && !old); /* see lite_cluster_may_act() */
-		/* @heard says how long a suspect is waited for. */
+		/* Accepting is a sign of life, but must not prolong the wait for a suspect. */
 		if (peer->attaching && peer->wait == LITE_PEER_DOWN)
 			peer->heard = jiffies;
 		mutex_unlock(&cl->lock);
@@ -151,7 +150,6 @@ static bool lite_peer_may_attach(struct lite_peer *peer, const struct lite_conn 
 	return ok;
 }
 
-/* The attempt is over. May sleep. */
 static void lite_peer_attached(struct lite_peer *peer)
 {
 	struct lite_cluster *cl = peer->cl;
@@ -159,7 +157,7 @@ static void lite_peer_attached(struct lite_peer *peer)
 	mutex_lock(&cl->lock);
 	WRITE_ONCE(peer->attaching, false);
 	mutex_unlock(&cl->lock);
-	/* What looked meanwhile took it for alive: lite_cluster_may_act(). */
+	/* lite_cluster_may_act() has taken it for alive meanwhile: have its callers look again. */
 	if (!lite_peer_is_live(peer))
 		cl->ops->members_changed(cl->priv);
 }
@@ -174,7 +172,7 @@ static int lite_peer_connect(struct lite_peer *peer, const struct lite_wire_addr
 	err = lite_conn_connect(cl->fab, addr, timeout, &conn);
 	if (err)
 		return err;
-	/* Another node, or a new life of the peer, may live there: it joins by itself. */
+	/* Another node, or a new life of the peer, may have the address: it joins by itself. */
 	if (conn->from.node != peer->id || conn->from.incarnation != READ_ONCE(peer->incarnation))
 		err = -ENXIO;
 	if (!err && !lite_peer_may_attach(peer, conn))
@@ -201,7 +199,7 @@ void lite_peer_connect_work(struct work_struct *work)
 	int err;
 
 	mutex_lock(&cl->lock);
-	/* It may have been a life of this node, as another member. */
+	/* A peer with this node's address was this node itself, as another member. */
 	if (!lite_cluster_connects(cl) || lite_peer_is_up(peer) ||
 	    peer->life != LITE_PEER_MEMBER || lite_addr_equal(&peer->addr, &cl->fab->addr)) {
 		mutex_unlock(&cl->lock);
@@ -252,14 +250,14 @@ static int lite_self_connect(struct lite_cluster *cl)
 	int err;
 
 	err = lite_conn_connect(cl->fab, &cl->fab->addr, LITE_CONNECT_TIMEOUT, &conn);
-	/* It has left or stopped. */
+	/* This node has left or is stopped. */
 	if (err && lite_cluster_ready(cl))
 		return -EHOSTDOWN;
-	/* Users do not see why this node cannot reach itself. */
+	/* Users are not told why this node cannot reach itself. */
 	if (err)
 		return err == -ENOMEM ? err : -EIO;
 	err = lite_cluster_attach(cl, conn);
-	/* Made one at a time, so the other end has a session number up to this. */
+	/* Such connections are made one at a time, so the other end's number is at most this. */
 	conn->other_end = atomic64_read(&cl->fab->sessions);
 	if (!err) {
 		mutex_lock(&cl->lock);
@@ -280,7 +278,6 @@ static int lite_self_connect(struct lite_cluster *cl)
 	return err;
 }
 
-/* Make the node's connection to itself, unless there is one. */
 void lite_self_connect_work(struct work_struct *work)
 {
 	struct lite_cluster *cl = container_of(work, struct lite_cluster, self_work);
@@ -296,7 +293,7 @@ void lite_self_connect_work(struct work_struct *work)
 /*
  * The node's connection to itself, made on first use: remote atomics are atomic towards each other
  * only if the device executes all of them, including those on local memory. A work item makes it,
- * as others wait for it, and the caller may be long without a processor. May sleep; killable.
+ * as other threads wait, too, and the caller may get no processor for long. May sleep; killable.
  * Return: the connection, held live, or ERR_PTR: -ENOMEM, -EINTR, -EHOSTDOWN, -EIO.
  */
 struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl)
@@ -305,7 +302,7 @@ struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl)
 	unsigned long tries;
 	int i, err;
 
-	/* Again, if it ended before this thread had it. */
+	/* Try again if the connection ended before this thread could hold it. */
 	for (i = 0; i < LITE_SELF_TRIES; i++) {
 		tries = READ_ONCE(cl->self_tries);
 		conn = lite_cluster_self_conn_tryget(cl);

@@ -2,32 +2,30 @@
 /*
  * Joining and leaving. (admit.c has the coordinator's side of joining.)
  *
- * The joiner connects as a guest to any member, which redirects it to the coordinator. That gives
- * it an id. The joiner takes over the member list, assumes its id, and connects to all members that
- * are up. If the coordinator does not answer, the joiner starts over at the first member, until the
- * coordinator answers or counts as down.
+ * The joiner connects as a guest to any member, which redirects it to the coordinator. The
+ * coordinator gives it an id. The joiner takes over the member list, assumes its id, and connects
+ * to all members that are up. If the coordinator does not answer, the joiner starts over at the
+ * first member, until the coordinator answers or counts as down.
  */
 #include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
 
 #include "cluster.h"
 
-/* Redirects before we give up. */
+/* Number of redirects before giving up. */
 #define LITE_REDIRECTS_MAX 8
-/* Time to connect to the coordinator; more on each try, ... */
+/* Time to connect to the coordinator, half as much more on each try, ... */
 #define LITE_JOIN_TRY (2 * HZ)
 /* ... with a pause before the first member is asked again. */
 #define LITE_JOIN_PAUSE (HZ / 4)
-/* How often the first member is asked if the connection to it breaks. */
+/* How often to ask the first member if the connection to it breaks. */
 #define LITE_JOIN_TRIES 4
 /* Time for a connected member to answer. */
 #define LITE_JOIN_ANSWER (10UL * HZ)
 
-/* ---- joiner -------------------------------------------------------------- */
-
 /*
- * Ask a member as a guest; connect within @max jiffies. @met: set if it knows the secret. 1:
- * redirected to @addr; 0: admitted @as.
+ * Ask the member at @addr, as a guest, to be admitted; connect within @max jiffies. @met is set if
+ * it knows the secret. Return: 0: admitted @as; 1: redirected to @addr; a negative errno.
  */
 static int lite_join_ask(struct lite_cluster *cl, struct lite_wire_addr *addr,
 			 unsigned long deadline, unsigned long max, bool *met,
@@ -98,7 +96,7 @@ static int lite_join_get_in(struct lite_cluster *cl, const struct lite_wire_addr
 				return -ELOOP;
 			continue;
 		}
-		/* A connection that breaks is no answer, of the first either. */
+		/* The first member's answer is final; a connection that breaks is no answer. */
 		if (!redirects &&
 		    ((err != -ECONNABORTED && err != -EHOSTDOWN) || ++broken == LITE_JOIN_TRIES))
 			break;
@@ -125,7 +123,7 @@ static void lite_join_ask_all(struct lite_cluster *cl, bool pull)
 	struct lite_peer *peer;
 	unsigned long id;
 
-	/* No peer is dropped while we join. */
+	/* No peer is dropped while this node joins. */
 	xa_for_each(&cl->peers, id, peer)
 		queue_work(cl->wq, pull ? &peer->ping_work : &peer->connect_work);
 	xa_for_each(&cl->peers, id, peer)
@@ -133,15 +131,15 @@ static void lite_join_ask_all(struct lite_cluster *cl, bool pull)
 }
 
 /*
- * Drop all peers, after their work items have ended. May sleep. @cl makes no new ones: JOINING,
- * LEAVING or stopped, its connections ended.
+ * Drop all peers, after their work items have ended. The node makes no new ones: it is JOINING,
+ * LEAVING or stopped, and its connections have ended. May sleep.
  */
 void lite_peers_clear(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
 	unsigned long id;
 
-	/* Work items take cl->lock. */
+	/* Without cl->lock, which the work items take. */
 	xa_for_each(&cl->peers, id, peer) {
 		peer = lite_peer_find(cl, id);
 		if (!peer)
@@ -156,7 +154,7 @@ void lite_peers_clear(struct lite_cluster *cl)
 	mutex_unlock(&cl->lock);
 }
 
-/* Fail unless this node is the only member of its cluster. */
+/* -EBUSY unless this node is the only member of its cluster. */
 static int lite_join_check_alone(struct lite_cluster *cl, const char **why)
 {
 	struct lite_peer *peer;
@@ -173,9 +171,9 @@ static int lite_join_check_alone(struct lite_cluster *cl, const char **why)
 }
 
 /*
- * Stop making new objects of this life, which goes on until lite_cluster_join(): there may be
- * objects already. With @try change nothing. May sleep. Return: 0; -EBUSY: joining or leaving, or
- * not alone; -ENODEV. @why is set to a text where that says too little.
+ * Enter JOINING, unless @try: no new objects of this life are made, but the life goes on until
+ * lite_cluster_join(), as there may be some already. May sleep. Return: 0; -EBUSY: joining or
+ * leaving, or not alone; -ENODEV. @why is set to a text where the errno says too little.
  */
 int lite_cluster_begin_join(struct lite_cluster *cl, bool try, const char **why)
 {
@@ -197,7 +195,7 @@ int lite_cluster_begin_join(struct lite_cluster *cl, bool try, const char **why)
 	return err;
 }
 
-/* The end of joining and leaving; nothing ends LITE_NODE_STOPPED. */
+/* End joining or leaving; a stopped node stays LITE_NODE_STOPPED. */
 static void lite_cluster_become(struct lite_cluster *cl, enum lite_node_state state)
 {
 	mutex_lock(&cl->lock);
@@ -221,7 +219,7 @@ static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was, cons
 	int err;
 
 	mutex_lock(&cl->lock);
-	/* Other nodes could connect until now. */
+	/* Check again: other nodes could connect until now. */
 	err = cl->state == LITE_NODE_STOPPED ? -ENODEV : lite_join_check_alone(cl, why);
 	if (!err) {
 		*was = cl->fab->self;
@@ -234,10 +232,10 @@ static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was, cons
 }
 
 /*
- * Join the cluster of the member at @addr, to be admitted within @timeout jiffies. JOINING since
- * lite_cluster_begin_join(); has no objects of this life. The caller reports the result to the
- * administrator. May sleep; killable. Return: as LITE_CMD_NODE_JOIN; @why is set to a constant text
- * where that says too little.
+ * Join the cluster of the member at @addr, to be admitted within @timeout jiffies. The node is
+ * JOINING since lite_cluster_begin_join(), and has no objects of this life. The caller reports the
+ * result to the administrator. May sleep; killable. Return: as LITE_CMD_NODE_JOIN; @why is set to a
+ * constant text where the errno says too little.
  */
 int lite_cluster_join(struct lite_cluster *cl, const struct lite_wire_addr *addr,
 		      unsigned long timeout, const char **why)
@@ -250,14 +248,14 @@ int lite_cluster_join(struct lite_cluster *cl, const struct lite_wire_addr *addr
 	err = lite_join_begin(cl, &was, why);
 	if (err)
 		goto err_cancel;
-	/* Connections of the old life, also to ourselves. A node without an id admits none. */
+	/* Also the connection to itself. A node without an id admits no new ones. */
 	lite_fabric_end_all(cl->fab, -ENOTCONN);
-	/* Nodes that left the last cluster may be members of the next. */
+	/* Nodes that left the old cluster may be members of the new one. */
 	lite_peers_clear(cl);
 	as = cl->fab->self;
 	err = lite_join_get_in(cl, addr, deadline, &as, why);
 
-	/* While the state is JOINING, so that no new peers are made. */
+	/* While still JOINING, so that no new peers are made. */
 	if (err)
 		lite_peers_clear(cl);
 	mutex_lock(&cl->lock);
@@ -268,7 +266,7 @@ int lite_cluster_join(struct lite_cluster *cl, const struct lite_wire_addr *addr
 	} else {
 		cl->fab->self = as;
 		cl->self->id = as.node;
-		/* The list may contain our new id, as an earlier life. */
+		/* The list may contain an earlier life that had this node's new id. */
 		peer = xa_load(&cl->peers, as.node);
 		if (peer)
 			lite_peer_drop(peer);
@@ -278,10 +276,7 @@ int lite_cluster_join(struct lite_cluster *cl, const struct lite_wire_addr *addr
 		goto err_cancel;
 
 	lite_join_ask_all(cl, false);
-	/*
-	 * When we pulled the list, a node that joined at the same time may have had no id:
-	 * whichever of the two attached later learns of the other now.
-	 */
+	/* Of two nodes that join at once, the later one to attach learns of the other only now. */
 	lite_join_ask_all(cl, true);
 	lite_join_ask_all(cl, false);
 	lite_cluster_become(cl, LITE_NODE_UP);
@@ -292,8 +287,6 @@ err_cancel:
 	lite_cluster_cancel_join(cl);
 	return err;
 }
-
-/* ---- leaving ------------------------------------------------------------- */
 
 int lite_serve_leave(void *priv, struct lite_conn *conn, u16 call, const void *req, void *reply)
 {
@@ -316,7 +309,7 @@ int lite_serve_leave(void *priv, struct lite_conn *conn, u16 call, const void *r
 	return 0;
 }
 
-/* No peer is waited for any more; the caller wakes all waiters. Cluster locked. */
+/* Have no peer waited for; the caller wakes all waiters. cl->lock is held. */
 static void lite_suspects_clear(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
@@ -326,10 +319,7 @@ static void lite_suspects_clear(struct lite_cluster *cl)
 		WRITE_ONCE(peer->wait, LITE_PEER_DOWN);
 }
 
-/*
- * Take no new work, but go on serving. May sleep. Return: 0; -ENOTCONN: in no cluster; -EBUSY:
- * joining or leaving.
- */
+/* Enter LEAVING: take no new work, but serve. May sleep. Return: 0, -ENOTCONN (IDLE), -EBUSY. */
 int lite_cluster_begin_leave(struct lite_cluster *cl)
 {
 	int err = 0;
@@ -351,8 +341,8 @@ int lite_cluster_begin_leave(struct lite_cluster *cl)
 }
 
 /*
- * Announce that this node leaves, and disconnect; its memory has been given up. LEAVING until
- * lite_cluster_end_leave(). May sleep. Return: the id it had.
+ * Announce that this node leaves, and disconnect; its memory has been given up. It stays LEAVING
+ * until lite_cluster_end_leave(). May sleep. Return: the id that it had.
  */
 u32 lite_cluster_leave(struct lite_cluster *cl)
 {
@@ -363,7 +353,7 @@ u32 lite_cluster_leave(struct lite_cluster *cl)
 	};
 	const struct lite_call_desc d = { LITE_REQUEST(LITE_CALL_LEAVE, req), .timeout = HZ };
 
-	/* Those that miss it learn it from others. */
+	/* Members that miss it learn of it from others. */
 	lite_cluster_call_all(cl, 0, false, &d, NULL, NULL);
 	lite_fabric_end_all(cl->fab, -ENOTCONN);
 	lite_peers_clear(cl);
@@ -374,22 +364,14 @@ u32 lite_cluster_leave(struct lite_cluster *cl)
 	return id;
 }
 
-/*
- * Become IDLE, when nothing of the old cluster is left; @id was the node's. It may join again at
- * once, and be asked to store data. May sleep.
- */
+/* Become IDLE, once nothing of the old cluster is left: the node may join again. May sleep. */
 void lite_cluster_end_leave(struct lite_cluster *cl, u32 id)
 {
 	lite_cluster_become(cl, LITE_NODE_IDLE);
 	cl->ops->event(cl->priv, id, LITE_NODE_IDLE);
 }
 
-/* ---- life ---------------------------------------------------------------- */
-
-/*
- * Prepare to be a cluster of one, or in none. @cl is zeroed, @ops and @priv are of the layer above.
- * May sleep. Return: 0 or -ENOMEM.
- */
+/* Become a cluster of one, or in none. @cl is zeroed. May sleep. Return: 0 or -ENOMEM. */
 int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct lite_kcalls *kcalls,
 		      const struct lite_cluster_params *params, const struct lite_cluster_ops *ops,
 		      struct lite_node *priv)
@@ -425,7 +407,7 @@ int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct l
 	return 0;
 }
 
-/* Start the monitor, once the fabric listens. May sleep. */
+/* Become UP or IDLE and start the monitor, before the fabric listens. May sleep. */
 void lite_cluster_start(struct lite_cluster *cl)
 {
 	mutex_lock(&cl->lock);
@@ -435,7 +417,7 @@ void lite_cluster_start(struct lite_cluster *cl)
 	mutex_unlock(&cl->lock);
 }
 
-/* Stop the monitor; no new sessions. The fabric is shut down next. May sleep. */
+/* Stop the monitor, and make no new sessions. The fabric is shut down next. May sleep. */
 void lite_cluster_stop(struct lite_cluster *cl)
 {
 	mutex_lock(&cl->lock);
@@ -467,10 +449,10 @@ int lite_cluster_ready(struct lite_cluster *cl)
 }
 
 /*
- * lite_cluster_ready(), after publishing an object. @life: lite_cluster_life() before
- * lite_cluster_ready(). Joining and leaving change the state first and then look for objects. So
- * the object has been seen, or this fails and the caller takes it back, even if the join or leave
- * is over already. Any context. Return: 0, -ENOTCONN or -ENODEV.
+ * lite_cluster_ready(), for a caller that has published an object. @life: lite_cluster_life(), read
+ * before the first lite_cluster_ready(). Joining and leaving change the state first and then look
+ * for objects: either they see the object, or this fails and the caller takes it back, even if the
+ * join or leave is over already. Any context. Return: 0, -ENOTCONN or -ENODEV.
  */
 int lite_cluster_recheck(struct lite_cluster *cl, unsigned long life)
 {

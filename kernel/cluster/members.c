@@ -6,9 +6,9 @@
  * Merging never forgets: a member is gone only when it has said so (LEFT) or has shown a newer
  * incarnation.
  *
- * The list also has the ids that are reserved for joiners. Only a node that joins takes these over:
- * it may have the lowest id, and then gives out ids from the moment it is UP. A member reserves no
- * ids once the joiner is up for it, and the joiner pulls its list after that.
+ * The list also has the ids that are reserved for joiners. Only a joiner takes these over: it may
+ * get the lowest id, and then gives out ids from the moment it is UP. A member that sees such a
+ * joiner up reserves no more ids, and the joiner pulls the member's list after that.
  */
 #include <linux/slab.h>
 
@@ -79,7 +79,7 @@ int lite_serve_members(void *priv, struct lite_conn *conn, u16 call, const void 
 		} else if (peer->life == LITE_PEER_LEFT) {
 			flags |= LITE_MEMBER_LEFT;
 		}
-		/* Others wait for a suspect, too: it is not DOWN. */
+		/* A suspect is not DOWN: other nodes are to wait for it, too. */
 		if (!lite_peer_is_live(peer))
 			flags |= LITE_MEMBER_DOWN;
 		lite_member_fill(&r->member[n++], id, incarnation, &peer->addr, flags);
@@ -89,7 +89,7 @@ int lite_serve_members(void *priv, struct lite_conn *conn, u16 call, const void 
 	return struct_size(r, member, n);
 }
 
-/* A member that is not up has been heard of in a new life. */
+/* Another node has listed a life that is new here: expect it, unless it has left. */
 static void lite_member_expect(struct lite_peer *peer, u16 flags)
 {
 	lockdep_assert_held(&peer->cl->lock);
@@ -97,14 +97,14 @@ static void lite_member_expect(struct lite_peer *peer, u16 flags)
 		return;
 	if (!(flags & LITE_MEMBER_DOWN)) {
 		peer->heard = jiffies;
-		/* When this node stops, the monitor does not end it any more. */
+		/* Not while this node stops: the monitor would not end the wait. */
 		if (peer->wait == LITE_PEER_DOWN && lite_cluster_connects(peer->cl))
 			WRITE_ONCE(peer->wait, LITE_PEER_FRESH);
 	}
 	lite_peer_retry(peer, 0);
 }
 
-/* Take over a reservation that another member has made. Cluster locked. 0 or -ENOMEM. */
+/* As a joiner, take over a member's reservation. cl->lock is held. Return: 0 or -ENOMEM. */
 static int lite_member_reserve(struct lite_cluster *cl, struct lite_peer *peer, u32 id,
 			       u64 incarnation, const struct lite_wire_addr *addr)
 {
@@ -129,10 +129,10 @@ static int lite_member_reserve(struct lite_cluster *cl, struct lite_peer *peer, 
 	return 0;
 }
 
-/* Is an entry of another node's list, no reservation, newer than what is known? Cluster locked. */
+/* Is a listed life, not a reservation, newer than what is known here? cl->lock is held. */
 static bool lite_member_is_news(const struct lite_peer *peer, u64 incarnation)
 {
-	/* The joiner may have connected to that node first. */
+	/* A joiner may have connected to the other node first. */
 	return incarnation > peer->incarnation ||
 	       (incarnation == peer->incarnation && peer->life == LITE_PEER_RESERVED);
 }
@@ -159,7 +159,7 @@ static int lite_member_merge(struct lite_cluster *cl, const struct lite_wire_mem
 	} else if (flags & LITE_MEMBER_RESERVED) {
 		err = lite_member_reserve(cl, peer, id, incarnation, &m->addr);
 	} else if (!peer) {
-		/* Also if it has left: the id's next life must be later. */
+		/* Enter even a member that has left: the id's next life must be later. */
 		peer = lite_peer_make(cl, id, incarnation, &m->addr);
 		if (IS_ERR(peer))
 			err = PTR_ERR(peer);
@@ -185,7 +185,7 @@ static int lite_member_merge(struct lite_cluster *cl, const struct lite_wire_mem
 	return err;
 }
 
-/* Merge a peer's member list into ours. May sleep; killable. Return: 0 or a negative errno. */
+/* Merge a peer's member list into this node's. May sleep; killable. Return: 0 or -errno. */
 int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	struct lite_wire_members_reply *r;
@@ -215,7 +215,7 @@ int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
 			if (!i && !last)
 				continue; /* the peer itself, out of order */
 			if (!err && id <= last)
-				err = -EPROTO; /* would never end */
+				err = -EPROTO; /* it would never end */
 			last = id;
 		}
 		if (!err && more && le32_to_cpu(r->count) < 2)

@@ -2,28 +2,25 @@
 /*
  * The monitor: heartbeats to peers that are up, connecting to those that are not.
  *
- * Any message of a peer is a sign of life. So are acknowledgements of its device, but not once it
- * has received a request (lite_conn_heard()): then its threads must answer. A peer that has been
- * silent for cl->dead is disconnected; a broken transport is usually noticed earlier, by the first
- * operation that fails.
+ * Any message of a peer is a sign of life. So are acknowledgements by its device, but only until
+ * the peer has received a request (lite_conn_heard()): then its threads must answer. A peer that
+ * has been silent for cl->dead is disconnected; a broken transport is usually noticed earlier, by
+ * the first operation that fails.
  *
  * Heavy load must not look like death. When no message has come for more than a heartbeat, the
- * monitor checks whether the peer's threads run (beat.c): if so it is slow, and callers wait. PING
- * handlers wait for no other handler and have a workqueue of their own; a PING may wait behind
+ * monitor checks whether the peer's threads run (beat.c): if so the peer is slow, and callers wait.
+ * PING is served in the lane SHORT, where no handler waits for another. A PING may wait behind
  * operations as long as these are acknowledged; its answer is sent within the operation time-out.
  *
  * After this machine was suspended, or its host did not schedule it, all peers seem to have been
  * silent. The monitor detects that by its own delay, and allows that much more silence. The peers
- * may see it differently, and disconnect us.
+ * may see it differently, and disconnect this node.
  */
 #include "cluster.h"
 
-/*
- * A device that acknowledges nothing for this long has lost our queue pair, or cannot be reached: a
- * new session may help. Soft-RoCE retries for ever.
- */
+/* After so long without an acknowledgement, try a new session: Soft-RoCE retries for ever. */
 #define LITE_UNANSWERED_MAX (5 * HZ)
-/* A suspect has become DOWN, which lite_monitor_report() has not told yet. */
+/* A suspect has become DOWN; lite_monitor_report() is to report it. */
 #define LITE_PEER_REPORT XA_MARK_0
 
 /* Jiffies that this node was away since the monitor last ran. */
@@ -32,14 +29,11 @@ static unsigned long lite_cluster_away(const struct lite_cluster *cl)
 	unsigned long now = jiffies, due = cl->due;
 
 	lockdep_assert_held(&cl->lock);
-	/* A busy machine may be late by up to a heartbeat. */
+	/* On a busy machine the monitor may be late by up to a heartbeat. */
 	return time_after(now, due + cl->heartbeat) ? now - due : 0;
 }
 
-/*
- * Has a peer, last heard at @heard, been silent for too long, apart from this node's time away?
- * Cluster locked.
- */
+/* Is the silence since @heard too long, this node's time away not counted? cl->lock is held. */
 bool lite_cluster_silent(const struct lite_cluster *cl, unsigned long heard)
 {
 	return time_after(jiffies, heard + cl->dead + lite_cluster_away(cl));
@@ -83,9 +77,9 @@ void lite_peer_ping_work(struct work_struct *work)
 	if (!conn)
 		return;
 	req.members = cpu_to_le64(lite_members_digest(cl));
-	/* The monitor notices a PING that is not answered. */
+	/* The monitor deals with a PING that is not answered. */
 	err = lite_kcall(conn, &d);
-	/* The digest leaves out ids that are reserved, which only a joiner takes over. */
+	/* A joiner also takes over reserved ids, which are not in the digest. */
 	if (READ_ONCE(cl->state) == LITE_NODE_JOINING || (!err && reply.members != req.members))
 		lite_members_pull(cl, conn);
 	lite_conn_put(conn);
@@ -97,12 +91,12 @@ unsigned long lite_session_heard(const struct lite_conn *conn)
 	return lite_latest(lite_conn_heard(conn), lite_beat_heard(conn));
 }
 
-/* Cluster locked. */
+/* As lite_cluster_silent(), but first takes messages that have arrived. cl->lock is held. */
 static bool lite_session_silent(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	if (!lite_cluster_silent(cl, lite_session_heard(conn)))
 		return false;
-	/* Its message may be here, and the poller not scheduled. A session has a receive CQ. */
+	/* A message may have arrived, and the poller not run. A session has a receive CQ. */
 	if (lite_conn_tryget(conn)) {
 		lite_cq_poll(conn->rcq);
 		lite_conn_put_live(conn);
@@ -130,7 +124,7 @@ static void lite_monitor_session(struct lite_cluster *cl,
 	queue_work(cl->wq, &peer->ping_work);
 }
 
-/* Returns whether it has gone down: wake its waiters. */
+/* Return: has the peer gone down? The caller wakes its waiters then. */
 static bool lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 {
 	bool down = false;
@@ -155,12 +149,12 @@ static bool lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 		return down;
 	if (peer->life == LITE_PEER_MEMBER) {
 		if (time_after_eq(jiffies, peer->next_try)) {
-			/* The end of the attempt sets the time of the next. */
+			/* The end of the attempt sets the time of the next one. */
 			peer->next_try = jiffies + LITE_BACKOFF_MAX;
 			queue_work(cl->wq, &peer->connect_work);
 		}
 	} else if (time_after(jiffies, peer->expires)) {
-		/* Keep it: the id's next life must be later than the last. */
+		/* Keep a REUSED peer: the id's next life must be later than the last. */
 		if (peer->life == LITE_PEER_REUSED)
 			WRITE_ONCE(peer->life, LITE_PEER_LEFT);
 		else if (peer->life == LITE_PEER_RESERVED)
@@ -170,8 +164,8 @@ static bool lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 }
 
 /*
- * Tell which suspects have gone down. Not with the cluster locked: that takes long, and may wait
- * for memory, which may be reclaimed only after a fence, and so for cl->lock.
+ * Report the suspects that have gone down. Not under cl->lock: reporting takes long and may wait
+ * for memory, and reclaim may wait for a fence, which takes cl->lock.
  */
 static void lite_monitor_report(struct lite_cluster *cl)
 {
@@ -181,13 +175,13 @@ static void lite_monitor_report(struct lite_cluster *cl)
 	lockdep_assert_not_held(&cl->lock);
 	xa_for_each_marked(&cl->peers, id, peer, LITE_PEER_REPORT) {
 		xa_clear_mark(&cl->peers, id, LITE_PEER_REPORT);
-		/* If it has come back meanwhile, that has been told. */
+		/* If it has come back meanwhile, its return has been reported. */
 		if (!lite_cluster_is_live(cl, id))
 			cl->ops->event(cl->priv, id, LITE_NODE_DOWN);
 	}
 }
 
-/* Have the monitor run in @delay jiffies at the latest; never moves it back. Cluster locked. */
+/* Have the monitor run in @delay jiffies at the latest. cl->lock is held. */
 void lite_monitor_within(struct lite_cluster *cl, unsigned long delay)
 {
 	unsigned long at = jiffies + delay;
@@ -221,7 +215,7 @@ void lite_monitor_work(struct work_struct *work)
 		if (!lite_peer_is_up(peer) && peer->life == LITE_PEER_MEMBER &&
 		    time_before(jiffies, peer->next_try))
 			next = min(next, peer->next_try - jiffies);
-		/* Waiters must learn at once that it is down. */
+		/* Waiters must learn at once that the peer is down. */
 		if (peer->wait != LITE_PEER_DOWN && !lite_peer_is_up(peer) &&
 		    time_before_eq(jiffies, peer->heard + cl->dead))
 			next = min(next, peer->heard + cl->dead + 1 - jiffies);
@@ -232,7 +226,7 @@ void lite_monitor_work(struct work_struct *work)
 	mutex_unlock(&cl->lock);
 	if (down) {
 		lite_crowd_wake(&cl->suspects);
-		/* No session has changed. */
+		/* No session has changed, so nothing else reports this. */
 		cl->ops->members_changed(cl->priv);
 	}
 	lite_monitor_report(cl);

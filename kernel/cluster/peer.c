@@ -3,8 +3,8 @@
  * The table of peers, and how a connection becomes a peer's session and stops being it.
  *
  * A peer object is made when its id is first heard of and stays until this node leaves the cluster
- * or stops, so its address and incarnation are known while it is down. One of an id that was only
- * reserved goes after a while.
+ * or stops, so its address and incarnation are known while it is down. If its id was only reserved,
+ * it goes when the reservation expires.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -32,15 +32,15 @@ struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id)
 }
 
 /*
- * Make a peer and enter it into the table, which does not have @id. The node's own id makes a peer
- * outside of the table. Cluster locked; may sleep. Return: the peer, which the table holds, or
- * ERR_PTR(-ENOMEM).
+ * Make a peer and enter it into the table, which does not have @id. With the node's own id, the
+ * peer stays outside the table. cl->lock is held; may sleep. Return: the peer, which the table
+ * holds, or ERR_PTR(-ENOMEM).
  */
 struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id, u64 incarnation,
 				 const struct lite_wire_addr *addr)
 {
 	struct lite_peer *peer;
-	/* A fence needs cl->lock, and memory may be reclaimed only after it (memory/unpinned/). */
+	/* No reclaim: it may wait for a fence, which takes cl->lock (memory/unpinned/). */
 	unsigned int noreclaim = memalloc_noreclaim_save();
 	int err = -ENOMEM;
 
@@ -57,7 +57,7 @@ struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id, u64 incarnatio
 	peer->next_try = jiffies;
 	err = 0;
 	if (id == lite_cluster_id(cl))
-		goto out; /* ourselves: not in the table */
+		goto out; /* this node: not in the table */
 	lockdep_assert_held(&cl->lock);
 	err = xa_err(xa_store(&cl->peers, id, peer, GFP_KERNEL));
 	if (err)
@@ -69,7 +69,7 @@ out:
 	return err ? ERR_PTR(err) : peer;
 }
 
-/* Remove a peer without session and running work items from the table. Cluster locked. */
+/* Remove a peer without session and running work items from the table. cl->lock is held. */
 void lite_peer_drop(struct lite_peer *peer)
 {
 	lockdep_assert_held(&peer->cl->lock);
@@ -84,8 +84,8 @@ bool lite_peer_is_up(struct lite_peer *peer)
 }
 
 /*
- * See the first peer with an id of at least @id. Does not wait for the cluster's lock, nor make
- * those wait that need it: for threads of users. Return: is there any?
+ * Take a snapshot of the first peer with an id of at least @id; false: none. For threads of users:
+ * neither waits for cl->lock nor delays those that need it.
  */
 bool lite_peer_see(struct lite_cluster *cl, unsigned long id, struct lite_peer_seen *seen)
 {
@@ -107,7 +107,7 @@ bool lite_peer_see(struct lite_cluster *cl, unsigned long id, struct lite_peer_s
 	return peer;
 }
 
-/* Connect to a peer that is not up in @delay jiffies; 0: short delays again. Cluster locked. */
+/* Connect to a peer without a session after @delay jiffies; 0: soon, with a new back-off. */
 void lite_peer_retry(struct lite_peer *peer, unsigned long delay)
 {
 	struct lite_cluster *cl = peer->cl;
@@ -123,8 +123,8 @@ void lite_peer_retry(struct lite_peer *peer, unsigned long delay)
 }
 
 /*
- * Record a peer's incarnation, not older than the known one, and its address. Cluster locked.
- * Return: has it replaced @old? The caller reports that as lost after unlocking the cluster.
+ * Record a peer's incarnation, not older than the known one, and its address. cl->lock is held.
+ * Return: has it replaced @old? Then the caller reports @old as lost after dropping cl->lock.
  */
 bool lite_peer_renew(struct lite_peer *peer, u64 incarnation,
 		     const struct lite_wire_addr *addr, u64 *old)
@@ -140,8 +140,8 @@ bool lite_peer_renew(struct lite_peer *peer, u64 incarnation,
 }
 
 /*
- * A life of a peer has said that it leaves. Cluster locked. Return: is that news? The caller
- * reports it as lost after unlocking the cluster.
+ * A life of a peer has announced that it leaves. cl->lock is held. Return: is that news? Then the
+ * caller reports the life as lost after dropping cl->lock.
  */
 bool lite_peer_leave(struct lite_peer *peer, u64 incarnation)
 {
@@ -152,10 +152,7 @@ bool lite_peer_leave(struct lite_peer *peer, u64 incarnation)
 	return true;
 }
 
-/*
- * End a session that is not to be used any more, if there is one, and drop the caller's reference.
- * @wait: until the peer is fenced. May sleep.
- */
+/* End @conn, if not NULL, and put it; with @wait, wait until its peer is fenced. May sleep. */
 void lite_conn_replace(struct lite_conn *conn, bool wait)
 {
 	if (!conn)
@@ -166,23 +163,20 @@ void lite_conn_replace(struct lite_conn *conn, bool wait)
 	lite_conn_put(conn);
 }
 
-/* Is the attached @conn not to be the session (connect.c)? If it is, the caller ends @old first. */
+/* Is another connection preferred to the attached @conn (connect.c)? Else the caller ends @old. */
 static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn, struct lite_conn *old)
 {
 	struct lite_cluster *cl = peer->cl;
 
 	lockdep_assert_held(&cl->lock);
-	/* We had no session when we sent ATTACH, so the other one is newer. */
+	/* This node had no session when it sent ATTACH, so @old is newer. */
 	if (!conn->passive)
 		return old;
 	if (conn->from.incarnation != peer->incarnation || lite_cluster_id(cl) > peer->id)
 		return false;
 	if (!old || lite_conn_is_dead(old))
 		return peer->attaching;
-	/*
-	 * The peer had no session when it began to connect. If it began after @old was in use at
-	 * both ends, it has lost @old.
-	 */
+	/* The peer began without a session, after @old was up at both ends: it has lost @old. */
 	if (conn->session > old->up_before)
 		return false;
 	/* The peer may have begun before it had @old, or have lost @old since: ask it. */
@@ -191,9 +185,9 @@ static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn, st
 }
 
 /*
- * A session of the peer that is not fenced yet, with a reference: its operations must not take
- * effect after those of the next one. It may be an initiated connection that was never
- * published, as the responder uses it before it replies to ATTACH.
+ * A session of the peer that is not fenced yet, with a reference, or NULL: its operations must not
+ * take effect after those of the next one. Connections that this node made count even if never
+ * published: the responder uses a session before it replies to ATTACH.
  */
 struct lite_conn *lite_peer_unfenced(struct lite_peer *peer, const struct lite_conn *but)
 {
@@ -211,7 +205,7 @@ struct lite_conn *lite_peer_unfenced(struct lite_peer *peer, const struct lite_c
 
 /*
  * Make an attached connection the session of its peer, conn->from, which listens on @addr. May
- * sleep: waits for the end of earlier sessions of the peer. Return: false if the connection is of
+ * sleep: waits until earlier sessions of the peer are fenced. Return: false if the connection is of
  * no use: dead, of a life that is over, or another one is preferred.
  */
 bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn,
@@ -224,7 +218,7 @@ bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn,
 
 again:
 	mutex_lock(&cl->lock);
-	/* This may be a late handler of a connection of our last life. */
+	/* This may be a late handler of a connection of this node's last life. */
 	if (!lite_cluster_connects(cl) || !lite_cluster_id(cl) || lite_conn_is_dead(conn))
 		goto out;
 	peer = xa_load(&cl->peers, conn->from.node);
@@ -239,7 +233,7 @@ again:
 	old_conn = rcu_dereference_protected(peer->conn, lockdep_is_held(&cl->lock));
 	if (lite_peer_prefers(peer, conn, old_conn))
 		goto out;
-	/* Also if we are still making it: the new one replaces it. */
+	/* Also one that this node is still making: the new one replaces it. */
 	old_conn = lite_peer_unfenced(peer, conn);
 	if (old_conn) {
 		mutex_unlock(&cl->lock);
@@ -252,16 +246,13 @@ again:
 		cl->ops->peer_lost(cl->priv, conn->from.node, old);
 		goto again;
 	}
-	/*
-	 * If it dies from here on, conn_down() waits for cl->lock and finds the peer. One that died
-	 * before is never published.
-	 */
+	/* If @conn dies from here on, conn_down() waits for cl->lock and finds the peer. */
 	ok = lite_conn_set_up(conn);
 	if (ok) {
 		refcount_inc(&peer->ref); /* dropped by conn_gone */
 		conn->peer = peer;
 		rcu_assign_pointer(peer->conn, conn);
-		smp_wmb(); /* never neither up nor suspect */
+		smp_wmb(); /* always up or suspect: lite_peer_is_live() */
 		WRITE_ONCE(peer->wait, LITE_PEER_DOWN);
 	}
 out:
@@ -274,10 +265,7 @@ out:
 	return ok;
 }
 
-/*
- * A connection, maybe never published, is dying: its peer becomes suspect, or DOWN if it has been
- * silent for too long. May sleep.
- */
+/* A connection is dying: its peer becomes suspect or, after too long a silence, DOWN. May sleep. */
 void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	struct lite_peer *peer;
@@ -294,7 +282,7 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 				WRITE_ONCE(peer->wait, LITE_PEER_SUSPECT);
 			lite_peer_retry(peer, 0);
 		}
-		smp_wmb(); /* never neither up nor suspect */
+		smp_wmb(); /* always up or suspect: lite_peer_is_live() */
 		RCU_INIT_POINTER(peer->conn, NULL);
 		down = peer->wait != LITE_PEER_SUSPECT;
 	}
@@ -322,9 +310,7 @@ void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn)
 		lite_peer_put(peer);
 }
 
-/*
- * Is a peer worth waiting for: its session is dying, or it has none but is not down? Any context.
- */
+/* Is a peer worth waiting for: session dying, or none but not down? Any context. */
 bool lite_peer_is_suspect(struct lite_peer *peer)
 {
 	struct lite_conn *conn;
@@ -350,7 +336,7 @@ u64 lite_peer_session(struct lite_peer *peer)
 	return session;
 }
 
-/* Not down: up, suspect or fresh. */
+/* Is a peer up, suspect or fresh? Any context. */
 bool lite_peer_is_live(struct lite_peer *peer)
 {
 	if (lite_peer_is_up(peer))
@@ -362,7 +348,7 @@ bool lite_peer_is_live(struct lite_peer *peer)
 	return lite_peer_is_up(peer);
 }
 
-/* Wait while a peer is suspect; killable. Return: 0: it is up; -EHOSTDOWN; -EINTR. */
+/* Wait while a peer is suspect; killable. Return: 0: it is up; -EHOSTDOWN: it is not; -EINTR. */
 int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout)
 {
 	int part;
@@ -384,14 +370,11 @@ int lite_peer_await(struct lite_peer *peer)
 {
 	struct lite_cluster *cl = peer->cl;
 
-	/*
-	 * The monitor ends the suspicion, later if this node was away meanwhile. The time-out only
-	 * bounds the monitor's own delay.
-	 */
+	/* The monitor ends the wait, later if the node was away; the time-out bounds its delay. */
 	return lite_peer_await_for(peer, 2 * (cl->dead + cl->heartbeat));
 }
 
-/* The session of a peer, with a reference to the memory, or NULL. Any context. */
+/* The session of a peer, with a reference to its memory, or NULL. Any context. */
 struct lite_conn *lite_peer_conn_get(struct lite_peer *peer)
 {
 	struct lite_conn *conn;
@@ -404,7 +387,7 @@ struct lite_conn *lite_peer_conn_get(struct lite_peer *peer)
 	return conn;
 }
 
-/* The session of a node, as lite_peer_conn_get(). NULL for this node. */
+/* As lite_peer_conn_get(), for the node with id @node. NULL for this node. */
 struct lite_conn *lite_cluster_conn_get(struct lite_cluster *cl, u32 node)
 {
 	struct lite_conn *conn;

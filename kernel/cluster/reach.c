@@ -2,16 +2,16 @@
 /*
  * Nodes by their ids, for the layers above: look up state, wait for, call, fence.
  *
- * Sessions come and go meanwhile: a node's state is as of a moment ago. A call belongs to the
- * session that it was made in and ends with it.
+ * Sessions come and go meanwhile: a state that is returned may be out of date. A call belongs to
+ * the session in which it was made, and ends with it.
  */
 #include <linux/slab.h>
 
 #include "cluster.h"
 
-/* Sessions in which a call or flush is tried. */
+/* Number of sessions in which a call or flush is tried. */
 #define LITE_PATIENT_TRIES 3
-/* Nodes that lite_cluster_call_all() calls at the same time. */
+/* Number of nodes that lite_cluster_call_all() calls at the same time. */
 #define LITE_CALLED_AT_ONCE 16
 
 /* Is a node up, suspect, or this one? Any context. */
@@ -30,8 +30,8 @@ bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
 }
 
 /*
- * lite_cluster_is_live(), or does the node use a connection that is not its session here yet? As
- * the responder it may, before we do. Any context.
+ * Is a node live, or may it use a connection that is not its session here yet? A responder uses a
+ * session before the initiator, this node, does. Any context.
  */
 bool lite_cluster_may_act(struct lite_cluster *cl, u32 node)
 {
@@ -46,7 +46,7 @@ bool lite_cluster_may_act(struct lite_cluster *cl, u32 node)
 	return attaching || lite_cluster_is_live(cl, node);
 }
 
-/* The life of a member that is known here; 0: not a member, or it has left. Any context. */
+/* The known life of a member; 0: not a member, or it has left. Any context. */
 u64 lite_cluster_incarnation(struct lite_cluster *cl, u32 node)
 {
 	struct lite_peer *peer;
@@ -81,17 +81,14 @@ bool lite_cluster_is_cut_off(struct lite_cluster *cl)
 	return cut_off;
 }
 
-/* Is a life over: the member has left, or is in a newer one? Cluster locked. */
+/* Is a life over: the member has left, or is in a newer one? cl->lock is held. */
 static bool lite_peer_is_past(struct lite_peer *peer, u64 incarnation)
 {
 	return peer->incarnation > incarnation ||
 	       (lite_peer_has_left(peer) && peer->incarnation == incarnation);
 }
 
-/*
- * Is a life of a node known to be over? One that is newer than the one we know is about to be
- * published. May sleep.
- */
+/* Is a life known to be over? A newer one than is known is about to be published. May sleep. */
 bool lite_cluster_life_is_over(struct lite_cluster *cl, u32 node, u64 incarnation)
 {
 	struct lite_peer *peer;
@@ -116,11 +113,10 @@ unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 
 	mutex_lock(&cl->lock);
 	peer = xa_load(&cl->peers, node);
-	/* A life newer than the one we know is about to be published. */
 	if (!peer || lite_peer_is_past(peer, incarnation))
 		left = 0;
 	else if (peer->incarnation == incarnation && !lite_peer_is_live(peer))
-		/* While we attach to it, it may be at work. */
+		/* While this node attaches to it, the peer may be at work. */
 		left = peer->attaching ? cl->heartbeat :
 					 lite_jiffies_left(peer->heard + patience);
 	mutex_unlock(&cl->lock);
@@ -128,8 +124,8 @@ unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 }
 
 /*
- * The number of the session with another node, and in @incarnation the node's; 0: none, or it is
- * this node. Context: process, also with spinlocks held.
+ * The number of the session with another node; 0: none, or it is this node. @incarnation is set to
+ * that node's. Context: process, also with spinlocks held.
  */
 u64 lite_cluster_session(struct lite_cluster *cl, u32 node, u64 *incarnation)
 {
@@ -150,9 +146,9 @@ u64 lite_cluster_session(struct lite_cluster *cl, u32 node, u64 *incarnation)
 }
 
 /*
- * Wait until a caller's connection is its session: the responder uses a session before the
- * initiator does, so its node may not be up here yet. May sleep, for a moment. Return: 0;
- * -EHOSTDOWN: the connection is dying, or does not become a session.
+ * For handlers: wait until @conn, in which a call came, is the session here, too. The responder
+ * uses a session before the initiator does. May sleep, up to a second. Return: 0; -EHOSTDOWN: the
+ * connection is dying, or does not become a session.
  */
 int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -179,8 +175,8 @@ int lite_cluster_await_ready(struct lite_cluster *cl)
 }
 
 /*
- * Is this an end of the connection to ourselves that @self is an end of? Without @self: a
- * connection of @node, which may be LITE_ALL_NODES, other than @but?
+ * With @self, a connection that this node made to itself: is @conn one of its two ends? Without: is
+ * it a connection of @node, which may be LITE_ALL_NODES, other than @but?
  */
 static bool lite_conn_is_of(const struct lite_conn *conn, u32 node, const struct lite_conn *but,
 			    const struct lite_conn *self)
@@ -192,7 +188,7 @@ static bool lite_conn_is_of(const struct lite_conn *conn, u32 node, const struct
 	       (node == LITE_ALL_NODES || conn->from.node == node);
 }
 
-/* Fence the matching connections begun by now: later ones could come as fast as they are fenced. */
+/* Fence the matching connections begun by now: a peer may begin more as fast as they end. */
 static int lite_conns_fence(struct lite_cluster *cl, u32 node, const struct lite_conn *but,
 			    const struct lite_conn *self)
 {
@@ -205,7 +201,7 @@ static int lite_conns_fence(struct lite_cluster *cl, u32 node, const struct lite
 		while ((conn = lite_conn_next(fab, conn))) {
 			if (conn->session > last || !lite_conn_is_of(conn, node, but, self))
 				continue;
-			/* All of them in the first round: they end in parallel. */
+			/* The first round ends all of them, so that they die in parallel. */
 			lite_conn_end(conn, LITE_END_FENCE, 0, -EHOSTDOWN);
 			if (round)
 				err = lite_conn_fence(conn, -EHOSTDOWN) ?: err;
@@ -215,11 +211,11 @@ static int lite_conns_fence(struct lite_cluster *cl, u32 node, const struct lite
 }
 
 /*
- * Make sure that node @node (LITE_ALL_NODES: any other) cannot reach our memory. Guests (0) and
- * this node are not fenced. @but, if not NULL, is spared: a connection in which nothing is in
- * flight. Ends all connections, not just the session: an old one may be dying and not fenced yet,
- * and the responder uses a new one before the initiator does. The node may connect again, with
- * another session. Returns as lite_conn_fence(). May sleep; not by a poster.
+ * Make sure that node @node (LITE_ALL_NODES: any other) cannot reach this node's memory. Guests (0)
+ * and this node are not fenced. @but, if not NULL, is spared: a connection in which nothing is in
+ * flight. All other connections are ended, not just the session: an old one may be dying and not
+ * fenced yet, and the responder uses a new one before the initiator does. The node may connect
+ * again, with another session. May sleep; not by a poster. Return: as lite_conn_fence().
  */
 int lite_cluster_fence(struct lite_cluster *cl, u32 node, const struct lite_conn *but)
 {
@@ -227,9 +223,9 @@ int lite_cluster_fence(struct lite_cluster *cl, u32 node, const struct lite_conn
 }
 
 /*
- * End all operations in flight in @self, a connection to ourselves in which one has failed: both
- * ends are fenced, as the other one may still process what was sent. The caller has a reference,
- * but does not hold it live. May sleep; not by a poster. Return: as lite_conn_fence().
+ * End all operations in flight in @self, a connection of this node to itself in which one has
+ * failed. Both ends are fenced: the other one may still process what was sent. The caller has a
+ * reference, but does not hold it live. May sleep; not by a poster. Return: as lite_conn_fence().
  */
 int lite_cluster_fence_self(struct lite_cluster *cl, const struct lite_conn *self)
 {
@@ -267,7 +263,7 @@ int lite_cluster_flush(struct lite_cluster *cl, u32 node)
 	}
 }
 
-/* Is a node suspect, so that waiting for it may help? Context: any. */
+/* Is a node suspect, so that waiting for it may help? Any context. */
 bool lite_cluster_is_suspect(struct lite_cluster *cl, u32 node)
 {
 	struct lite_peer *peer;
@@ -322,9 +318,9 @@ int lite_cluster_call(struct lite_cluster *cl, u32 node, struct lite_call_desc *
 }
 
 /*
- * Call a node's kernel, waiting for a suspect. A call that may be served more than once sets
- * d->repeated; with d->once it is not repeated after the node may have got it. May sleep; waiting
- * for a suspect is killable. Return: as lite_cluster_call(); -EINTR.
+ * Call a node's kernel, waiting for a suspect. d->repeated is set if the node may have got an
+ * earlier request; with d->once the call is not repeated then. May sleep; waiting for a suspect is
+ * killable. Return: as lite_cluster_call(); -EINTR.
  */
 int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node, struct lite_call_desc *d)
 {
@@ -356,8 +352,8 @@ struct lite_call_one {
 /*
  * Make call @d to all live members with higher ids than @after, many at a time; with @self also to
  * this node. Each call gets a buffer for its reply. @done, if not NULL, gets each result, in order
- * of ids, while no call is in flight, so it may make calls; anything but 0 ends it all. Returns 0,
- * or what @done returned. May sleep.
+ * of ids, while no call is in flight, so it may make calls; if it does not return 0, no more
+ * follow. May sleep. Return: 0, or what @done returned.
  */
 int lite_cluster_call_all(struct lite_cluster *cl, u32 after, bool self,
 			  const struct lite_call_desc *d, lite_call_done done, void *ctx)
@@ -382,16 +378,16 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after, bool self,
 			one = all[n++];
 			*one = (struct lite_call_one){ .node = node, .d = *d };
 			one->d.reply = one->reply;
-			/* Silent members must not add up. */
+			/* One deadline for all: the time-outs of silent members must not add up. */
 			one->d.deadline = deadline;
-			/* Waiting with other slots held could deadlock. */
+			/* Waiting for a slot with others held could deadlock. */
 			one->d.no_wait = true;
 			one->conn = lite_cluster_conn_get(cl, node);
-			/* The handler here runs later, when no call is in flight. */
+			/* A local call is made below, when no call is in flight. */
 			one->err = one->conn ? lite_kcall_begin(one->conn, &one->d) :
 				   local ? -EAGAIN : -EHOSTDOWN;
 		}
-		/* A slow member must not delay the fences of others. */
+		/* First settle all: a slow member must not delay the fence of a stuck one. */
 		for (i = 0; i < n; i++) {
 			if (!all[i]->err)
 				lite_kcall_settle(&all[i]->d);
