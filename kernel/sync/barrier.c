@@ -5,9 +5,9 @@
  * Normal operation: a participant asks the home, and waits as for a lock. When as many have arrived
  * as are expected, the home (lock_home.c) sends each of them a GRANT.
  *
- * Recovery: as for locks; locks.rst says which departed participants count. The caller waits until
- * its arrival is answered or the session is over, and the home enters nothing from a session that
- * is over: so no arrival is entered after the RELEASE of the same claim.
+ * Recovery: as for locks; locks.rst says which departed participants count. A participant waits
+ * until its arrival is answered or the session is over, and the home enters nothing from a session
+ * that is over. So the home enters no arrival after the RELEASE of the same claim.
  */
 #include "lock.h"
 #include "wait.h"
@@ -21,11 +21,11 @@ static bool lite_barrier_is_left(struct lite_locks *locks, const struct lite_wor
 	/* The owner of arrivals is 0. */
 	found = lite_hold_in(&locks->left_barriers, word, 0);
 	spin_unlock(&locks->lock);
-	/* If the home is down, the caller gets that error instead. */
+	/* If the home is down, do not wait: the caller gets that error. */
 	return found && lite_cluster_is_live(locks->cl, word->home);
 }
 
-/* Wait for the removal. @left: jiffies left, reduced. */
+/* Wait until the home counts no departed participant of this node. @left: jiffies, reduced. */
 static int lite_barrier_await_left(struct lite_locks *locks, const struct lite_word *word,
 				   unsigned long *left)
 {
@@ -38,10 +38,7 @@ static int lite_barrier_await_left(struct lite_locks *locks, const struct lite_w
 	return ret ? 0 : -ETIMEDOUT;
 }
 
-/*
- * Wait until all participants have arrived. May sleep; killable. Return: 0; otherwise as
- * LITE_IOC_BARRIER.
- */
+/* Wait until all participants have arrived. May sleep; killable. Return: as LITE_IOC_BARRIER. */
 int lite_barrier_wait(struct lite_locks *locks, const struct lite_lock_args *args)
 {
 	struct lite_lock_args rest = *args;
@@ -62,7 +59,7 @@ int lite_barrier_wait(struct lite_locks *locks, const struct lite_lock_args *arg
 		return PTR_ERR(h);
 	err = lite_lock_wait(h, &rest);
 	if (!err) {
-		/* The home's claim ends with its GRANT. */
+		/* The claim at the home ends with its GRANT. */
 		lite_hold_free(h);
 		return 0;
 	}
@@ -70,7 +67,7 @@ int lite_barrier_wait(struct lite_locks *locks, const struct lite_lock_args *arg
 	/* The home has counted this node as down. */
 	if (err == -ENOLCK)
 		err = -EHOSTDOWN;
-	/* Perhaps it is this node that has left or stops. */
+	/* Perhaps this node itself has left or is stopping. */
 	if (err == -EHOSTDOWN)
 		err = lite_cluster_ready(locks->cl) ?: err;
 	return err;

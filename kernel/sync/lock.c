@@ -3,11 +3,11 @@
  * Taking locks, and init and exit of this part of a node.
  *
  * Normal operation: the device swaps FREE for the claim's own value, using the caller's handle. If
- * the lock is taken, wait (lock_wait.c).
+ * the lock is taken, the claim waits (lock_wait.c).
  *
  * Recovery: a swap of unknown outcome is repeated in the next session; the word then shows whether
- * it was done. Without a next session the claim is left to the background (lite_hold_leave()). A
- * home that finds it in the word sends a PROBE.
+ * it was done. Without a next session the claim is released in the background (lite_hold_leave()).
+ * A home that finds a claim in the word sends a PROBE.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -19,10 +19,8 @@
 
 /* Attempts per swap, across sessions. */
 #define LITE_LOCK_TRIES 6
-/* Other values found in the word before the home is asked. */
+/* How many other values to find in the word before asking the home. */
 #define LITE_LOCK_SWAPS 8
-
-/* ---- holds --------------------------------------------------------------- */
 
 struct lite_hold_key {
 	const struct lite_word *word;
@@ -49,16 +47,13 @@ static bool lite_hold_less(struct rb_node *a, const struct rb_node *b)
 	return lite_hold_cmp(&key, b) < 0;
 }
 
-/* Enter a claim in a tree, by word and owner. */
 void lite_hold_add(struct rb_root *tree, struct lite_hold *h)
 {
 	lockdep_assert_held(&h->locks->lock);
 	rb_add(&h->node, tree, lite_hold_less);
 }
 
-/*
- * Find an owner's claim on a word in a tree, such as lite_ctx.locks, or NULL; locks->lock is held.
- */
+/* Find @owner's claim on @word in a tree, or NULL. locks->lock is held. */
 struct lite_hold *lite_hold_in(const struct rb_root *tree, const struct lite_word *word, u64 owner)
 {
 	const struct lite_hold_key key = { .word = word, .owner = owner };
@@ -67,8 +62,8 @@ struct lite_hold *lite_hold_in(const struct rb_root *tree, const struct lite_wor
 }
 
 /*
- * Make a claim, TAKING. May sleep. Return: it, or ERR_PTR: -EDQUOT: its user has its share of the
- * pool; -ENOMEM.
+ * Make a claim, in state TAKING. May sleep. Return: it, or ERR_PTR: -EDQUOT: the user has its share
+ * of the pool; -ENOMEM.
  */
 struct lite_hold *lite_hold_new(struct lite_locks *locks, const struct lite_lock_args *args,
 				const struct lite_word *word)
@@ -112,12 +107,12 @@ err_give:
 	return ERR_PTR(-ENOMEM);
 }
 
-/* Free a claim, which is in no tree. Context: process. */
+/* Free a claim that is in no tree. Context: process. */
 void lite_hold_free(struct lite_hold *h)
 {
 	struct lite_locks *locks = h->locks;
 
-	/* A handler that has found it by its ticket holds the lock. */
+	/* A handler that has found the claim by its ticket uses it under the lock. */
 	spin_lock(&locks->lock);
 	xa_erase(&locks->tickets, h->ticket);
 	spin_unlock(&locks->lock);
@@ -140,8 +135,6 @@ static void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx)
 	spin_unlock(&locks->lock);
 }
 
-/* ---- taking -------------------------------------------------------------- */
-
 static struct lite_access lite_lock_access(const struct lite_lock_args *args)
 {
 	return (struct lite_access){
@@ -159,7 +152,7 @@ int lite_lock_check(const struct lite_lock_args *args)
 	return lite_atomic_may(&a, args->offset, sizeof(u64));
 }
 
-/* What to do about a value found in the word; 0: swap it for ours. */
+/* What to do about a value in the word. 0: swap it; -EINPROGRESS: ask the home; else fail. */
 static int lite_lock_judge(struct lite_hold *h, const struct lite_lock_args *args, u64 word)
 {
 	switch (lite_lock_step(word)) {
@@ -167,8 +160,8 @@ static int lite_lock_judge(struct lite_hold *h, const struct lite_lock_args *arg
 		return 0;
 	case LITE_LOCK_ASK:
 		/*
-		 * Asking makes the home take the word over: not for a mere try, unless the holder
-		 * may be dead.
+		 * If the home is asked, it takes the word over. A mere try avoids that, unless the
+		 * holder may be dead.
 		 */
 		if (args->try && lite_lockword_kind(word) == LITE_LOCKWORD_HELD &&
 		    lite_lock_holder(h->locks, word))
@@ -183,7 +176,7 @@ static int lite_lock_judge(struct lite_hold *h, const struct lite_lock_args *arg
 
 /*
  * Try to take the lock without the home. Return: 0; -EINPROGRESS: ask the home; other errnos. In
- * any case h->swapped says whether our value may be in the word.
+ * any case h->swapped says whether the claim's value may be in the word.
  */
 static int lite_lock_swap(struct lite_hold *h, const struct lite_lock_args *args)
 {
@@ -218,7 +211,7 @@ static int lite_lock_swap(struct lite_hold *h, const struct lite_lock_args *args
 			h->died = h->was_died;
 			return 0;
 		}
-		/* Only the home replaces our value, and only by MANAGED. */
+		/* Only the home replaces a claim's value, and only by MANAGED. */
 		if (lite_lockword_kind(old) != LITE_LOCKWORD_MANAGED)
 			h->swapped = false;
 		h->seen = old;
@@ -227,7 +220,7 @@ static int lite_lock_swap(struct lite_hold *h, const struct lite_lock_args *args
 			return err;
 		if (lite_given_up())
 			return -EINTR;
-		/* The word keeps changing: let the home queue us. */
+		/* The word keeps changing: let the home queue the claim. */
 		if (++swaps == LITE_LOCK_SWAPS)
 			return -EINPROGRESS;
 		expected = old;
@@ -270,26 +263,23 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 	h = lite_hold_new(locks, args, &word);
 	if (IS_ERR(h))
 		return PTR_ERR(h);
-	/* The word has room for one holder: only the home can share it. */
+	/* The word has room for one holder: only the home can share the lock. */
 	err = args->shared ? lite_lock_check(args) ?: -EINPROGRESS : lite_lock_swap(h, args);
 	if (err == -EINPROGRESS) {
 		err = lite_lock_wait(h, args);
-		/* The handle may have lost its rights while we waited. */
+		/* The handle may have lost its rights during the wait. */
 		if (!err)
 			err = lite_lock_check(args);
-		/* The lock is ours even if the handle cannot be checked. */
+		/* The lock is taken even if the handle cannot be checked. */
 		if (err == -EHOSTDOWN && h->managed)
 			err = 0;
 	}
-	/*
-	 * A dying caller never learns of the lock: end the claim as unused, so that the next owner
-	 * is not told of a death.
-	 */
+	/* A dying caller never uses the lock: the next owner must not be told of a death. */
 	if (!err && lite_given_up())
 		err = -EINTR;
 	if (!err && h->died)
 		err = -EOWNERDEAD;
-	/* Perhaps it is this node that has left or stops. */
+	/* Perhaps this node itself has left or is stopping. */
 	if (err == -EHOSTDOWN)
 		err = lite_cluster_ready(locks->cl) ?: err;
 	trace_lite_lock(LITE_TRACE_LOCK_TAKE, word.id, word.offset,
@@ -302,8 +292,6 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 	lite_hold_publish(h, args->ctx);
 	return err;
 }
-
-/* ---- life ---------------------------------------------------------------- */
 
 /* Initialize the zeroed @locks. May sleep. Return: 0 or -ENOMEM. */
 int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem)
@@ -339,8 +327,8 @@ err_words:
 }
 
 /*
- * Wake the claims that wait for a change. One that begins to wait meanwhile, and is passed over,
- * has begun after that change.
+ * Wake the claims that wait for a change, and release LEFT ones. A claim that is passed over
+ * because it only begins to wait does so after the change.
  */
 static void lite_holds_kick(struct lite_locks *locks)
 {
@@ -359,10 +347,10 @@ static void lite_holds_kick(struct lite_locks *locks)
 	} while (h);
 }
 
-/* A member or a session has come or gone. May sleep; claims are looked at in the background. */
+/* A member or a session has come or gone. May sleep; work items look at the claims. */
 void lite_locks_changed(struct lite_locks *locks)
 {
-	/* Before waking the waiters: they compare it. */
+	/* Before waking the waiters, which compare it. */
 	atomic_inc_return(&locks->changes);
 	lite_holds_kick(locks);
 	spin_lock(&locks->lock);
@@ -388,7 +376,7 @@ void lite_locks_shut(struct lite_locks *locks)
 	lite_crew_flush(&locks->words);
 	/* A sweep may still be queued, with nothing left to sweep. */
 	lite_crew_flush(&locks->tells);
-	/* The rest are HELD. */
+	/* All that remain are HELD. */
 	xa_for_each(&locks->tickets, ticket, h) {
 		rb_erase(&h->node, &h->ctx->locks);
 		lite_hold_free(h);
@@ -399,7 +387,7 @@ void lite_locks_shut(struct lite_locks *locks)
 /* Undo lite_locks_init() after lite_locks_shut(), when no handler is running. May sleep. */
 void lite_locks_exit(struct lite_locks *locks)
 {
-	/* Their jobs and items queue others, but none are left. */
+	/* Jobs of one crew queue those of another, but none are left. */
 	lite_crew_exit(&locks->lefts);
 	lite_crew_exit(&locks->words);
 	lite_crew_exit(&locks->tells);

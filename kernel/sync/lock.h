@@ -6,14 +6,14 @@
  * Two roles, both of which a node may play at the same time:
  *
  *   taker  has a process that wants a lock (struct lite_hold): lock.c, lock_wait.c
- *   home   of the LMR. When a claim has to wait it makes the word MANAGED, keeps owners and a queue
+ *   home   of the LMR: when a claim has to wait, makes the word MANAGED, keeps owners and a queue
  *          (struct lite_lock), and grants in the order of requests: lock_home.c, lock_claim.c,
  *          lock_settle.c
  *
  * A barrier is a lock without an owner until the expected number of claims is queued: barrier.c
  *
- * Locking: users' threads do not take @home_lock. Inside of @lock are only the locks of crews.
- * Neither is held during a call or a memory operation, and no handler waits for another call.
+ * Locking: only workers take @home_lock, never users' threads. Inside @lock are only the locks of
+ * crews. Neither is held during a call or a memory operation. No handler waits for another call.
  */
 #ifndef _LITE_LOCK_H
 #define _LITE_LOCK_H
@@ -29,13 +29,13 @@ struct lite_locks {
 	struct lite_memory *mem;
 	struct lite_cluster *cl;
 	struct lite_stats __percpu *stats;
-	/* All may wait long; only shutdown waits for them. */
-	struct lite_crew words;           /* work on words at home */
-	struct lite_crew tells;           /* GRANTs; its workqueue has the sweep and cuts, too */
-	struct lite_crew lefts;           /* releasing LEFT claims */
-	atomic_t changes;                 /* of members and sessions, counted; waiters compare it */
+	/* Jobs of all three may wait for long; only shutdown waits for them. */
+	struct lite_crew words;           /* operate on words at home */
+	struct lite_crew tells;           /* send GRANTs; its workqueue runs @sweep and cuts, too */
+	struct lite_crew lefts;           /* release LEFT claims */
+	atomic_t changes;                 /* counts changes of members and sessions, for waiters */
 	bool closing;                     /* accept nothing new */
-	spinlock_t lock;                  /* protects the next three, and the fields of holds */
+	spinlock_t lock;                  /* protects the next three, and some fields of holds */
 	struct xarray tickets;            /* struct lite_hold by ticket */
 	u32 next_ticket;                  /* where to look for a free one */
 	struct rb_root left_barriers;     /* LEFT arrivals at barriers, by word */
@@ -77,9 +77,9 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx);
 void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length);
 
 /*
- * For a claim and its lock, charged to a local process that asks for it. Does not wait: home_lock
- * is held, a memory cgroup over its limit would throttle the worker, and reclaim may meet a page of
- * an unpinned LMR that a mapper uses.
+ * For a claim and its lock, charged to a local process that asks for it. Never waits: home_lock is
+ * held, a memory cgroup over its limit would throttle the worker, and reclaim may wait for a mapper
+ * that uses a page of an unpinned LMR.
  */
 #define LITE_LOCK_GFP (GFP_ATOMIC | __GFP_ACCOUNT)
 
@@ -90,7 +90,7 @@ static inline struct lite_pool *lite_lock_pool(struct lite_locks *locks,
 	return &locks->mem->fab->pools[number];
 }
 
-/* Take one more. Return: 0, -EDQUOT or -ENOMEM. */
+/* Take one unit of a pool. Return: 0, -EDQUOT or -ENOMEM. */
 static inline int lite_lock_pool_take(struct lite_pool *pool, u32 uid, gfp_t gfp)
 {
 	int err = lite_pool_take(pool, uid, 1, gfp);
@@ -99,7 +99,7 @@ static inline int lite_lock_pool_take(struct lite_pool *pool, u32 uid, gfp_t gfp
 	return err == -ENOSPC ? -EDQUOT : err;
 }
 
-/* Has the lock gone, or the claim on it, so that another try is of no use? */
+/* After @err, is the lock gone or the claim over, so that another try is of no use? */
 static inline bool lite_lock_is_final(int err)
 {
 	return !err || err == -ENOLCK || err == -EALREADY || err == -EIDRM || err == -ESTALE ||
@@ -107,7 +107,7 @@ static inline bool lite_lock_is_final(int err)
 	       err == -EOPNOTSUPP;
 }
 
-/* The message about a claim; @arg: see struct lite_wire_lock. */
+/* A message about a claim; @arg: see struct lite_wire_lock. */
 static inline struct lite_wire_lock lite_lock_wire(const struct lite_word *word, u64 incarnation,
 						   u32 ticket, u32 arg)
 {
@@ -120,8 +120,6 @@ static inline struct lite_wire_lock lite_lock_wire(const struct lite_word *word,
 		.uid = cpu_to_le32(word->uid),
 	};
 }
-
-/* ---- the taker's side, between its files --------------------------------- */
 
 enum lite_hold_state {
 	LITE_HOLD_TAKING,  /* its value may be in the word */
@@ -139,18 +137,18 @@ struct lite_hold {
 	struct lite_word word;      /* the lock */
 	u64 incarnation;            /* of this node */
 	u32 ticket;                 /* number of the claim in that life */
-	u64 value;                  /* of the word if the lock is taken without the home */
-	u64 seen;                   /* other value last seen in the word */
+	u64 value;                  /* is in the word if it has the lock without the home */
+	u64 seen;                   /* the last other value seen in the word */
 	enum lite_hold_state state; /* under locks->lock, as are the next two */
 	bool died;                  /* a holder died, and the lock was not made consistent since */
-	int verdict;                /* of the home, once it is not WAITING any more */
+	int verdict;                /* by the home, if a GRANT ended WAITING */
 	u32 n;                      /* participants of its barrier; 0: a claim on a lock */
-	bool arriving;              /* its WAIT is repeated in another session; under locks->lock */
+	bool arriving;              /* is repeating its WAIT in a new session; under locks->lock */
 	bool shared;                /* with other holders */
 	bool managed;               /* the home has granted it; under locks->lock */
 	bool swapped;               /* @value may be in the word */
 	bool was_died;              /* the swap replaced DIED */
-	bool asked;                 /* the home may know of it */
+	bool asked;                 /* the home may know the claim */
 	bool entered;               /* an arrival that the home has confirmed */
 	enum lite_lock_end end;     /* LEFT: how it ends */
 	struct rb_node node;        /* HELD: in ctx->locks; LEFT arrival: in locks->left_barriers */
@@ -172,9 +170,7 @@ void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end);
 void lite_hold_left_job(struct work_struct *work);
 void lite_hold_left_due(struct work_struct *work);
 
-/* ---- the home's side, between its files ---------------------------------- */
-
-/* What a lock or barrier is found by; without padding. */
+/* Finds a lock or barrier in locks->home; without padding. */
 struct lite_lock_key {
 	u64 id; /* of the LMR */
 	u64 offset;
@@ -186,12 +182,9 @@ struct lite_lock {
 	struct lite_locks *locks;
 	refcount_t ref;           /* held by the tree, by claims, by @job and @timer if queued */
 	struct rb_node node;      /* in locks->home */
-	struct lite_lock_key key; /* by which it is there */
+	struct lite_lock_key key; /* its key there */
 	struct lite_word word;    /* without a uid */
-	/*
-	 * Participants of a barrier: those that have arrived are in @queue, those of a complete
-	 * round in @owners until they have been told. 0: a lock.
-	 */
+	/* Participants of a barrier; 0: a lock. @owners has a complete round until it is told. */
 	u32 n;
 	bool managed;             /* the word is MANAGED: @owners and @queue decide */
 	bool busy;                /* @job is at work */
@@ -200,26 +193,26 @@ struct lite_lock {
 	bool ended;               /* the lock is unrecoverable */
 	bool removed;             /* no longer in locks->home */
 	bool more;                /* lite_lock_go_on() has more to do; @job is queued */
-	bool swept;               /* the sweep has ended some of its claims, and goes on */
+	bool swept;               /* the sweep has ended some of its claims so far */
 	bool back;                /* a swap for FREE, DIED or ENDED has an unknown outcome */
-	u64 seen;                 /* probable value of the word, tried first */
+	u64 seen;                 /* probable value of the word, to be tried first */
 	u64 maybe;                /* value that a swap of unknown outcome may have made MANAGED */
 	struct list_head owners;  /* claims that own it: one, or several shared ones */
 	struct list_head queue;   /* claims that wait, in order of arrival */
 	u32 n_queued;             /* length of @queue */
 	struct list_head tries;   /* claims in @queue that do not want to wait */
-	/* Claims released before the word was known; their @status is how they ended. */
+	/* Claims released before the word was known; @status is how they ended. */
 	struct list_head early;
 	struct rb_root claims;    /* owners, @queue and @early, by name */
-	/* Does operations on the word, and PROBEs; that of the user of its first claim. */
+	/* Operates on the word and sends PROBEs; counts for the user of the first claim. */
 	struct lite_crew_job job;
 	struct delayed_work timer; /* queues @job */
-	/* Its part of the workers that tell claims. */
+	/* That user's part of the workers of locks->tells. */
 	struct lite_pool_part *tellers;
-	struct lite_lock_claim *spare; /* @job's, for a claim that it finds in the word */
+	struct lite_lock_claim *spare; /* used by @job for a claim found in the word */
 };
 
-/* All but OVER have a list and are in lock->claims. */
+/* Claims in all states but OVER are in a list and in lock->claims. */
 enum lite_lock_claim_state {
 	LITE_CLAIM_OVER,
 	LITE_CLAIM_QUEUED,
@@ -248,9 +241,9 @@ struct lite_lock_claim {
 	enum lite_lock_claim_state state;
 	bool shared;              /* with other owners */
 	bool try;                 /* does not wait */
-	bool probe;               /* it was found in the word, and has to be confirmed */
+	bool probe;               /* it was found in the word, to be confirmed by a PROBE */
 	bool found;               /* it was in the word when that became MANAGED */
-	bool swept;               /* its node counted as dead: it is not told any more */
+	bool swept;               /* its node has counted as dead: it is not told any more */
 	int status;               /* what it is told */
 	struct lite_crew_job job; /* tells it */
 	struct delayed_work timer; /* queues @job */

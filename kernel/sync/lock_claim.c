@@ -3,8 +3,7 @@
  * Claims on locks at the home of their LMR: finding, charging, ending and telling them.
  *
  * The claims of a lock are in a tree by name, and in the list of their state. A claim that a node
- * has asked for is charged to its user there; one that was found in a word, at most one per lock,
- * is not.
+ * has asked for is charged to its user; one that was found in a word, at most one per lock, is not.
  *
  * Concurrency: see lock_home.c. The work items that tell claims are here.
  */
@@ -13,10 +12,7 @@
 #include "lock.h"
 #include "trace.h"
 
-/*
- * Delay before an unanswered GRANT is repeated, or one that found no session. A taker that still
- * waits asks again in its next session.
- */
+/* Delay before a GRANT is repeated. A taker that still waits also asks in its next session. */
 #define LITE_TELL_PERIOD (HZ / 4)
 
 static void lite_lock_claim_job(struct work_struct *work);
@@ -51,7 +47,7 @@ struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,
 			     struct lite_lock_claim, node);
 }
 
-/* The claim of the next name, in the order of the tree, or NULL. */
+/* The claim with the next name after @name, in the order of the tree, or NULL. */
 struct lite_lock_claim *lite_lock_claim_after(const struct lite_lock *l,
 					      const struct lite_claim_name *name)
 {
@@ -71,8 +67,8 @@ struct lite_lock_claim *lite_lock_claim_after(const struct lite_lock *l,
 }
 
 /*
- * Make a claim of a user, not counted, of zeroed memory or NULL, with the reference for the tree;
- * the caller puts it into a state. Return: the claim, or NULL.
+ * Make a claim of a user, not counted, in zeroed memory @c (NULL: none), with the reference for the
+ * tree; the caller puts it into a state. Return: the claim, or NULL: @c has been freed.
  */
 static struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, struct lite_lock_claim *c,
 						   const struct lite_claim_name *name, u32 uid)
@@ -97,8 +93,8 @@ static struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, struct l
 }
 
 /*
- * As lite_lock_claim_new(), for a claim that was found in the word. Its user is not known: telling
- * it counts for the user that the lock counts for, which needs no memory. For the lock's job, once.
+ * As lite_lock_claim_new(), for a claim found in the word. Its user is not known: telling it counts
+ * for the user of l->tellers, which needs no memory. At most once in each run of the lock's job.
  */
 struct lite_lock_claim *lite_lock_claim_found(struct lite_lock *l,
 					      const struct lite_claim_name *name)
@@ -133,7 +129,7 @@ struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l,
 	return c;
 }
 
-/* Change the state of a claim. If it is OVER, the caller gets a reference. */
+/* Change the state of a claim. With OVER the caller gets the reference of the tree. */
 void lite_lock_claim_move(struct lite_lock_claim *c, enum lite_lock_claim_state state)
 {
 	struct lite_lock *l = c->lock;
@@ -163,7 +159,7 @@ void lite_lock_claim_move(struct lite_lock_claim *c, enum lite_lock_claim_state 
 	}
 }
 
-/* A claim is OVER: tell it @status, unless that is 0. May free it. */
+/* End a claim, and tell it @status unless that is 0. May free it. */
 void lite_lock_claim_over(struct lite_lock_claim *c, int status)
 {
 	lite_lock_claim_move(c, LITE_CLAIM_OVER);
@@ -173,14 +169,14 @@ void lite_lock_claim_over(struct lite_lock_claim *c, int status)
 }
 
 /*
- * End the claim of an owner, or in the queue, and drop its reference. The caller calls
+ * End a claim that is an owner or in the queue, and drop its reference. The caller calls
  * lite_lock_go_on() afterwards. home_lock is held.
  */
 void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end)
 {
 	struct lite_lock *l = c->lock;
 
-	/* This claim was to be told of a death, and never was: tell the next one. */
+	/* The claim was given up before it was told of a death: tell the next one. */
 	if (end == LITE_LOCK_UNUSED && c->status == -EOWNERDEAD)
 		end = LITE_LOCK_DEAD;
 	if (c->state == LITE_CLAIM_OWNER && !c->shared) {
@@ -193,8 +189,8 @@ void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end)
 
 /*
  * Is the claim's node dead, or was it when the claim was swept? A node that is down loses its
- * locks, even if it returns in the same life; but not the rounds of barriers that were complete,
- * of which it may not know: it would arrive again. home_lock is held.
+ * locks, even if it returns in the same life. It does not lose its place in complete rounds of
+ * barriers: not knowing that a round is complete, it would arrive again. home_lock is held.
  */
 bool lite_lock_claim_is_dead(const struct lite_lock_claim *c)
 {
@@ -224,7 +220,7 @@ static void lite_lock_claim_due(struct work_struct *work)
 }
 
 /*
- * Have a worker tell a claim's node what became of it: @status: 0 or -EOWNERDEAD: it has the lock;
+ * Have a worker tell a claim's node what became of it. @status: 0 or -EOWNERDEAD: it has the lock;
  * else why it never will. home_lock is held.
  */
 void lite_lock_claim_tell(struct lite_lock_claim *c, int status)
@@ -240,7 +236,7 @@ void lite_lock_claim_tell(struct lite_lock_claim *c, int status)
 		lite_lock_claim_put(c);
 }
 
-/* @conn: session for the GRANT; NULL: there is none, or it is this node. */
+/* Send a GRANT in session @conn; NULL: there is none, or the claim is this node's. */
 static int lite_lock_claim_call(struct lite_lock_claim *c, struct lite_conn *conn, int status)
 {
 	struct lite_cluster *cl = c->lock->locks->cl;
@@ -266,9 +262,9 @@ static void lite_lock_claim_job(struct work_struct *work)
 	bool dead;
 
 	/*
-	 * Get the session before checking for a sweep: a claim swept later is told in a dead
-	 * session, where the taker refuses the GRANT, and in no later one. There the taker may have
-	 * queued again under the same name while another claim owns the lock.
+	 * Get the session before checking whether the claim was swept. If it is swept later, the
+	 * GRANT is sent in a dead session, where the taker refuses it. In a newer session the taker
+	 * may have queued again under the same name while another claim owns the lock.
 	 */
 	conn = lite_cluster_conn_get(locks->cl, c->name.node);
 	mutex_lock(&locks->home_lock);
@@ -279,23 +275,23 @@ static void lite_lock_claim_job(struct work_struct *work)
 	lite_conn_put(conn);
 
 	mutex_lock(&locks->home_lock);
-	/* Check again: a node that has come back counts as alive. */
+	/* Check again: the node may have died, or come back, during the call. */
 	dead = lite_lock_claim_is_dead(c);
 	if (!err && c->lock->n && c->state == LITE_CLAIM_OWNER) {
 		/* The participant has gone on. */
 		lite_lock_claim_end(c, LITE_LOCK_CLEAN);
 		lite_lock_go_on(c->lock);
 	} else if (err && err != -ENOENT && !dead && !locks->closing) {
-		/* It is unknown whether the taker got the GRANT: repeat it, or the sweep does. */
+		/* The taker may not have got the GRANT: repeat it, here or in the sweep. */
 		if (lite_cluster_is_live(locks->cl, c->name.node) &&
 		    queue_delayed_work(locks->tells.wq, &c->timer, LITE_TELL_PERIOD))
 			refcount_inc(&c->ref);
 	} else if (err && !dead && c->found && c->state == LITE_CLAIM_OWNER) {
-		/* Only its node knows whether it replaced DIED: ask it. */
+		/* Only the claim's node knows whether its swap replaced DIED: ask. */
 		c->probe = true;
 		lite_lock_queue_work(c->lock, 0);
 	} else if (err && c->state == LITE_CLAIM_OWNER) {
-		/* The taker does not want it, or is dead: go on to the next. */
+		/* The taker does not want the lock, or is dead: go on to the next. */
 		lite_lock_claim_trace(c, LITE_TRACE_LOCK_REFUSED, err);
 		c->swept = dead;
 		lite_lock_claim_end(c, dead ? LITE_LOCK_DEAD : LITE_LOCK_UNUSED);

@@ -4,15 +4,15 @@
  *
  * Normal operation: a WAIT appends a claim to the queue. Once the word is MANAGED (lock_settle.c),
  * the first claim in the queue becomes the owner as soon as there is none, or joins owners that
- * share with it, and is told by a GRANT. A RELEASE ends a claim. Without owner and queue the word
- * is handed back and the lock forgotten.
+ * share with it, and is told by a GRANT. A RELEASE ends a claim. When neither owner nor queue is
+ * left, the word is handed back and the lock forgotten.
  *
- * Recovery: a claim ends with the life of its node, and when its node answers the GRANT that the
- * claim is over. A GRANT is repeated until it is answered or the node's life is over.
+ * Recovery: a claim ends with the life of its node, or when its node answers a GRANT that the claim
+ * is over. A GRANT is repeated until it is answered or the node's life is over.
  *
  * What runs concurrently: handlers, the work items that tell claims, the job of each lock that
- * operates on its word, and the sweep. All of them look and change under home_lock, and drop
- * it while they wait for a call or an operation.
+ * operates on its word, and the sweep. All of them work under home_lock, and drop it while they
+ * wait for a call or an operation.
  */
 #include <linux/slab.h>
 
@@ -23,10 +23,8 @@
 /* How often an owner is probed while claims wait, in jiffies. */
 #define LITE_PROBE_PERIOD (2 * HZ)
 
-/* Locks that are looked at, and claims of one that are granted or ended, with home_lock held. */
+/* How many locks to look at, or claims of one to grant or end, before dropping home_lock. */
 #define LITE_LOCK_WALK 64
-
-/* ---- objects ------------------------------------------------------------- */
 
 /* Drop a reference to a lock. Context: process. */
 void lite_lock_put(struct lite_lock *l)
@@ -38,12 +36,12 @@ void lite_lock_put(struct lite_lock *l)
 	lite_crew_job_exit(&locks->words, &l->job);
 	lite_pool_drop(&locks->tells.workers, l->tellers);
 	kfree(l);
-	/* Still there: lite_locks_exit() waits for the jobs first. */
+	/* @locks still exists: lite_locks_exit() waits for the jobs first. */
 	if (atomic_dec_and_test(&locks->objects))
 		wake_up_var(&locks->objects);
 }
 
-/* The tree is in the order of bytes: those of one LMR are side by side. */
+/* Ordered by the bytes of the key, so that the locks of one LMR are side by side. */
 LITE_TREE(lite_lock, struct lite_lock, node, key,
 	  memcmp(key, has, sizeof(struct lite_lock_key)))
 
@@ -56,7 +54,7 @@ static struct lite_lock_key lite_lock_key(const struct lite_wire_lock *w, bool b
 	};
 }
 
-/* Find the lock with waiters, or the barrier, of a request; NULL: none. home_lock is held. */
+/* Find the lock with waiters, or the barrier, of a request, or NULL. home_lock is held. */
 static struct lite_lock *lite_lock_find(struct lite_locks *locks, const struct lite_wire_lock *w,
 					bool barrier)
 {
@@ -132,8 +130,8 @@ static u32 lite_lock_end_some(struct list_head *list, int status, u32 n)
 }
 
 /*
- * For the lock's job: end as many claims as are in the queue now; @err is what the takers are told.
- * Drops home_lock now and then: others may come, or the lock may be removed.
+ * For the lock's job: end as many claims as the queue has now, and tell the takers @err. home_lock
+ * is dropped now and then: claims may come, or the lock may be removed.
  */
 void lite_lock_refuse(struct lite_lock *l, int err)
 {
@@ -169,7 +167,7 @@ void lite_lock_remove(struct lite_lock *l)
 	lite_lock_put(l);
 }
 
-/* Queue the work on a lock's word, or a PROBE. @delay: jiffies. */
+/* Have the lock's job operate on the word, or PROBE, in @delay jiffies. */
 void lite_lock_queue_work(struct lite_lock *l, unsigned long delay)
 {
 	bool queued;
@@ -187,8 +185,6 @@ void lite_lock_queue_work(struct lite_lock *l, unsigned long delay)
 		lite_lock_put(l);
 }
 
-/* ---- the order of grants ------------------------------------------------- */
-
 static void lite_lock_claim_grant(struct lite_lock_claim *c)
 {
 	struct lite_lock *l = c->lock;
@@ -197,12 +193,12 @@ static void lite_lock_claim_grant(struct lite_lock_claim *c)
 	lite_stat_inc(l->locks->stats, LITE_STAT_LOCK_GRANTS);
 	lite_lock_claim_trace(c, LITE_TRACE_LOCK_GRANT, l->died ? -EOWNERDEAD : 0);
 	lite_lock_claim_tell(c, l->died ? -EOWNERDEAD : 0);
-	/* Only an exclusive owner can make the lock consistent: keep telling until then. */
+	/* Only an exclusive owner can make the lock consistent: tell all until then. */
 	if (!c->shared)
 		l->died = false;
 }
 
-/* Complete a round when @n have arrived; further arrivals are of the next round. */
+/* Complete a round when l->n have arrived; further arrivals are of the next round. */
 static void lite_barrier_go_on(struct lite_lock *l)
 {
 	struct lite_lock_claim *c, *next;
@@ -230,13 +226,13 @@ static u32 lite_lock_serve_some(struct lite_lock *l, u32 n)
 		c = list_first_entry(&l->queue, struct lite_lock_claim, list);
 		owner = list_first_entry_or_null(&l->owners, struct lite_lock_claim, list);
 		if (lite_lock_claim_is_dead(c)) {
-			/* The sweep has not got to it yet. */
+			/* The sweep has not got to this claim yet. */
 			c->swept = true;
 			lite_lock_claim_end(c, LITE_LOCK_DEAD);
 		} else if (lite_lock_fits(owner, owner && owner->shared, c->shared)) {
 			lite_lock_claim_grant(c);
 		} else if (c->try) {
-			/* Those behind it may fit. */
+			/* Refuse it: claims behind it may fit. */
 			lite_lock_claim_over(c, -EBUSY);
 		} else {
 			break;
@@ -251,8 +247,8 @@ static u32 lite_lock_serve_some(struct lite_lock *l, u32 n)
 }
 
 /*
- * Hand the lock over: grant what can be granted after a change, and queue the work to be done. If
- * that is much, the lock's job does the rest.
+ * Hand the lock over after a change: grant what can be granted, and queue work on the word. If
+ * there is much to grant, the lock's job does the rest.
  */
 void lite_lock_go_on(struct lite_lock *l)
 {
@@ -273,18 +269,16 @@ void lite_lock_go_on(struct lite_lock *l)
 		lite_lock_remove(l);
 		return;
 	}
-	/* Take over or hand back the word; or probe an owner later, because others wait for it. */
+	/* Take over or hand back the word; or probe an owner later, as others wait for it. */
 	if (!l->managed || (list_empty(&l->owners) && list_empty(&l->queue)))
 		lite_lock_queue_work(l, 0);
 	else if (!list_empty(&l->queue))
 		lite_lock_queue_work(l, LITE_PROBE_PERIOD);
 }
 
-/* ---- requests ------------------------------------------------------------ */
-
 /*
- * Name a request's claim. -ESTALE: it is of an earlier life of the taker's node, of which a slow
- * thread may send it in a session of the next; -EBADMSG.
+ * Set @name to the claim of a request. Return: 0; -ESTALE: it is of an earlier life of the taker's
+ * node (a slow thread may send it in a session of the next life); -EBADMSG.
  */
 static int lite_lock_claim_named(struct lite_locks *locks, struct lite_conn *conn,
 				 const struct lite_wire_lock *w, struct lite_claim_name *name)
@@ -309,8 +303,8 @@ static u32 lite_lock_uid(const struct lite_locks *locks, const struct lite_claim
 }
 
 /*
- * Is the word there? lite_locks_lmr_cut() takes home_lock after a cut, and so finds a claim entered
- * before it. This does not take the LMR's lock, which a user's thread may hold for long.
+ * Is the word there? If it is cut off later, lite_locks_lmr_cut(), which takes home_lock after the
+ * cut, finds the claim. Does not take lmr->lock, which a user's thread may hold for long.
  */
 static int lite_lock_exists(struct lite_locks *locks, const struct lite_wire_lock *w)
 {
@@ -347,13 +341,13 @@ static int lite_lock_enter(struct lite_locks *locks, const struct lite_claim_nam
 	c = lite_lock_claim_find(l, name);
 	if (c && c->state == LITE_CLAIM_OWNER) {
 		/*
-		 * The taker may not have got the GRANT. The queue of a barrier may already be of a
-		 * round with another number.
+		 * Repeat the GRANT, which may have been lost. Do not check n: a barrier's queue may
+		 * already be of a round with another number.
 		 */
 		lite_lock_claim_tell(c, c->status);
 		return 0;
 	}
-	/* Released; or it was swept. */
+	/* The claim was released; or the home confirmed the arrival, and has swept it. */
 	if (c ? c->state == LITE_CLAIM_EARLY : flags & LITE_WIRE_LOCK_AGAIN)
 		return -ENOLCK;
 	/* While claims are queued the number of participants is fixed. */
@@ -389,26 +383,20 @@ static int lite_serve_lock_wait(void *priv, struct lite_conn *conn, u16 call, co
 	int err;
 
 	err = lite_lock_claim_named(locks, conn, req, &name);
-	/* A claim is swept only if this node also counts the session. */
+	/* The end of a session sweeps its claims only if it is published here, too. */
 	if (!err && conn)
 		err = lite_cluster_await_session(locks->cl, conn);
 	if (err)
 		return err;
 	mutex_lock(&locks->home_lock);
-	/*
-	 * While this session is not dead, no message of a later one has been handled. Afterwards
-	 * the taker may have ended this claim already.
-	 */
+	/* Once the session is dead, the taker may have ended the claim in a later one. */
 	err = conn && lite_conn_is_dead(conn) ? -EHOSTDOWN :
 						lite_lock_enter(locks, &name, req);
 	mutex_unlock(&locks->home_lock);
 	return err;
 }
 
-/*
- * Record the RELEASE of a claim that may be in the word, queued or not yet known (NULL). Return: 0
- * or -ENOMEM: try again later.
- */
+/* Keep the RELEASE of claim @c (NULL: unknown), which may be in the word. Return: 0 or -ENOMEM. */
 static int lite_lock_keep_early(struct lite_lock *l, struct lite_lock_claim *c,
 				const struct lite_claim_name *name, const struct lite_wire_lock *w)
 {
@@ -447,10 +435,7 @@ static int lite_serve_lock_release(void *priv, struct lite_conn *conn, u16 call,
 	l = lite_lock_find(locks, w, false);
 	b = lite_lock_find(locks, w, true);
 	c = lite_lock_claim_find(l, &name) ?: lite_lock_claim_find(b, &name);
-	/*
-	 * While the word is being taken over, this claim may be in it; even a queued one, from a
-	 * swap before it asked.
-	 */
+	/* During a takeover even a queued claim may be in the word, by a swap before it asked. */
 	early = l && (l->settling || l->maybe);
 	if (c)
 		early = c->state == LITE_CLAIM_EARLY ||
@@ -470,8 +455,6 @@ static int lite_serve_lock_release(void *priv, struct lite_conn *conn, u16 call,
 	return err;
 }
 
-/* ---- changes ------------------------------------------------------------- */
-
 /* The first lock from @key on, in the order of the tree; NULL: none. */
 static struct lite_lock *lite_lock_from(struct lite_locks *locks, const struct lite_lock_key *key)
 {
@@ -490,9 +473,9 @@ static struct lite_lock *lite_lock_from(struct lite_locks *locks, const struct l
 }
 
 /*
- * Call @step for all locks, or (@id) those of an LMR. It may remove the lock; or it returns true:
- * the lock is still there, and to be looked at again. Drops home_lock every now and then: locks
- * that enter meanwhile may be missed.
+ * Call @step for all locks or, if @id is not 0, those of an LMR. It may remove the lock. If it
+ * returns true, the lock is still there, and @step is called for it again. Drops home_lock now and
+ * then: locks that are entered meanwhile may be missed.
  */
 static void lite_locks_walk(struct lite_locks *locks, u64 id,
 			    bool (*step)(struct lite_lock *l, u64 arg), u64 arg)
@@ -522,9 +505,9 @@ static void lite_locks_walk(struct lite_locks *locks, u64 id,
 }
 
 /*
- * End claims of dead nodes, some at a time: one that is not ended yet is not granted
- * (lite_lock_serve_some()). Claims of a living node are passed over together, but for those of
- * barriers: a round that was complete when its node went down is told again when that is back.
+ * End claims of dead nodes, some at a time; meanwhile lite_lock_serve_some() grants them nothing.
+ * Claims of a living node are skipped together, except at barriers: participants of a complete
+ * round are told again, as their node may have been down.
  */
 static bool lite_lock_sweep(struct lite_lock *l, u64 arg)
 {
@@ -538,7 +521,7 @@ static bool lite_lock_sweep(struct lite_lock *l, u64 arg)
 			if (c->state == LITE_CLAIM_EARLY)
 				continue;
 			l->swept = true;
-			/* This claim, so the lock, stays. */
+			/* This claim stays, and so does the lock. */
 			if (n++ == LITE_LOCK_WALK)
 				return true;
 			c->swept = true;
@@ -557,10 +540,6 @@ static bool lite_lock_sweep(struct lite_lock *l, u64 arg)
 	return false;
 }
 
-/*
- * Members have changed: end the claims of nodes that are dead, and tell those of complete rounds
- * that they are.
- */
 static void lite_locks_sweep(struct work_struct *work)
 {
 	struct lite_locks *locks = container_of(work, struct lite_locks, sweep);
@@ -569,8 +548,8 @@ static void lite_locks_sweep(struct work_struct *work)
 }
 
 /*
- * Forget a lock and all its claims; none is entered any more. True: there are more claims than are
- * ended in one go. The takers of those that are granted meanwhile find that the word is gone.
+ * Forget a lock and all its claims; no claims are entered any more. Return true: some are left for
+ * the next call. If those are granted meanwhile, their takers find that the word is gone.
  */
 static bool lite_lock_drop(struct lite_lock *l, int err)
 {
@@ -612,14 +591,12 @@ void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length)
 		lite_locks_cut_work(&cut.work);
 		return;
 	}
-	/* A user's thread may be long without a processor. */
+	/* In a worker: a user's thread may get no processor for long. */
 	INIT_WORK_ONSTACK(&cut.work, lite_locks_cut_work);
 	queue_work(locks->tells.wq, &cut.work);
 	flush_work(&cut.work);
 	destroy_work_on_stack(&cut.work);
 }
-
-/* ---- life ---------------------------------------------------------------- */
 
 void lite_lock_home_init(struct lite_locks *locks)
 {
@@ -643,6 +620,6 @@ void lite_lock_home_shut(struct lite_locks *locks)
 		cond_resched();
 	}
 	mutex_unlock(&locks->home_lock);
-	/* Jobs may refer to locks; a retry that is queued runs soon. */
+	/* Jobs may still refer to locks; a queued retry runs soon. */
 	wait_var_event(&locks->objects, !atomic_read(&locks->objects));
 }

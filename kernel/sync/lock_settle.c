@@ -3,15 +3,15 @@
  * The home's operations on the word of a lock.
  *
  * Normal operation: when a claim waits, swap whatever is in the word for MANAGED; the old value
- * names the holder. PROBE its node for confirmation: the process may have ended without knowing the
- * outcome of its swap. While claims wait, owners are probed from time to time: a program that
- * writes to the word can make a holder release it unnoticed by the home. When there is neither
- * owner nor queue, swap MANAGED for FREE.
+ * names the holder. A PROBE asks the holder's node to confirm its claim: the process may have ended
+ * without knowing the outcome of its swap. While claims wait, owners are probed from time to time:
+ * if a program writes to the word, a holder may release it without the home's notice. When there is
+ * neither owner nor queue, swap MANAGED for FREE.
  *
  * Recovery: a swap of unknown outcome is repeated until the outcome is known (@maybe, @back). The
  * waiters get the error at once.
  *
- * What cannot run concurrently: two of these for one lock, as each lock has one job.
+ * What cannot run concurrently: two operations on one lock, because each lock has one job.
  */
 #include <linux/slab.h>
 
@@ -19,13 +19,12 @@
 #include "trace.h"
 
 #define LITE_SETTLE_PERIOD HZ
-/* Other values found in the word before the worker yields. */
+/* How many other values to find in the word before the worker yields. */
 #define LITE_SETTLE_SWAPS 16
 
 /*
- * The incarnation of the holder in a HELD word; 0: that life is over, or counts as over. Not if the
- * node has a session with us that is not one here yet: it may have taken the lock in that. Any
- * context.
+ * The incarnation of the holder in a HELD word; 0: it is over, or counts as over. Its node counts
+ * as live if it may have taken the lock in a connection that is no session here yet. Any context.
  */
 u64 lite_lock_holder(struct lite_locks *locks, u64 word)
 {
@@ -37,7 +36,7 @@ u64 lite_lock_holder(struct lite_locks *locks, u64 word)
 		       incarnation : 0;
 }
 
-/* Drops home_lock meanwhile. */
+/* Drops home_lock during the operation. */
 static int lite_lock_word_swap(struct lite_lock *l, u64 expected, u64 desired,
 			       u64 *old, bool *posted)
 {
@@ -47,19 +46,19 @@ static int lite_lock_word_swap(struct lite_lock *l, u64 expected, u64 desired,
 	mutex_unlock(&locks->home_lock);
 	err = lite_word_cmp_swap(locks->mem, &l->word, expected, desired, old, posted);
 	mutex_lock(&locks->home_lock);
-	/* A node that leaves frees the LMRs at home there. */
+	/* This node is leaving or stopping, which frees its LMRs. */
 	if (err == -ENOTCONN || err == -ENODEV)
 		err = -EIDRM;
 	return err;
 }
 
-/* The word could not be taken over: all waiters get the error. */
+/* An operation on the word failed: all waiters get the error. */
 static void lite_lock_settle_failed(struct lite_lock *l, int err)
 {
 	lite_lock_refuse(l, err);
 	if (l->removed)
 		return;
-	/* Others may have come meanwhile. */
+	/* Claims may have come meanwhile. */
 	if (!list_empty(&l->queue))
 		lite_lock_queue_work(l, 0);
 	else if (!lite_lock_is_final(err) && (l->maybe || l->back))
@@ -69,8 +68,8 @@ static void lite_lock_settle_failed(struct lite_lock *l, int err)
 }
 
 /*
- * Has the holder in a word that became MANAGED released it already? Then @l->died or @l->ended is
- * set as its RELEASE said. The other claims that were released early were not in the word.
+ * Has the holder in @word, which has become MANAGED, released the lock already? Then l->died or
+ * l->ended is set as its RELEASE said. Ends all early claims: the others were not in the word.
  */
 static bool lite_lock_was_early(struct lite_lock *l, u64 word)
 {
@@ -104,7 +103,7 @@ static void lite_lock_claim_own(struct lite_lock *l, u64 word, u64 incarnation)
 	if (!asked)
 		c = lite_lock_claim_found(l, &name);
 	lite_lock_claim_move(c, LITE_CLAIM_OWNER);
-	/* A WAIT that it sent before may still arrive, and be granted. */
+	/* If the taker refuses a GRANT (a late WAIT may cause one), PROBE it. */
 	c->found = true;
 	lite_lock_claim_trace(c, asked ? LITE_TRACE_LOCK_GRANT : LITE_TRACE_LOCK_FOUND, 0);
 	if (asked) {
@@ -136,7 +135,7 @@ static void lite_lock_settled(struct lite_lock *l, u64 was)
 	lite_lock_go_on(l);
 }
 
-/* What to swap for MANAGED first; 0 is FREE. @seen only saves a swap. */
+/* The value to try first; 0 is FREE. A wrong @seen only costs a swap. */
 static u64 lite_lock_guess(const struct lite_lock *l)
 {
 	enum lite_lockword_kind kind = lite_lockword_kind(l->seen);
@@ -154,21 +153,21 @@ static void lite_lock_settle(struct lite_lock *l)
 	int err;
 
 	for (;;) {
-		/* The holder may see MANAGED, and RELEASE, before us. */
+		/* The holder may see MANAGED, and send RELEASE, before this thread goes on. */
 		l->settling = true;
 		err = lite_lock_word_swap(l, guess, managed, &old, &posted);
 		l->settling = false;
 		if (l->removed)
 			return;
 		if (err) {
-			/* If not posted, an earlier @maybe stands. */
+			/* If nothing was posted, an earlier @maybe stands. */
 			if (posted && guess)
 				l->maybe = guess;
 			lite_lock_settle_failed(l, err);
 			return;
 		}
 		if (old != managed && l->back) {
-			/* The word was handed back, and carried that news. */
+			/* The hand-back was done after all: the word has carried died and ended. */
 			l->back = false;
 			l->died = false;
 			l->ended = false;
@@ -177,7 +176,7 @@ static void lite_lock_settle(struct lite_lock *l)
 			lite_lock_settled(l, old == guess ? old : l->maybe);
 			return;
 		}
-		/* Not @maybe, so that swap was not done. */
+		/* The word was not @maybe, so that earlier swap was not done. */
 		l->maybe = 0;
 		err = lite_lock_step(old) == LITE_LOCK_UNLOCKABLE ? -ENOTRECOVERABLE :
 		      lite_lock_step(old) == LITE_LOCK_NONE ? -EINVAL : 0;
@@ -193,7 +192,7 @@ static void lite_lock_settle(struct lite_lock *l)
 			lite_lock_queue_work(l, 1);
 			return;
 		}
-		/* What is no lock is never swapped. Others may have come: look again. */
+		/* Never swap what is no lock. Claims may have come: look again. */
 		guess = err ? 0 : old;
 	}
 }
@@ -218,7 +217,7 @@ static void lite_lock_hand_back(struct lite_lock *l)
 		lite_lock_settle_failed(l, err);
 		return;
 	}
-	/* The word carries the news now. */
+	/* The word carries died and ended now. */
 	l->back = false;
 	l->died = false;
 	l->ended = false;
@@ -228,7 +227,7 @@ static void lite_lock_hand_back(struct lite_lock *l)
 		lite_lock_queue_work(l, 0);
 }
 
-/* @end: set to how the claim ends; 0: not yet. */
+/* Ask a claim's node (PROBE). @end: set to how the claim ends; 0: not yet. */
 static int lite_lock_claim_ask(struct lite_lock_claim *c, enum lite_lock_end *end)
 {
 	struct lite_wire_lock_probe_reply reply = {};
@@ -238,7 +237,7 @@ static int lite_lock_claim_ask(struct lite_lock_claim *c, enum lite_lock_end *en
 		LITE_REQUEST(LITE_CALL_LOCK_PROBE, req),
 		LITE_REPLY(reply),
 	};
-	/* Does not wait for a suspect node: it is probed again later. */
+	/* Do not wait for a suspect node: it is probed again later. */
 	int err = lite_cluster_call(c->lock->locks->cl, c->name.node, &d);
 
 	*end = le32_to_cpu(reply.end);
@@ -253,7 +252,7 @@ static void lite_lock_probe(struct lite_lock *l)
 	enum lite_lock_end end;
 	int err;
 
-	/* Found in the word, or others have waited for some time. */
+	/* Probe only a claim found in the word, or for which others have waited. */
 	if (!c || (!c->probe && list_empty(&l->queue)))
 		return;
 	refcount_inc(&c->ref);
@@ -288,12 +287,12 @@ void lite_lock_job(struct work_struct *work)
 	struct lite_lock *l = container_of(work, struct lite_lock, job.work);
 	struct lite_locks *locks = l->locks;
 
-	/* Here, as home_lock must not wait for memory. */
+	/* Allocated here because home_lock must not wait for memory. */
 	l->spare = kzalloc(sizeof(*l->spare), GFP_KERNEL | __GFP_NOFAIL);
 	mutex_lock(&locks->home_lock);
 	if (l->more)
 		lite_lock_go_on(l);
-	/* With more to do, the job is queued. */
+	/* If there is more, the job is queued again. */
 	if (l->removed || l->more)
 		goto out;
 	l->busy = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waiting for locks, what the home sends meanwhile, and releasing locks: see locks.rst.
+ * Waiting for locks, requests from homes meanwhile, and releasing locks: see locks.rst.
  *
  * What runs concurrently: the waiter and the GRANT handlers. locks->lock decides: a GRANT that
  * finds the hold WAITING is accepted, whatever else ended the wait. A later GRANT is refused, and
@@ -10,12 +10,10 @@
 #include "trace.h"
 #include "wait.h"
 
-/* Jiffies between attempts while the home is up. */
+/* Jiffies between attempts to release a LEFT claim while the home is up. */
 #define LITE_LEFT_PERIOD HZ
 /* Attempts per swap, across sessions. */
 #define LITE_LOCK_BACK_TRIES 4
-
-/* ---- waiting ------------------------------------------------------------- */
 
 /*
  * Have the home end a claim. @again is set if an earlier attempt may have done it. May sleep;
@@ -29,8 +27,8 @@ static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *aga
 		LITE_REQUEST(LITE_CALL_LOCK_RELEASE, req),
 		.killable = true,
 		.life = h->word.incarnation,
-		.by_worker = true, /* it takes home_lock */
-		.uid = h->word.uid, /* for workers */
+		.by_worker = true, /* the handler takes home_lock */
+		.uid = h->word.uid, /* this may be a worker */
 	};
 	int err = lite_cluster_call_patiently(h->locks->cl, h->word.home, &d);
 
@@ -44,8 +42,8 @@ static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *aga
 }
 
 /*
- * A repeated arrival may meet the GRANT for the first one: if both took effect, it would count for
- * the next round. False: GRANT came first, do not arrive.
+ * Begin or end repeating an arrival. Meanwhile the GRANT for the first try is not accepted: else
+ * the repeat would count for the next round. False: GRANT came first, do not arrive.
  */
 static bool lite_hold_arriving(struct lite_hold *h, bool arriving)
 {
@@ -73,9 +71,9 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn, bool try, 
 	int err;
 
 	if (h->n) {
-		/* Not abandoned: a WAIT after our RELEASE would count a departed participant. */
+		/* Do not abandon WAIT: after RELEASE it would count a departed participant. */
 		d.timeout = kcalls->timeout;
-		d.slot_timeout = kcalls->timeout; /* killable, as nothing is sent yet */
+		d.slot_timeout = kcalls->timeout; /* killable: nothing is sent yet */
 		d.killable = false;
 		arg = h->entered ? LITE_WIRE_LOCK_AGAIN : 0;
 	}
@@ -102,12 +100,12 @@ static int lite_lock_asked(struct lite_hold *h, struct lite_conn *conn, int err)
 	case -ENOENT:
 		return lite_home_gone(h->locks->mem, h->word.home, h->word.incarnation);
 	case -EHOSTDOWN:
-		/* In a live session: the home does not count it yet. */
+		/* The session is alive, so the home has not published it yet. */
 		return conn && !lite_conn_is_dead(conn) ? -EAGAIN : 0;
 	case -ETIMEDOUT:
 		return -EAGAIN;
 	case -ESHUTDOWN:
-		/* The home stops, so the session will end. */
+		/* The home is stopping, so the session will end. */
 		return 0;
 	case -ESTALE:
 		/* Or this node has left and joined meanwhile. */
@@ -118,8 +116,8 @@ static int lite_lock_asked(struct lite_hold *h, struct lite_conn *conn, int err)
 }
 
 /*
- * Send WAIT unless done in this session. Return: 0: wait for a verdict or a change;
- * -EAGAIN: try again; other errnos.
+ * Send WAIT unless done in this session. Return: 0: wait for a verdict or a change; -EAGAIN: try
+ * again; other errnos.
  */
 static int lite_lock_tell_home(struct lite_hold *h, bool try, unsigned long left, u64 *session)
 {
@@ -199,8 +197,8 @@ static int lite_lock_wait_verdict(struct lite_hold *h, const struct lite_lock_ar
 }
 
 /*
- * Take an arrival back after a time-out, unless the round is complete: then the caller goes on with
- * the others. The home's answer is enough, as its GRANT may never come.
+ * Take an arrival back after a time-out. If the round is complete, the caller goes on with the
+ * others (0): the home's answer is enough for that, as its GRANT may never come.
  */
 static int lite_barrier_leave(struct lite_hold *h)
 {
@@ -212,7 +210,7 @@ static int lite_barrier_leave(struct lite_hold *h)
 		cond_resched();
 	} while ((err == -EHOSTDOWN || err == -ETIMEDOUT) &&
 		 lite_cluster_is_live(h->locks->cl, h->word.home));
-	/* Else ENOLCK: swept. */
+	/* -ENOLCK otherwise means that the home has swept the claim. */
 	if (!err || (err == -ENOLCK && (again || !h->entered))) {
 		h->asked = false;
 		return -ETIMEDOUT;
@@ -221,9 +219,9 @@ static int lite_barrier_leave(struct lite_hold *h)
 }
 
 /*
- * Wait for a lock; @h is TAKING. May sleep; killable. Return: 0: the lock is ours, @h->died: a
- * previous owner died; else an errno: @h->asked and @h->swapped say whether the home or the word
- * may have the claim.
+ * Wait for a lock; @h is TAKING. May sleep; killable. Return: 0: the caller has the lock, and with
+ * @h->died a previous owner died; else an errno, and @h->asked and @h->swapped say whether the home
+ * or the word may have the claim.
  */
 int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 {
@@ -256,8 +254,6 @@ int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 	return err;
 }
 
-/* ---- releasing ----------------------------------------------------------- */
-
 /*
  * Put the word back. @again: set if an earlier attempt may have done it. Return: 0; -EINPROGRESS:
  * MANAGED, ask the home; -ENOLCK; other errnos.
@@ -287,7 +283,7 @@ static bool lite_hold_is_pending(struct lite_hold *h, int err)
 	       lite_cluster_incarnation(h->locks->cl, h->word.home) == h->word.incarnation;
 }
 
-/* Release a lock, if possible now. -ENOLCK: it was not ours any more. */
+/* Release a lock, if possible now. -ENOLCK: the holder had lost it. */
 static int lite_hold_release(struct lite_hold *h, enum lite_lock_end end)
 {
 	struct lite_locks *locks = h->locks;
@@ -300,7 +296,7 @@ static int lite_hold_release(struct lite_hold *h, enum lite_lock_end end)
 		err = lite_hold_swap_back(h, end, &again);
 	else
 		err = -EINPROGRESS;
-	/* Even if it is not in the word: the home may have our claim. */
+	/* Even if the claim is not in the word, the home may have it. */
 	if (err == -EINPROGRESS || (err == -ENOLCK && h->asked))
 		err = lite_hold_tell(h, end, &again);
 	if (err == -ENOLCK && again)
@@ -348,7 +344,7 @@ void lite_hold_left_job(struct work_struct *work)
 
 	spin_lock(&locks->lock);
 	if (pending && !locks->closing) {
-		/* While the home is down only a change, such as its return, queues the work. */
+		/* While the home is down only a change, such as its return, queues the job. */
 		if (lite_cluster_is_live(locks->cl, h->word.home))
 			queue_delayed_work(locks->lefts.wq, &h->timer, LITE_LEFT_PERIOD);
 		spin_unlock(&locks->lock);
@@ -359,7 +355,7 @@ void lite_hold_left_job(struct work_struct *work)
 	if (h->n)
 		rb_erase(&h->node, &locks->left_barriers);
 	spin_unlock(&locks->lock);
-	/* A change may have queued it just before it ceased to be LEFT. */
+	/* A change may have queued the job just before the claim ceased to be LEFT. */
 	cancel_delayed_work_sync(&h->timer);
 	lite_crew_cancel(&locks->lefts, &h->job);
 	lite_crew_done(&locks->lefts, &h->job);
@@ -369,8 +365,8 @@ void lite_hold_left_job(struct work_struct *work)
 }
 
 /*
- * Unpublish the lock that @owner of @ctx has on @word, or if that is NULL any of @ctx, for its
- * release; NULL: there is none.
+ * Unpublish, for its release, the lock that @owner of @ctx has on @word or, if @word is NULL, any
+ * lock of @ctx. Return: it, or NULL: there is none.
  */
 static struct lite_hold *lite_hold_unpublish(struct lite_locks *locks, struct lite_ctx *ctx,
 					     const struct lite_word *word, u64 owner)
@@ -390,9 +386,8 @@ static struct lite_hold *lite_hold_unpublish(struct lite_locks *locks, struct li
 }
 
 /*
- * Release a lock; the handle may have lost its rights. May sleep; killable. Return: 0; -EPERM: the
- * holder does not have it; otherwise as LITE_IOC_UNLOCK. Whatever is returned, the holder no longer
- * has it.
+ * Release a lock, even if the handle has lost its rights. Whatever is returned, the holder no
+ * longer has it. May sleep; killable. Return: 0; -EPERM: it had not; else as LITE_IOC_UNLOCK.
  */
 int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner)
 {
@@ -407,7 +402,7 @@ int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh, u6
 	h = lite_hold_unpublish(locks, ctx, &word, owner);
 	if (!h)
 		return -EPERM;
-	/* Only an exclusive owner has to make it consistent. */
+	/* Only an exclusive owner has to make the lock consistent. */
 	if (h->died && !h->shared)
 		end = LITE_LOCK_BROKEN;
 	err = lite_hold_release(h, end);
@@ -453,10 +448,7 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
 
 	while ((h = lite_hold_unpublish(locks, ctx, NULL, 0))) {
 		end = h->shared ? LITE_LOCK_CLEAN : LITE_LOCK_DEAD;
-		/*
-		 * Once one is slow, or would have to wait for its home, leave the rest to the
-		 * background.
-		 */
+		/* Leave the rest to the background if one is slow or would wait for its home. */
 		slow = slow || lite_cluster_is_suspect(locks->cl, h->word.home) ||
 		       lite_hold_is_pending(h, lite_hold_release(h, end));
 		if (slow)
@@ -466,9 +458,7 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
 	}
 }
 
-/* ---- requests from homes ------------------------------------------------- */
-
-/* Find the hold that a home names; NULL: it is over. */
+/* Find the hold that a home names, or NULL: it is over. */
 static struct lite_hold *lite_hold_named(struct lite_locks *locks, struct lite_conn *conn,
 					 const struct lite_wire_lock *w)
 {
@@ -507,7 +497,7 @@ int lite_serve_lock_grant(void *priv, struct lite_conn *conn, u16 call, const vo
 		wake_up(&h->wait);
 		err = 0;
 	} else if (h && ours && (h->state == LITE_HOLD_HELD || h->managed)) {
-		/* Our answer was lost. If the lock is being released, RELEASE says how it ends. */
+		/* The answer was lost. If the lock is being released, RELEASE says how it ends. */
 		err = 0;
 	}
 	spin_unlock(&locks->lock);
@@ -525,9 +515,9 @@ int lite_serve_lock_probe(void *priv, struct lite_conn *conn, u16 call, const vo
 	spin_lock(&locks->lock);
 	h = lite_hold_named(locks, conn, req);
 	/*
-	 * A LEFT claim that the home has not granted ends with this answer; otherwise RELEASE is to
-	 * come and says how it ends. Arrivals at barriers are never in a word, whatever was written
-	 * there.
+	 * A LEFT claim that the home has not granted ends with this answer; otherwise a RELEASE
+	 * will follow and say how it ends. Arrivals at barriers are never in a word, whatever a
+	 * program wrote there.
 	 */
 	if (h && !h->n && (h->state != LITE_HOLD_LEFT || h->managed))
 		end = 0;
