@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Chunks of unpinned LMRs, at their mappers: Documentation/interfaces/unpinned.rst, How it works.
- * The home's side is memory/unpinned/.
+ * Chunks of unpinned LMRs at their mappers: Documentation/interfaces/unpinned.rst, How it works.
  *
  * The mapping of an unpinned LMR has no extents, but a table of its chunks' mappings by first page,
- * which grows with use. A chunk's mapping, once ended, stays in the table until another one takes
- * its place there. Operations enter the chunk while they are in the LMR, and then leave the LMR. So
- * when nothing is in flight on the LMR's mapping after its gate was closed, and its chunks have
- * been retired, none of them is in use (lite_mapping_drain()).
+ * which grows with use. A chunk's mapping that has ended stays there until another one takes its
+ * place. An operation enters the LMR, then the chunk, and then leaves the LMR. So once the LMR's
+ * gate is closed and nothing is in flight on its mapping, no operation enters a chunk any more, and
+ * retiring the chunks leaves none in use (lite_mapping_drain()).
  */
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -21,13 +20,13 @@ static bool lite_chunk_usable(const struct lite_mapping *c, u64 at, bool write)
 	       READ_ONCE(c->state) == LITE_MAPPING_ACTIVE && lite_mapping_current(c);
 }
 
-/* Under RCU: a chunk that has a byte and can be used now, or NULL. */
+/* A chunk that has the byte @at and can be used now, or NULL. Called under RCU. */
 static struct lite_mapping *lite_chunk_find(struct lite_mapping *m, u64 at, bool write)
 {
 	unsigned long first = (at & ~(LITE_CHUNK_BYTES - 1)) >> PAGE_SHIFT, i = first;
 	struct lite_mapping *c = xa_load(&m->chunks, first);
 
-	/* Mostly it is whole. */
+	/* Most chunks fill their block, so the one at its start has the byte. */
 	if (likely(c && lite_chunk_usable(c, at, write)))
 		return c;
 	xa_for_each_range(&m->chunks, i, c, first, at >> PAGE_SHIFT) {
@@ -38,8 +37,8 @@ static struct lite_mapping *lite_chunk_find(struct lite_mapping *m, u64 at, bool
 }
 
 /*
- * Enter the chunk of an LMR, entered, that has the byte @at of it. @write: it must be writable. Any
- * context. Return: the chunk's mapping, for lite_access_exit(); ERR_PTR(-EAGAIN): there is none.
+ * Enter the chunk of @m, an entered LMR, that has the byte @at. @write: it must be writable. Any
+ * context. Return: the chunk's mapping, for lite_access_exit(); ERR_PTR(-EAGAIN): none is usable.
  */
 struct lite_mapping *lite_chunk_enter(struct lite_mapping *m, u64 at, bool write)
 {
@@ -54,9 +53,9 @@ struct lite_mapping *lite_chunk_enter(struct lite_mapping *m, u64 at, bool write
 }
 
 /*
- * Make a mapping from the home's answer, and enter it in the table. The extents need no
- * confirmation: the home alone stores them, and was asked in the session in which it counts us. May
- * sleep; may call a home.
+ * Make a mapping from the home's answer, and enter it in the table of @m. The extents need no
+ * confirmation: the home is their only store, and answered in the session in which it counts this
+ * node. May sleep; may call the home.
  */
 static int lite_chunk_take(struct lite_mapping *m, const struct lite_map_begun *begun,
 			   const struct lite_wire_map_reply *r)
@@ -77,7 +76,7 @@ static int lite_chunk_take(struct lite_mapping *m, const struct lite_map_begun *
 	return err;
 }
 
-/* Has a home that was asked for the chunk with a byte answered with such a one? */
+/* Has the home answered with a chunk of @m that has the byte @at? */
 static bool lite_chunk_fits(const struct lite_mapping *m, u64 at,
 			    const struct lite_wire_map_reply *r)
 {
@@ -90,7 +89,6 @@ static bool lite_chunk_fits(const struct lite_mapping *m, u64 at,
 	       base + length <= m->length;
 }
 
-/* Ask the home for a chunk. */
 static int lite_chunk_ask(struct lite_mapping *m, u64 at, bool write)
 {
 	struct lite_wire_chunk req = {
@@ -104,7 +102,7 @@ static int lite_chunk_ask(struct lite_mapping *m, u64 at, bool write)
 		.reply = reply,
 		.reply_max = LITE_PAYLOAD_MAX,
 		.killable = true,
-		.by_worker = true, /* it takes mmap_lock of the owner's process */
+		.by_worker = true, /* the handler takes mmap_lock of the owner's process */
 		.late = lite_map_late,
 		.late_ctx = m->mem,
 	};
@@ -114,12 +112,12 @@ static int lite_chunk_ask(struct lite_mapping *m, u64 at, bool write)
 	if (!reply)
 		return -ENOMEM;
 	begun = lite_map_begin(m->mem);
-	/* In the session in which the home counts us as a mapper of the LMR. */
+	/* In the session in which the home counts this node as a mapper of the LMR. */
 	err = lite_home_call(m->mem, m->conn, &d);
 	if (m->conn)
 		err = lite_home_error(m->mem, m->home, err);
 	if (!err && !lite_chunk_fits(m, at, reply)) {
-		/* The home counts a MAP of a chunk that we do not know. */
+		/* The home counts a MAP of an unknown chunk: only ending the session undoes it. */
 		err = -EPROTO;
 		if (m->conn)
 			lite_conn_kill(m->conn, err);
@@ -131,13 +129,12 @@ static int lite_chunk_ask(struct lite_mapping *m, u64 at, bool write)
 }
 
 /*
- * Have the chunk of an unpinned LMR mapped that has the byte @at, which the LMR has. @m: the LMR's
- * mapping, with a reference. @write: it must be writable. @stale: mapping that was found to be
- * unusable; only compared. @pause: jiffies to wait before the next attempt, if the home is busy.
- *
- * May sleep; killable; makes calls; entered nowhere. Return: 0: try again to enter it; -ENOENT: the
- * home does not know this node as a mapper of the LMR; -EFAULT: no such memory; -EOPNOTSUPP: not of
- * a kind that can be unpinned; -EDQUOT, -ENOSPC, -ENOMEM: here or at the home; -EINTR, -ETIMEDOUT,
+ * Have the chunk of an unpinned LMR mapped that has the byte @at, which is in bounds. @m: the LMR's
+ * mapping, with a reference. @write: it must be writable. @stale: mapping that was found unusable;
+ * only compared. @pause: jiffies to wait if the home is busy. May sleep; killable; makes calls;
+ * nothing is entered. Return: 0: try again to enter it; -ENOENT: the LMR was freed or is being
+ * changed, or the home does not count this node as a mapper; -EFAULT: no such memory; -EOPNOTSUPP:
+ * it cannot be unpinned; -EDQUOT, -ENOSPC, -ENOMEM: here or at the home; -EINTR, -ETIMEDOUT,
  * -EHOSTDOWN.
  */
 int lite_chunk_reach(struct lite_mapping *m, u64 at, bool write, const struct lite_mapping *stale,
@@ -148,7 +145,7 @@ int lite_chunk_reach(struct lite_mapping *m, u64 at, bool write, const struct li
 
 	rcu_read_lock();
 	c = lite_chunk_find(m, at, write);
-	/* Done, unless it is still @stale: its session cannot be used, so it is mapped anew. */
+	/* Done, unless this is still @stale: its session cannot be used, so map it anew. */
 	if (c && (c != stale || !refcount_inc_not_zero(&c->ref))) {
 		rcu_read_unlock();
 		return 0;
@@ -159,7 +156,7 @@ int lite_chunk_reach(struct lite_mapping *m, u64 at, bool write, const struct li
 		lite_mapping_put(c);
 	}
 	err = lite_chunk_ask(m, at, write);
-	/* Overtaken, or the process changes its memory just now. */
+	/* A REVOKE came before the answer, or the process is changing its memory. */
 	if (err == -EAGAIN || err == -EBUSY) {
 		schedule_timeout_killable(pause);
 		return fatal_signal_pending(current) ? -EINTR : 0;
@@ -169,8 +166,8 @@ int lite_chunk_reach(struct lite_mapping *m, u64 at, bool write, const struct li
 }
 
 /*
- * Retire or revoke, as it is, and drain all chunks of an LMR's mapping, on which nothing is in
- * flight, and which has left ACTIVE. May sleep; makes no calls.
+ * Retire the chunks of @m, or revoke them if it is revoked, and drain them. @m has left ACTIVE, and
+ * nothing is in flight on it. May sleep; makes no calls.
  */
 void lite_chunks_retire(struct lite_mapping *m)
 {
@@ -187,11 +184,10 @@ void lite_chunks_retire(struct lite_mapping *m)
 		rcu_read_unlock();
 		if (!c)
 			return;
-		/* One that is not in this table any more is drained. */
+		/* A chunk that has left mem->mappings is drained. */
 		spin_lock(&mem->map_lock);
 		c = xa_load(&mem->mappings, key);
 		if (c)
-			/* With a revoked LMR its chunks end. */
 			lite_mapping_end(c, m->state);
 		spin_unlock(&mem->map_lock);
 		if (c)

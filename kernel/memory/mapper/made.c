@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Anonymous LMRs at other nodes, at the node that made them: the home is told to free such an LMR
- * when the last mapping ends that the maker's handles have or had (Documentation/lifetime.rst,
- * LMR).
+ * Anonymous LMRs that this node has made at other nodes. It tells the home to free one when the
+ * last mapping ends that its handles have or had (Documentation/lifetime.rst, LMR).
  */
 #include <linux/slab.h>
 
 #include "memory/memory.h"
 #include "mapping.h"
 
-/* An anonymous LMR that this node has made. */
 struct lite_made {
-	struct list_head list; /* in mem->made, once the home has to be told that it is unused */
+	struct list_head list; /* in mem->made while the home has to be told that it is unused */
 	u32 home;
 	u64 incarnation;       /* of @home */
 	u64 id;                /* there */
 	u32 users;             /* mappings; under map_lock */
 };
 
-/*
- * Record an anonymous LMR from the reply of its home. Return: for lite_made_use() or kfree(); NULL:
- * no memory.
- */
+/* Record an anonymous LMR from its home's reply, for lite_made_use() or kfree(), or NULL. */
 struct lite_made *lite_made_new(u32 home, const struct lite_wire_map_reply *r)
 {
 	struct lite_made *made = kzalloc(sizeof(*made), GFP_KERNEL_ACCOUNT);
@@ -35,9 +30,9 @@ struct lite_made *lite_made_new(u32 home, const struct lite_wire_map_reply *r)
 }
 
 /*
- * A handle of the maker begins to use a mapping, to which the caller has a reference. @made: of a
- * new LMR, or of the mapping that the handle had; it is freed with its last mapping. NULL there:
- * not an anonymous LMR. Context: any process.
+ * A handle of the maker begins to use @m, to which the caller has a reference. *@made: record of a
+ * new LMR, or of the handle's previous mapping, or NULL; not taken if @m has one. It is freed with
+ * its last mapping. Context: any process.
  */
 void lite_made_use(struct lite_mapping *m, struct lite_made **made)
 {
@@ -50,8 +45,7 @@ void lite_made_use(struct lite_mapping *m, struct lite_made **made)
 }
 
 /*
- * A mapping ends that no handle has; map_lock is held. Return: if it was the last one, the LMR, for
- * lite_made_over(); else NULL.
+ * Detach a mapping's record. Return: for lite_made_over(), if it has no other mapping; else NULL.
  */
 struct lite_made *lite_made_detach(struct lite_mapping *m)
 {
@@ -63,7 +57,7 @@ struct lite_made *lite_made_detach(struct lite_mapping *m)
 }
 
 /*
- * No handle on the LMR is left here: free @made. Unless it was @told, the home is told first, in
+ * No handle here has the LMR any more: free @made. Unless the home was @told, it is told first, in
  * the background. Context: any process.
  */
 void lite_made_over(struct lite_memory *mem, struct lite_made *made, bool told)
@@ -75,11 +69,11 @@ void lite_made_over(struct lite_memory *mem, struct lite_made *made, bool told)
 	spin_lock(&mem->map_lock);
 	list_add_tail(&made->list, &mem->made);
 	spin_unlock(&mem->map_lock);
-	/* There may be a new session already. */
+	/* Try at once, as there may be a new session with the home already. */
 	queue_work(mem->wq, &mem->made_work);
 }
 
-/* Return: true if the home knows, or does not have it any more. */
+/* Return: true: the home has been told, or does not have the LMR any more. */
 static bool lite_made_tell(struct lite_memory *mem, const struct lite_made *made)
 {
 	struct lite_conn *conn = lite_cluster_conn_get(mem->cl, made->home);
@@ -94,7 +88,7 @@ static bool lite_made_tell(struct lite_memory *mem, const struct lite_made *made
 	return over;
 }
 
-/* Give back what is on the list. What stays there is tried again when members change. */
+/* Tell the homes of what is on the list. What stays there is tried again when members change. */
 void lite_made_work(struct work_struct *work)
 {
 	struct lite_memory *mem = container_of(work, struct lite_memory, made_work);
@@ -116,13 +110,13 @@ void lite_made_work(struct work_struct *work)
 	spin_unlock(&mem->map_lock);
 }
 
-/* Our incarnation is over: forget all. made_work is not running, and no session is left. */
+/* This node's incarnation is over: forget all. made_work does not run, and no session is left. */
 void lite_made_drop(struct lite_memory *mem)
 {
 	struct lite_made *made, *tmp;
 	LIST_HEAD(gone);
 
-	/* A user may have any number. */
+	/* A user may have any number of these, so free them without the lock. */
 	spin_lock(&mem->map_lock);
 	list_splice_init(&mem->made, &gone);
 	spin_unlock(&mem->map_lock);

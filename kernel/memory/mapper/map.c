@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Making mappings. MAP (or CREATE, or OPEN by name) makes the home count this node as a mapper. Its
- * answer has the first extents. They may be used only in sessions with the stores that are older
- * than the MAP (Documentation/memory-safety.rst, Confirmation). If one is newer, it is noted, and
- * then the extents are fetched anew. A MAP that a REVOKE or RECALL of the same LMR has overtaken
- * (struct lite_revoked) is given back and started over.
+ * Making mappings. MAP (or CREATE, or OPEN by name) makes the home count this node as a mapper, and
+ * its answer has the first extents. They may be used only in sessions with the stores that are
+ * older than the MAP; if one is newer, all extents are fetched again
+ * (Documentation/memory-safety.rst, Confirmation). A MAP that a REVOKE or RECALL of the LMR has
+ * overtaken (struct lite_revoked) is given back and started over.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -16,13 +16,13 @@
 
 /* Sessions in which one MAP is tried, and directories that are asked for one name. */
 #define LITE_SESSION_TRIES 3
-/* How often in a row a MAP may be overtaken: by changes of the LMR, or of one of equal hash. */
+/* How often in a row changes of the LMR, or of one of equal hash, may overtake a MAP. */
 #define LITE_MAP_TRIES 1000
 /* CREATE finds and zeroes memory, perhaps at many nodes. */
 #define LITE_CREATE_TIMEOUT (120 * HZ)
 #define LITE_UNDO_TIMEOUT (10 * HZ)
 
-/* The errno for a home's answer: -ENOTCONN and -ENODEV are about the home itself. Any context. */
+/* The errno for a home's answer: its -ENOTCONN and -ENODEV are about the home. Any context. */
 int lite_home_error(struct lite_memory *mem, u32 home, int err)
 {
 	if ((err == -ENOTCONN || err == -ENODEV) && home != lite_cluster_id(mem->cl))
@@ -30,7 +30,6 @@ int lite_home_error(struct lite_memory *mem, u32 home, int err)
 	return err;
 }
 
-/* To be called before a MAP. Any context. */
 struct lite_map_begun lite_map_begin(struct lite_memory *mem)
 {
 	struct lite_map_begun begun = { .life = lite_cluster_life(mem->cl) };
@@ -38,15 +37,12 @@ struct lite_map_begun lite_map_begin(struct lite_memory *mem)
 	spin_lock(&mem->map_lock);
 	begun.revoked = mem->revoked.count;
 	spin_unlock(&mem->map_lock);
-	/* A number that no session has: sessions that come up later see it. */
+	/* No session has this number. One that comes up later has an up_before of at least this. */
 	begun.sessions = atomic64_inc_return(&mem->fab->sessions);
 	return begun;
 }
 
-/*
- * Note the sessions with the stores. @before: lite_map_begun.sessions; @newer: set if one of
- * them is newer than the MAP, so that the home has to confirm it.
- */
+/* Note the stores' sessions. @before: lite_map_begun.sessions; @newer: set if one came up later. */
 static int lite_mapping_shares(struct lite_mapping *m, const struct lite_wire_map_reply *r,
 			       u64 before, bool *newer)
 {
@@ -72,20 +68,19 @@ static int lite_mapping_shares(struct lite_mapping *m, const struct lite_wire_ma
 		s->peer = lite_peer_find(cl, s->node);
 		conn = s->peer ? lite_peer_conn_get(s->peer) : NULL;
 		m->early |= !s->peer;
-		/* What is elsewhere can be used. */
+		/* Shares at other nodes can still be used. */
 		if (!conn)
 			continue;
 		if (conn->from.incarnation == incarnation) {
 			s->session = conn->session;
 			s->up_before = conn->up_before;
 		} else if (conn->from.incarnation > incarnation) {
-			/* A new incarnation does not have the memory any more. */
 			s->lost = true;
 		} else {
-			/* The home has heard first that this one is over: look for the next. */
+			/* The home knows of the store's next life: end this session. */
 			lite_conn_kill(conn, -EHOSTDOWN);
 		}
-		/* The home is reached in the session of the MAP. */
+		/* Not with the home, which is reached in the session of the MAP. */
 		*newer |= i && conn->up_before >= before;
 		lite_conn_put(conn);
 	}
@@ -102,7 +97,7 @@ int lite_home_call(struct lite_memory *mem, struct lite_conn *conn, struct lite_
 	return conn ? lite_kcall(conn, d) : lite_kcall_local(mem->cl->kcalls, d);
 }
 
-/* Append what a home has told. Return: 0; -EPROTO: more than there are. */
+/* Append extents that the home has told. Return: 0; -EPROTO: more than the LMR has. */
 static int lite_mapping_take(struct lite_mapping *m, const struct lite_wire_extent *told, u32 n,
 			     u32 n_extents)
 {
@@ -126,7 +121,7 @@ static int lite_mapping_take(struct lite_mapping *m, const struct lite_wire_exte
 	return 0;
 }
 
-/* Ask for extents that the answer to the MAP did not have. */
+/* Fetch the extents that are still missing. */
 static int lite_mapping_fetch(struct lite_mapping *m, u32 n_extents)
 {
 	struct lite_wire_extents req = { .id = cpu_to_le64(m->id) };
@@ -151,7 +146,7 @@ static int lite_mapping_fetch(struct lite_mapping *m, u32 n_extents)
 	return err;
 }
 
-/* @confirm: do not rely on those in the answer to the MAP. */
+/* @confirm: fetch all anew instead of using those in the answer to the MAP. */
 static int lite_mapping_extents(struct lite_mapping *m, const struct lite_wire_map_reply *r,
 				bool confirm)
 {
@@ -173,8 +168,8 @@ static int lite_mapping_extents(struct lite_mapping *m, const struct lite_wire_m
 
 /*
  * Look up the kernel addresses of local extents once: look-ups get slower the more LMRs there are.
- * If the memory is freed meanwhile, the mapping is revoked before it enters the table. A home gains
- * nothing by sending addresses of others' memory: it could access that itself.
+ * If the memory is freed meanwhile, a REVOKE keeps the mapping out of the table. A home cannot gain
+ * by sending addresses of others' memory, which it could access itself.
  */
 static void lite_mapping_locate(struct lite_mapping *m)
 {
@@ -185,13 +180,13 @@ static void lite_mapping_locate(struct lite_mapping *m)
 		size_t n = e->length;
 		void *addr;
 
-		cond_resched(); /* one per page, at worst */
+		cond_resched(); /* an extent may be a single page */
 		if (!m->share[e->share].local)
 			continue;
 		if (!m->local)
 			m->local = kvcalloc(m->n_extents, sizeof(*m->local),
 					    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-		/* Operations look up addresses that are not in the table. */
+		/* Without the table, operations look up addresses themselves. */
 		if (!m->local)
 			return;
 		addr = lite_store_whole(m->mem, e->addr, &n);
@@ -200,7 +195,7 @@ static void lite_mapping_locate(struct lite_mapping *m)
 	}
 }
 
-/* Let an existing mapping take over the MAP; an unusable one is drained. NULL: there is none. */
+/* Have a mapping take over the MAP; drain an unusable one. NULL: none; -EAGAIN: ask again. */
 static struct lite_mapping *lite_mapping_known(struct lite_memory *mem, struct lite_conn *conn,
 					       u32 home, u64 id, u64 revoked)
 {
@@ -216,7 +211,7 @@ static struct lite_mapping *lite_mapping_known(struct lite_memory *mem, struct l
 			break;
 		usable = m->state == LITE_MAPPING_ACTIVE && lite_mapping_current(m);
 		if (usable && m->conn != conn) {
-			m = ERR_PTR(-EAGAIN); /* our session is over */
+			m = ERR_PTR(-EAGAIN); /* the session of the MAP is over */
 			break;
 		}
 		if (usable && refcount_inc_not_zero(&m->ref)) {
@@ -232,8 +227,8 @@ static struct lite_mapping *lite_mapping_known(struct lite_memory *mem, struct l
 }
 
 /*
- * Publish a mapping. -EAGAIN: overtaken, or the LMR was mapped concurrently; -ENOTCONN, -ENODEV:
- * this node has left since. lite_memory_forget() finds what has entered before.
+ * Publish a mapping. -EAGAIN: overtaken by a REVOKE, or the LMR was mapped concurrently; -ENOTCONN,
+ * -ENODEV: this node has left. If it leaves later, lite_memory_forget() finds the mapping.
  */
 static int lite_mapping_enter_table(struct lite_mapping *m, const struct lite_map_begun *begun)
 {
@@ -241,7 +236,7 @@ static int lite_mapping_enter_table(struct lite_mapping *m, const struct lite_ma
 	unsigned long key = lite_mapping_key(m->home, m->id);
 	int err;
 
-	/* Allocate now, as that is not possible under the lock. */
+	/* Allocating is not possible under the lock. */
 	err = xa_reserve(&mem->mappings, key, GFP_KERNEL);
 	if (err)
 		return err;
@@ -253,7 +248,7 @@ static int lite_mapping_enter_table(struct lite_mapping *m, const struct lite_ma
 		err = lite_cluster_recheck(mem->cl, begun->life);
 	if (!err)
 		err = xa_err(xa_store(&mem->mappings, key, m, GFP_NOWAIT));
-	/* One that was there just now took the reserved memory with it. */
+	/* xa_reserve() saw another mapping, which has been erased with the memory: try again. */
 	if (err == -ENOMEM)
 		err = -EAGAIN;
 	spin_unlock(&mem->map_lock);
@@ -262,7 +257,7 @@ static int lite_mapping_enter_table(struct lite_mapping *m, const struct lite_ma
 	return err;
 }
 
-/* Make a mapping from the reply to a MAP, which it counts; shares and extents are still missing. */
+/* Make a mapping, still without shares and extents, that owns the MAP of the reply. */
 static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 					     struct lite_conn *conn,
 					     const struct lite_wire_map_reply *r)
@@ -299,7 +294,7 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 
 /*
  * Turn the reply to a MAP, CHUNK or (@created) CREATE into a mapping. On failure the MAP is given
- * back, and an anonymous LMR just created is freed by that. May sleep; makes calls. ERR_PTR: see
+ * back, which frees an anonymous LMR just created. May sleep; makes calls. ERR_PTR: see
  * lite_mapping_by_id(); -EAGAIN: overtaken by a REVOKE.
  */
 struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_conn *conn, u32 home,
@@ -313,7 +308,7 @@ struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_co
 	bool known;
 	int err;
 
-	/* An LMR at home here lives as long as its MAPs are counted. */
+	/* An LMR at home here needs no record: it lives as long as its MAPs are counted. */
 	if (created && conn && r->anonymous) {
 		made = lite_made_new(home, r);
 		if (!made)
@@ -326,10 +321,10 @@ struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_co
 	if (IS_ERR(m))
 		goto err_give_back;
 	lite_made_use(m, &made);
-	/* Not taken: the home has told two LMRs by one id. */
+	/* The mapping had one: the home has used one id for two LMRs. */
 	if (made && m->made != made)
 		kfree(made);
-	/* A home that calls an LMR a chunk, or a chunk another, lies. */
+	/* The home contradicts its earlier answer: is it a chunk, and which? */
 	if (known && (m->of != le64_to_cpu(r->of) || m->base != le64_to_cpu(r->base) ||
 		      (m->of && m->length != le64_to_cpu(r->length)))) {
 		lite_mapping_put(m);
@@ -346,12 +341,12 @@ struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_co
 	}
 	if (!err) {
 		trace_lite_map(home, m->id, m->length);
-		/* The work that the change has begun may not have seen it in the table. */
+		/* Members have changed since, and retire_work may not have seen @m in the table. */
 		if (m->early && atomic_read_acquire(&mem->changes) != changes)
 			queue_work(mem->wq, &mem->retire_work);
 		return m;
 	}
-	/* An inconsistent reply may be from before and after a change. */
+	/* Replies from before and after a change do not match: try again if there was one. */
 	spin_lock(&mem->map_lock);
 	if (lite_revoked_since(mem, home, m->id, begun->revoked))
 		err = -EAGAIN;
@@ -382,7 +377,7 @@ static void lite_create_undo(struct lite_memory *mem, struct lite_conn *conn, u6
 	lite_home_call(mem, conn, &d);
 }
 
-/* A MAP of a caller that has gone is given back. */
+/* Give back a MAP: the reply came after its caller had gone. May sleep. */
 void lite_map_late(void *ctx, struct lite_conn *conn, const void *reply)
 {
 	const struct lite_wire_map_reply *r = reply;
@@ -399,7 +394,7 @@ static void lite_create_late(void *ctx, struct lite_conn *conn, const void *repl
 	lite_mapping_give_back(ctx, conn, le64_to_cpu(r->id), 1, LITE_UNMAP_LAST);
 }
 
-/* @wait: while it is suspect. */
+/* The session with a home; NULL: this node. @wait: wait while the home is suspect. */
 static int lite_home_conn(struct lite_memory *mem, u32 home, bool wait, struct lite_conn **conn)
 {
 	struct lite_peer *peer;
@@ -433,7 +428,7 @@ struct lite_map_ask {
 	u32 granted; /* set to the rights granted */
 };
 
-/* NULL: OPEN has found the LMR, but only its home can map it; CREATE was not to map it. */
+/* NULL: OPEN has found the LMR, but only its home can map it; or CREATE was not to map it. */
 static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, struct lite_map_ask *q)
 {
 	bool create = q->call == LITE_CALL_LMR_CREATE;
@@ -463,7 +458,7 @@ static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, struct lit
 		return ERR_PTR(-ENOMEM);
 	d.reply = r;
 again:
-	/* Other nodes know where the LMR is. */
+	/* OPEN does not wait for the directory: other nodes know where the LMR is, too. */
 	err = lite_home_conn(mem, q->home, !open, &conn);
 	if (err) {
 		kfree(r);
@@ -471,7 +466,7 @@ again:
 	}
 	begun = lite_map_begin(mem);
 	err = lite_home_call(mem, conn, &d);
-	/* The end of the session has undone the call, unless that has created a named LMR. */
+	/* The end of the session undoes the call, unless it may have created a named LMR. */
 	if (err == -EHOSTDOWN && conn && lite_conn_is_dead(conn) &&
 	    !(create && c->name[0] && d.sent) && lite_cluster_is_live(mem->cl, q->home) &&
 	    ++tries < LITE_SESSION_TRIES) {
@@ -514,13 +509,11 @@ int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
 }
 
 /*
- * Map the LMR @id of @home. @name: that it must have; then all @rights are granted or none. NULL:
- * any, and those of @rights that the user has are granted. @cred: user to map it for; NULL, with no
- * @rights: this kernel. @granted: set to the rights granted; may be NULL.
- *
- * May sleep; killable. Return: a mapping with a reference for a handle, or ERR_PTR: -ENOENT,
- * -EACCES, -EHOSTDOWN, -EHOSTUNREACH, -EBUSY: it is being changed; ask again after
- * lite_mapping_await(); and others.
+ * Map the LMR @id of @home. @name: that it must have, and all of @rights are granted or none; NULL:
+ * any, and those of @rights are granted that the user has. @cred: user to map it for; NULL, with no
+ * @rights: this kernel. @granted: set to the rights granted; may be NULL. May sleep; killable.
+ * Return: a mapping with a reference for a handle, or ERR_PTR: -ENOENT, -EACCES, -EHOSTDOWN,
+ * -EHOSTUNREACH; -EBUSY: being changed, ask again after lite_mapping_await(); and others.
  */
 struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 id, const char *name,
 					const struct lite_cred *cred, u32 rights, u32 *granted)
@@ -545,7 +538,7 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 i
 		m = lite_mapping_ask(mem, &q);
 	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES &&
 		 !fatal_signal_pending(current));
-	/* Chunks are mapped for memory operations only: offsets in handles are not theirs. */
+	/* Only memory operations map chunks by id: offsets in a handle are not those of a chunk. */
 	if (!IS_ERR(m) && m->of && cred) {
 		lite_mapping_put(m);
 		m = ERR_PTR(-EPROTO);
@@ -556,10 +549,10 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 i
 }
 
 /*
- * Map an LMR by name for a user, with all @rights or none, as far as the name's directory can. May
- * sleep, but not while the directory is suspect; killable. Return: a mapping with a reference for a
- * handle; NULL: ask @home for @id, which are set; ERR_PTR: -EACCES, -EINTR, or the directory was no
- * help: all homes have to be asked.
+ * Map an LMR by name for a user, with all of @rights or none, if the name's directory can. May
+ * sleep, but does not wait while the directory is suspect; killable. Return: a mapping with a
+ * reference for a handle; NULL: ask @home for @id, which are set; ERR_PTR: -EACCES, -EINTR; any
+ * other errno: the directory was no help, and all homes have to be asked.
  */
 struct lite_mapping *lite_mapping_open(struct lite_memory *mem, const char *name,
 				       const struct lite_cred *cred, u32 rights, u32 *home, u64 *id)
@@ -587,8 +580,8 @@ struct lite_mapping *lite_mapping_open(struct lite_memory *mem, const char *name
 /*
  * Create an LMR at @home and, if @req says so, map it. @payer: pays for memory at this node. @id:
  * set, if it was created; @granted: set to the rights granted to its creator. May sleep; killable.
- * Return: see lite_mapping_by_id(), and any error of creating it; -EAGAIN: a named LMR was created,
- * but changed before it could be mapped; map it by @id. NULL: it is not to be mapped.
+ * Return: as lite_mapping_by_id(), or any error of creating it; -EAGAIN: a named LMR was created,
+ * but changed before it could be mapped: map it by @id; NULL: @req says not to map it.
  */
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 struct lite_wire_create *req, struct lite_payer *payer,
@@ -602,7 +595,7 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 	struct lite_mapping *m;
 	int tries = 0;
 
-	/* An anonymous LMR is gone then. The caller maps a named one. */
+	/* After -EAGAIN an anonymous LMR is gone: create another. The caller maps a named one. */
 	do {
 		m = lite_mapping_ask(mem, &q);
 	} while (m == ERR_PTR(-EAGAIN) && !req->name[0] && ++tries < LITE_MAP_TRIES);

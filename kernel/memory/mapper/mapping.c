@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings: what this node, as a mapper, knows of an LMR, shared by all its handles. map.c makes
- * them.
- *
- * A mapping stays in mem->mappings until nothing is in flight on it, whatever its state, so that a
- * REVOKE or RECALL finds it and waits for it. A REVOKE that overtakes the reply to a MAP finds no
- * mapping: its number is kept by LMR (struct lite_revoked), and a MAP begun before it starts over.
- * Releasing the last reference gives back the MAPs that the home counts.
+ * How mappings end; map.c makes them. A mapping stays in mem->mappings, whatever its state, until
+ * nothing is in flight on it, so that a REVOKE or RECALL finds it and waits for it. One that
+ * overtakes the reply to a MAP finds no mapping: its number is kept by LMR (struct lite_revoked),
+ * and a MAP begun before it starts over. Releasing the last reference gives back the MAPs that the
+ * home counts.
  */
 #include <linux/hash.h>
 #include <linux/slab.h>
@@ -37,10 +35,7 @@ static void lite_mapping_free_rcu(struct work_struct *work)
 	lite_stat_dec(mem->stats, LITE_STAT_MAPPINGS);
 }
 
-/*
- * One watcher less. The last one frees the mapping: it was released, nothing of it is in flight,
- * and the home knows, or will soon.
- */
+/* Drop a watcher. The last one frees the mapping, as it was released and nothing is in flight. */
 static void lite_mapping_unwatch(struct lite_mapping *m)
 {
 	struct lite_memory *mem = m->mem;
@@ -56,8 +51,8 @@ static void lite_mapping_unwatch(struct lite_mapping *m)
 }
 
 /*
- * Leave ACTIVE, if that was not done before. The caller, which needs no reference, calls
- * lite_mapping_watch() next, without the lock.
+ * Have a mapping leave ACTIVE, if it has not yet. The caller needs no reference, and calls
+ * lite_mapping_watch() next, without map_lock.
  */
 void lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 {
@@ -76,10 +71,10 @@ void lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 }
 
 /*
- * May a store still carry out a failed operation on a drained mapping? Not if its session with this
- * node was begun after the one that the operation used was up here, and so at the store: then both
- * ends have fenced that one (lite_peer_may_attach(), lite_peer_publish()). The home, which is the
- * first store, sees to its own sessions.
+ * May a store still carry out a failed operation on a drained mapping? Not if its present session
+ * with this node was begun after that of the operation was up here, and so at the store: both ends
+ * have fenced the old session then (lite_peer_may_attach(), lite_peer_publish()). The home, which
+ * is the first store, sees to its own sessions.
  */
 static bool lite_mapping_unclean(struct lite_mapping *m)
 {
@@ -101,8 +96,8 @@ static bool lite_mapping_unclean(struct lite_mapping *m)
 }
 
 /*
- * Drain a mapping after lite_mapping_end(), which has raised @watchers: that keeps it in place of a
- * reference. Returns true if it is unclean. May sleep.
+ * Drain a mapping after lite_mapping_end(), which has raised @watchers: that keeps the mapping
+ * without a reference. Returns true if it is unclean. May sleep.
  */
 bool lite_mapping_watch(struct lite_mapping *m)
 {
@@ -115,7 +110,7 @@ bool lite_mapping_watch(struct lite_mapping *m)
 	if (xa_load(&mem->mappings, key) == m)
 		xa_erase(&mem->mappings, key);
 	unclean = lite_mapping_unclean(m);
-	/* The LMR may be mapped again before the release of this mapping tells the home. */
+	/* A REVOKE must find it if the LMR is mapped again before the release tells the home. */
 	if (unclean)
 		lite_line_enter(&mem->unclean, &m->left, false);
 	spin_unlock(&mem->map_lock);
@@ -123,7 +118,7 @@ bool lite_mapping_watch(struct lite_mapping *m)
 	return unclean;
 }
 
-/* Retire a mapping, with a reference, and drain it. May sleep. */
+/* Retire and drain a mapping to which the caller has a reference. May sleep. */
 void lite_mapping_retire(struct lite_mapping *m)
 {
 	spin_lock(&m->mem->map_lock);
@@ -132,7 +127,7 @@ void lite_mapping_retire(struct lite_mapping *m)
 	lite_mapping_watch(m);
 }
 
-/* lite_mapping_retire_home(); @dead: only those of lite_mappings_retire_work(). */
+/* For lite_mapping_retire_home() and, with @dead, lite_mappings_retire_work(). */
 static void lite_mappings_retire(struct lite_memory *mem, u32 home, bool dead)
 {
 	unsigned long last = home ? lite_mapping_key(home, U64_MAX) : ULONG_MAX;
@@ -147,12 +142,11 @@ static void lite_mappings_retire(struct lite_memory *mem, u32 home, bool dead)
 		if (end)
 			lite_mapping_end(m, LITE_MAPPING_RETIRED);
 		spin_unlock(&mem->map_lock);
-		/* That takes it out of the table. */
 		if (end)
 			lite_mapping_watch(m);
 		/*
-		 * When the node leaves, until there are none. Else each once: an LMR that is mapped
-		 * again meanwhile is so in a session that lives.
+		 * When this node leaves, go on until the table is empty. Otherwise see each mapping
+		 * once: an LMR that is mapped again meanwhile has a live session.
 		 */
 		if (!home && !dead)
 			key = first;
@@ -162,19 +156,16 @@ static void lite_mappings_retire(struct lite_memory *mem, u32 home, bool dead)
 	} while (m);
 }
 
-/*
- * Retire and drain all mappings of LMRs of a home; 0: of all homes. Handles map their LMRs again
- * when they are used. May sleep.
- */
+/* Retire and drain all mappings of LMRs of a home; 0: of all homes. May sleep. */
 void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
 {
 	lite_mappings_retire(mem, home, false);
 }
 
 /*
- * Members have changed: retire and drain mappings with a dead session to the home, which may free
- * the LMR without asking this node. Operations would notice that themselves, but accesses through
- * page tables do not. And mappings that were made too early: the nodes may be known now. May sleep.
+ * Members have changed. Retire and drain mappings with a dead session to the home, which may free
+ * the LMR without asking this node: accesses through page tables do not notice that. Also those
+ * made before this node knew all their nodes, as it may know them now. May sleep.
  */
 void lite_mappings_retire_work(struct work_struct *work)
 {
@@ -186,7 +177,7 @@ static u32 lite_revoked_slot(const struct lite_memory *mem, u32 home, u64 id)
 	return hash_64(lite_mapping_key(home, id) ^ mem->revoked.salt, LITE_REVOKED_BITS);
 }
 
-/* Was an LMR, or one of equal hash, revoked or recalled since mem->revoked.count was @count? */
+/* Was the LMR, or one of equal hash, revoked or recalled since mem->revoked.count was @count? */
 bool lite_revoked_since(const struct lite_memory *mem, u32 home, u64 id, u64 count)
 {
 	lockdep_assert_held(&mem->map_lock);
@@ -195,9 +186,8 @@ bool lite_revoked_since(const struct lite_memory *mem, u32 home, u64 id, u64 cou
 
 /*
  * End this node's mapping of an LMR and drain it. @gone: the LMR is gone; else it may be mapped
- * again. May sleep; waits until nothing is in flight on it. Cannot fail. Return: 0, or -EUCLEAN: a
- * store may still execute a failed operation on it or on an earlier mapping of the LMR, to which an
- * idle handle refers.
+ * again. May sleep until nothing is in flight. Cannot fail. Return: 0; -EUCLEAN: a store may still
+ * carry out a failed operation on this mapping, or on an earlier one that an idle handle still has.
  */
 int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id, bool gone)
 {
@@ -220,10 +210,7 @@ int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id, bool gone)
 	return unclean ? -EUCLEAN : 0;
 }
 
-/*
- * As lite_mapping_revoke() of several chunks. All are revoked before the first is waited for. May
- * sleep; waits until nothing is in flight on them. Cannot fail.
- */
+/* lite_mapping_revoke() of several chunks: all are closed before the first is waited for. */
 void lite_mapping_end_chunks(struct lite_memory *mem, u32 home, const struct lite_wire_ends *ends)
 {
 	struct lite_mapping *m[LITE_ENDS_PER_CALL];
@@ -239,7 +226,7 @@ void lite_mapping_end_chunks(struct lite_memory *mem, u32 home, const struct lit
 		mem->revoked.last[lite_revoked_slot(mem, home, id)] = ++mem->revoked.count;
 	}
 	spin_unlock(&mem->map_lock);
-	/* The home alone stores a chunk, so that it need not know of unclean operations. */
+	/* None can be unclean: the home is the only store of a chunk. */
 	for (i = 0; i < n; i++) {
 		if (m[i])
 			lite_mapping_watch(m[i]);
@@ -272,7 +259,7 @@ int lite_serve_recall(struct lite_memory *mem, struct lite_conn *conn, const voi
 	return lite_serve_end(mem, conn, req, false);
 }
 
-/* Give back in the session in which it was mapped. As lite_mapping_give_back(). */
+/* Send an UNMAP in the session of the MAPs. Return: as lite_mapping_give_back(). */
 static bool lite_mapping_unmap(struct lite_conn *conn, const struct lite_wire_unmaps *req)
 {
 	struct lite_call_desc d = {
@@ -292,11 +279,11 @@ static bool lite_mapping_unmap(struct lite_conn *conn, const struct lite_wire_un
 }
 
 /*
- * Give @count MAPs of an LMR back to its home, in the session in which they were made; NULL: this
- * node. @flags: enum lite_wire_unmap_flags. A home that may go on counting them loses the session.
- * Not so if the call only timed out in line for a slot: users' slow calls can fill the line. May
- * sleep, for as long as it takes to get a slot; makes a call. Return: true if the home has been
- * told; false: the session is over.
+ * Give @count MAPs of an LMR back to its home, in the session in which they were made; @conn NULL:
+ * to this node. @flags: enum lite_wire_unmap_flags. If the call fails, the session is ended, as the
+ * home may go on counting them. But a call that only timed out in line for a slot is repeated,
+ * because users' slow calls can fill the line. May sleep as long as it takes to get a slot; makes a
+ * call. Return: true: the home has been told; false: the session is over.
  */
 bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64 id, u64 count,
 			    u32 flags)
@@ -310,7 +297,6 @@ bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64
 		.unmap.flags = cpu_to_le32(flags),
 	};
 
-	/* The request has 32 bits for them. */
 	for (; count > U32_MAX; count -= U32_MAX) {
 		if (!lite_mapping_give_back(mem, conn, id, U32_MAX, 0))
 			return false;
@@ -324,7 +310,7 @@ bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64
 	return lite_mapping_unmap(conn, &req.head);
 }
 
-/* Drop a reference. May sleep; the last one drains it and calls the home. */
+/* Drop a reference. May sleep; the last put drains the mapping and calls the home. */
 void lite_mapping_put(struct lite_mapping *m)
 {
 	struct lite_memory *mem = m->mem;
@@ -340,7 +326,7 @@ void lite_mapping_put(struct lite_mapping *m)
 	flags = (lite_mapping_unclean(m) ? LITE_UNMAP_UNCLEAN : 0) | (made ? LITE_UNMAP_LAST : 0);
 	spin_unlock(&mem->map_lock);
 	lite_chunks_put(m);
-	/* A revoked LMR is gone; there is nothing to give back. */
+	/* A revoked LMR is gone: there is nothing to give back. */
 	if (m->state != LITE_MAPPING_REVOKED)
 		told = lite_mapping_give_back(mem, m->conn, m->id, m->grants, flags);
 	if (made)
@@ -348,10 +334,7 @@ void lite_mapping_put(struct lite_mapping *m)
 	lite_mapping_unwatch(m);
 }
 
-/*
- * The last reference to an LMR's mapping is gone: put those of its chunks, in few calls. May sleep;
- * makes calls.
- */
+/* The last reference to an LMR's mapping is gone: put its chunks, in few calls. May sleep. */
 void lite_chunks_put(struct lite_mapping *m)
 {
 	struct lite_wire_unmaps *req = NULL;
@@ -390,9 +373,8 @@ void lite_chunks_put(struct lite_mapping *m)
 }
 
 /*
- * The kernel address of the byte @in of a local extent of a mapping that was entered. @n: bytes
- * wanted; shortened to what is contiguous. Context: any. Return: the address, or NULL: the home has
- * sent a wrong one.
+ * The kernel address of byte @in of a local extent of a mapping that the caller has entered. @n:
+ * bytes wanted; reduced to contiguous ones. Context: any. NULL: the home has sent a wrong address.
  */
 void *lite_mapping_address(const struct lite_mapping *m, const struct lite_extent *e, u64 in,
 			   size_t *n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The mapper's role. map.c makes mappings, mapping.c ends them. */
+/* The mapper's role. */
 #ifndef _LITE_MAPPING_H
 #define _LITE_MAPPING_H
 
@@ -24,44 +24,44 @@ enum lite_mapping_state {
 /* A node that stores part of an LMR, or is its home. */
 struct lite_map_share {
 	u32 node;
-	struct lite_peer *peer; /* NULL: this node, or one that it did not know */
-	u64 session;            /* the only one to use; 0: the node was down */
+	struct lite_peer *peer; /* NULL: this node, or a node that it did not know */
+	u64 session;            /* the only one to use; 0: none, the node was down */
 	u64 up_before;          /* its lite_conn.up_before */
 	bool local;             /* this node in its present incarnation */
-	bool lost;              /* a new incarnation of it has lost the memory: -ESTALE */
+	bool lost;              /* a new incarnation of the node has lost the memory: -ESTALE */
 };
 
-/* What this node knows of an LMR. */
+/* What this node knows of an LMR, shared by all its handles. */
 struct lite_mapping {
 	struct lite_memory *mem;
 	refcount_t ref;            /* handles and others that use it */
 	struct rcu_work rcu;       /* operations look it up under RCU */
 	atomic_t ops;              /* operations in flight; negative when it has left ACTIVE */
-	struct completion drained; /* it has left ACTIVE, and none is in flight */
+	struct completion drained; /* the gate is closed, and no operation is in flight */
 	atomic_t watchers;         /* threads that wait for @drained, and 1 until it is released */
 	struct work_struct zap_work; /* removes its pages from page tables */
 	struct list_head views;    /* user mappings with pages of it; under views_lock */
-	bool tail;                 /* the last page may have been written to beyond the end */
+	bool tail;                 /* the last page may have been written beyond the LMR's end */
 	enum lite_mapping_state state; /* leaves ACTIVE once, under map_lock */
 	u32 home;
 	u64 home_incarnation;
 	u64 id;                    /* at the home */
 	u64 generation;            /* of the LMR when it was mapped */
 	u64 length;
-	/* A chunk's LMR (0: it is no chunk), and its first byte there, from which @extents go. */
+	/* 0: no chunk. Else its LMR, and its first byte there; @extents have offsets in the LMR. */
 	u64 of;
 	u64 base;
-	bool read_only;            /* the chunk is */
+	bool read_only;            /* of a chunk: it may not be written to */
 	bool chunked;              /* unpinned: no extents, but @chunks */
 	struct xarray chunks;      /* struct lite_mapping by first page, with references; chunk.c */
 	bool anonymous;            /* the LMR has no name */
-	bool early;                /* this node did not know some of its nodes yet */
-	/* A handle of an anonymous LMR's creator has or had this mapping; under map_lock. */
+	bool early;                /* this node did not know some of its nodes when it was made */
+	/* If a handle of the maker has or had it: the anonymous LMR's record; under map_lock. */
 	struct lite_made *made;
-	bool unclean;              /* an operation failed and may still be executed */
-	/* In mem->unclean, from when it leaves the table until the home knows of @unclean. */
+	bool unclean;              /* an operation failed, and a store may still carry it out */
+	/* In mem->unclean, after it has left the table, until the home knows that it is unclean. */
 	struct lite_line_place left;
-	unsigned long careful;     /* jiffies: a small piece came through after large ones failed */
+	unsigned long careful;     /* jiffies: a small piece was tried after large ones failed */
 	u64 grants;                /* MAPs of this node that the home counts; under map_lock */
 	bool lent;                 /* mem->lent has a reference, for peers; under map_lock */
 	struct list_head lent_list;
@@ -71,14 +71,13 @@ struct lite_mapping {
 	struct lite_map_share *share; /* the nodes that hold its memory; the first is the home */
 	u32 n_extents;
 	struct lite_extent *extents;
-	/* Kernel addresses of local extents; NULL: not contiguous; the table may be missing. */
+	/* Kernel addresses of local extents; NULL if not contiguous. There may be no table. */
 	void **local;
 };
 
 /*
- * Where packets overtake each other, a go-back-N transport may never get a large piece through.
- * After two have failed and a small one has succeeded (transfer.c), pieces stay small for
- * LITE_CAREFUL_TIME.
+ * If packets overtake each other, a go-back-N transport may never get a large piece through. After
+ * two have failed (transfer.c), pieces stay small for LITE_CAREFUL_TIME.
  */
 #define LITE_CAREFUL_BYTES 1024
 #define LITE_CAREFUL_TIME (60 * HZ)
@@ -90,15 +89,15 @@ static inline bool lite_mapping_is_careful(const struct lite_mapping *m)
 
 static inline const struct lite_extent *lite_extent_at(const struct lite_mapping *m, u64 offset)
 {
-	/* The first one mostly has it; of a chunk only if it is the first of its LMR. */
+	/* The first extent usually has it, except in a chunk that is not its LMR's first. */
 	if (likely(offset < m->extents->length))
 		return m->extents;
 	return &m->extents[lite_extent_find(m->extents, m->n_extents, offset)];
 }
 
 /*
- * A late packet may still execute a failed operation at the store: the mark has the home fence this
- * node there before it frees the memory.
+ * The store may still carry out a failed operation when a late packet comes. The mark makes the
+ * home fence this node there before the memory is freed.
  */
 static inline int lite_io_result(struct lite_mapping *m, int err)
 {
@@ -108,12 +107,12 @@ static inline int lite_io_result(struct lite_mapping *m, int err)
 }
 
 /*
- * The gate of a mapping: counts operations in flight, and is closed for good by the sign, as kernfs
- * does with its nodes. (Not a percpu_ref: mappings are many, and most are used by few CPUs.)
+ * The gate of a mapping counts operations in flight, and its sign closes it for good, as in kernfs.
+ * (It is no percpu_ref because there are many mappings, most of them used by few CPUs.)
  */
 #define LITE_OPS_CLOSED INT_MIN
 
-/* Begin an operation; false: the mapping has left ACTIVE. Under RCU, or with a reference. */
+/* Begin an operation; false: the gate is closed. Called under RCU, or with a reference. */
 static inline bool lite_ops_tryget(struct lite_mapping *m)
 {
 	return atomic_inc_unless_negative(&m->ops);
@@ -121,32 +120,31 @@ static inline bool lite_ops_tryget(struct lite_mapping *m)
 
 static inline void lite_ops_put(struct lite_mapping *m)
 {
-	/* What it did comes before. */
+	/* Fully ordered: what the operation did comes before. */
 	if (unlikely(atomic_dec_return(&m->ops) == LITE_OPS_CLOSED))
 		complete_all(&m->drained);
 }
 
-/* Has the mapping left ACTIVE? Any context. */
 static inline bool lite_ops_closed(const struct lite_mapping *m)
 {
 	return atomic_read(&m->ops) < 0;
 }
 
-/* Let no more operations begin; once. Any context. */
+/* Let no more operations begin. Called once. Any context. */
 static inline void lite_ops_close(struct lite_mapping *m)
 {
 	int ops = atomic_add_return(LITE_OPS_CLOSED, &m->ops);
 
-	/* One was ended twice: a REVOKE would wait for ever. */
+	/* The count was negative: an operation ended twice, and a REVOKE would wait for ever. */
 	WARN_ON_ONCE(ops >= 0);
 	if (ops == LITE_OPS_CLOSED)
 		complete_all(&m->drained);
 }
 
-/* Bytes of a chunk, at most; a chunk is in a multiple of that. */
+/* A chunk has at most so many bytes, and does not cross a multiple of that. */
 #define LITE_CHUNK_BYTES ((u64)LITE_CHUNK_PAGES << PAGE_SHIFT)
 
-/* The LMR that a handle names: not its chunk. */
+/* The id of the LMR that a handle names: for a chunk, its LMR's. */
 static inline u64 lite_mapping_lmr(const struct lite_mapping *m)
 {
 	return m->of ?: m->id;
@@ -164,16 +162,15 @@ static inline bool lite_mapping_current(const struct lite_mapping *m)
 	return !m->conn || !lite_conn_is_dead(m->conn);
 }
 
-/* May bytes of it be at other nodes? */
 static inline bool lite_mapping_is_remote(const struct lite_mapping *m)
 {
 	return m->n_shares > 1 || !m->share[0].local;
 }
 
-/* What was before a MAP. */
+/* State of this node before a MAP was sent. */
 struct lite_map_begun {
 	u64 revoked;  /* number of the last REVOKE or RECALL */
-	u64 sessions; /* higher than lite_conn.up_before of all sessions */
+	u64 sessions; /* higher than lite_conn.up_before of all sessions so far */
 	unsigned long life; /* of this node: lite_cluster_life() */
 };
 
@@ -226,11 +223,11 @@ void lite_made_over(struct lite_memory *mem, struct lite_made *made, bool told);
 void lite_made_work(struct work_struct *work);
 void lite_made_drop(struct lite_memory *mem);
 
-/* A user mapping (mmap) of a part of an LMR. */
+/* A user mapping (mmap) of part of an LMR. */
 struct lite_view {
 	struct lite_memory *mem;
-	struct list_head list;  /* in @m */
-	struct lite_mapping *m; /* has pages in page tables, or NULL; under views_lock */
+	struct list_head list;  /* in @m->views */
+	struct lite_mapping *m; /* page tables have pages of it; or NULL; under views_lock */
 	atomic_t zapping;       /* threads that are removing its pages from page tables */
 	struct inode *inode;    /* of the file that the VMAs map; of no other view */
 	u64 offset;             /* of its first byte in the LMR */
@@ -244,8 +241,7 @@ struct page *lite_view_page(const struct lite_mapping *m, u64 offset, size_t *n)
 void lite_mapping_zap_work(struct work_struct *work);
 void lite_mapping_drain(struct lite_mapping *m);
 
-/* ---- mappings for others: peer_mapping.c --------------------------------- */
-
+/* peer_mapping.c */
 struct lite_mapping *lite_mapping_enter(struct lite_memory *mem,
 					const struct lite_wire_range *range);
 void lite_peer_mapping_init(struct lite_memory *mem);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Mappings for memory operations that peers ask for (Documentation/memory-operations.rst, Access to
- * memory): a short list holds references to mappings for a while, for the next operation.
- * Operations enter through mem->mappings, without that reference, so a mapping can be dropped from
- * the list at any time. Without a mapping the caller has the LMR mapped
+ * memory). A short list holds references to mappings for a while, for the next operation.
+ * Operations enter through mem->mappings without that reference, so a mapping can be dropped from
+ * the list at any time. If there is none, the caller has the LMR mapped
  * (lite_peer_mapping_prepare(), which makes calls) and tries again.
  */
 #include "memory/memory.h"
@@ -12,7 +12,7 @@
 #define LITE_PEER_MAPPING_MAX 64
 #define LITE_PEER_MAPPING_IDLE (5 * HZ)
 #define LITE_PEER_MAPPING_IDLE_ANONYMOUS HZ
-/* Interval of checks for idle mappings. */
+/* Idle mappings are looked for at this interval. */
 #define LITE_PEER_MAPPING_PERIOD HZ
 /* Sessions may change while an LMR is mapped. */
 #define LITE_PREPARE_TRIES 4
@@ -26,10 +26,7 @@ static bool lite_peer_mapping_is_idle(const struct lite_mapping *m)
 	       time_after(jiffies, READ_ONCE(m->lent_used) + idle);
 }
 
-/*
- * Take the mapping off the list that has not been used for the longest time, of idle and dead ones,
- * or of @all; or NULL.
- */
+/* Take the least recently used mapping, of idle and dead ones or of @all, off the list; or NULL. */
 static struct lite_mapping *lite_peer_mapping_take(struct lite_memory *mem, bool all)
 {
 	struct lite_mapping *m, *oldest = NULL;
@@ -49,7 +46,6 @@ static struct lite_mapping *lite_peer_mapping_take(struct lite_memory *mem, bool
 	return oldest;
 }
 
-/* Drop idle and dead mappings, or @all. */
 static void lite_peer_mapping_reap(struct lite_memory *mem, bool all)
 {
 	struct lite_mapping *m;
@@ -107,7 +103,7 @@ void lite_peer_mapping_close(struct lite_memory *mem)
 	lite_peer_mapping_drop(mem);
 }
 
-/* Keep a mapping, with a reference of the list's own, or refresh it if it is kept. */
+/* Put a mapping on the list, with a reference of its own, or refresh it if it is there. */
 static void lite_peer_mapping_keep(struct lite_mapping *m)
 {
 	struct lite_memory *mem = m->mem;
@@ -130,10 +126,10 @@ static void lite_peer_mapping_keep(struct lite_mapping *m)
 }
 
 /*
- * Enter an LMR that is not named by a handle. @range: only its home, id and incarnation are used.
- * Context: any. Return: the mapping, then call lite_ops_put(), or ERR_PTR: -ENOLINK: call
- * lite_peer_mapping_prepare() first; -ESTALE: the home has a new incarnation; -EOPNOTSUPP: it is
- * unpinned, and only its chunks can be entered; -EINVAL.
+ * Enter an LMR without a handle. @range: only its home, id and incarnation are used. Context: any.
+ * Return: the mapping, for lite_ops_put(); ERR_PTR: -ENOLINK: call lite_peer_mapping_prepare()
+ * first; -ESTALE: the home has a new incarnation; -EOPNOTSUPP: only chunks of an unpinned LMR can
+ * be entered; -EINVAL.
  */
 struct lite_mapping *lite_mapping_enter(struct lite_memory *mem,
 					const struct lite_wire_range *range)
@@ -166,7 +162,7 @@ struct lite_mapping *lite_mapping_enter(struct lite_memory *mem,
 }
 
 /*
- * Enter an LMR for an operation of a peer on @length bytes of it. Only in the generation in which
+ * Enter an LMR for a peer's operation on @length bytes of it, but only in the generation in which
  * the peer checked its right: a late request (its caller was killed, say) must not run after a
  * change that took the right away. Context: any. Return: as lite_mapping_enter(); -ERANGE.
  */
@@ -190,7 +186,7 @@ struct lite_mapping *lite_peer_mapping_enter(struct lite_memory *mem,
 	return m;
 }
 
-/* An existing usable mapping, with a reference, or NULL. */
+/* A usable mapping, with a reference, or NULL. */
 static struct lite_mapping *lite_peer_mapping_find(struct lite_memory *mem, u32 home, u64 id)
 {
 	struct lite_mapping *m;
@@ -204,7 +200,7 @@ static struct lite_mapping *lite_peer_mapping_find(struct lite_memory *mem, u32 
 	return m;
 }
 
-/* Wait for suspect nodes. Is the mapping in the sessions there are then? */
+/* Wait for suspect nodes. Return: is the mapping bound to the sessions that there are then? */
 static bool lite_peer_mapping_settled(struct lite_mapping *m)
 {
 	bool settled = true;
@@ -219,14 +215,14 @@ static bool lite_peer_mapping_settled(struct lite_mapping *m)
 		if (lite_peer_is_suspect(s->peer))
 			lite_peer_await(s->peer);
 		session = lite_peer_session(s->peer);
-		/* Mapping again does not help while it is out of reach. */
+		/* While a node is out of reach, mapping again does not help. */
 		settled &= !session || session == s->session;
 	}
 	return settled && lite_mapping_current(m);
 }
 
 /*
- * Have an LMR mapped, in the present sessions, after waiting for suspect nodes of it. May sleep;
+ * Have an LMR mapped in the present sessions, after waiting for its suspect nodes. May sleep;
  * killable; makes calls. Return: 0; -ENOENT: it was freed; -EBUSY: it is being changed, which is
  * not waited for; -ESTALE: the home has a new incarnation; -EHOSTDOWN, -EHOSTUNREACH, -ENOMEM,
  * -EINTR and others.

@@ -2,16 +2,16 @@
 /*
  * User mappings of LMRs (mmap): how their pages leave page tables.
  *
- * A page fault (handle/fault.c) puts the view on the list of views that have pages of the mapping.
- * When the mapping ends, for any reason, lite_mapping_drain() waits for the faults in flight; no
- * later one succeeds. Then it removes the pages of all listed views from page tables, before the
- * end is reported. The next fault renews the handle, and so finds the LMR's new place and rights.
+ * A page fault (handle/fault.c) puts its view on the mapping's list of views that have pages. When
+ * the mapping ends, for whatever reason, lite_mapping_drain() waits for the faults in flight; later
+ * faults cannot enter the mapping. It then removes the pages of all listed views from page tables
+ * before it returns. The next fault renews the handle, and so finds the LMR's new place and rights.
  *
- * unmap_mapping_range() is enough: an entry through which a CPU has written is flushed from all
- * TLBs under the page table lock. fork() cannot hide a copy from it, as the kernel inserts the
- * child's VMA behind the parent's before it copies entries. Each view has its own inode, so it can
- * unmap the whole file. Each page has its own reference count (store.c): a page that is pinned when
- * the LMR is freed is not reused before it is unpinned.
+ * unmap_mapping_range() is enough: it flushes an entry through which a CPU has written from all
+ * TLBs under the page table lock. fork() cannot hide a copy from it, because the kernel inserts the
+ * child's VMA behind the parent's before it copies entries. Each view has its own inode, so the
+ * whole file can be unmapped. Each page has its own reference count (store.c): a page that is
+ * pinned when the LMR is freed is not reused before it is unpinned.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -21,18 +21,18 @@
 #include "memory/store/store.h"
 #include "mapping.h"
 
-/* The last VMA of a view is gone. The view and its inode are not used afterwards. May sleep. */
+/* The view's last VMA is gone. On return nothing uses the view or its inode any more. May sleep. */
 void lite_view_exit(struct lite_view *v)
 {
 	spin_lock(&v->mem->views_lock);
 	list_del_init(&v->list);
 	v->m = NULL;
 	spin_unlock(&v->mem->views_lock);
-	/* lite_mapping_drain() may still be using the inode. */
+	/* lite_mapping_zap_work() may still be using the inode. */
 	wait_var_event(&v->zapping, !atomic_read(&v->zapping));
 }
 
-/* Note that the view has pages of an entered mapping. Any context. */
+/* List the view among those with pages of @m, which the caller has entered. Any context. */
 int lite_view_attach(struct lite_view *v, struct lite_mapping *m, bool write)
 {
 	bool end = v->offset + PAGE_ALIGN(v->length) >= m->length;
@@ -44,7 +44,7 @@ int lite_view_attach(struct lite_view *v, struct lite_mapping *m, bool write)
 		list_add(&v->list, &m->views);
 		m->tail |= write && end && !PAGE_ALIGNED(m->length);
 	} else if (WARN_ON_ONCE(v->m != m)) {
-		/* A handle gets a new mapping after the old one ended. */
+		/* The handle gets its next mapping only after the previous one was drained. */
 		err = -EIO;
 	}
 	spin_unlock(&v->mem->views_lock);
@@ -52,9 +52,9 @@ int lite_view_attach(struct lite_view *v, struct lite_mapping *m, bool write)
 }
 
 /*
- * The page at an offset; @n is set to the contiguous pages from there. A page that is only partly
- * in this extent cannot be mapped, but for the last one of the LMR: the rest of that holds zeroes,
- * or what users have written there. Any context. ERR_PTR: -ERANGE, -ESTALE, -EREMOTE, -EOPNOTSUPP.
+ * The page at an offset. @n: pages wanted; reduced to those that are contiguous. Only the LMR's
+ * last page may be partly outside of its extent: the rest holds zeroes or what users have written
+ * there. Any context. ERR_PTR: -ERANGE, -ESTALE, -EREMOTE, -EOPNOTSUPP.
  */
 struct page *lite_view_page(const struct lite_mapping *m, u64 offset, size_t *n)
 {
@@ -84,7 +84,7 @@ struct page *lite_view_page(const struct lite_mapping *m, u64 offset, size_t *n)
 	return page;
 }
 
-/* Zero the rest of the last page, which users can write to, too, before the LMR can grow. */
+/* Zero the last page beyond the end, where users may have written: RESIZE relies on zeroes. */
 static void lite_mapping_wipe(struct lite_mapping *m)
 {
 	size_t in = offset_in_page(m->length), n = 1;
@@ -98,10 +98,10 @@ static void lite_mapping_wipe(struct lite_mapping *m)
 		memset(page_address(page) + in, 0, PAGE_SIZE - in);
 }
 
-/* Time in which most operations end, in threads that have a processor. */
+/* Most operations end within this time if their threads have a processor. */
 #define LITE_DRAIN_SOON max(HZ / 50, 1)
 
-/* Have completions of operations on a mapping taken by other threads than their own. */
+/* Have the poller, too, take the completions of operations on a mapping. */
 static void lite_mapping_attend(const struct lite_mapping *m)
 {
 	struct lite_conn *conn;
@@ -124,10 +124,7 @@ static void lite_mapping_attend(const struct lite_mapping *m)
 	lite_conn_put_live(conn);
 }
 
-/*
- * Remove the pages of all views from page tables. A work item, as it takes long, and others wait
- * for it: the thread of a user may be without a processor.
- */
+/* A work item, as this takes long, others wait for it, and a user's thread may lack a processor. */
 void lite_mapping_zap_work(struct work_struct *work)
 {
 	struct lite_mapping *m = container_of(work, struct lite_mapping, zap_work);
@@ -153,23 +150,20 @@ void lite_mapping_zap_work(struct work_struct *work)
 }
 
 /*
- * Wait until a mapping that has left ACTIVE is unused, and unmap its pages: afterwards no operation
- * is in flight on it, and none of its pages is in a page table. May sleep.
+ * Wait until a mapping that has left ACTIVE is unused: on return no operation is in flight on it,
+ * and no page table has a page of it. May sleep.
  */
 void lite_mapping_drain(struct lite_mapping *m)
 {
-	/* For devices, not for threads that have posted, which may lack a processor. */
+	/* Wait for devices, but not for the threads that posted, which may lack a processor. */
 	if (!wait_for_completion_timeout(&m->drained, LITE_DRAIN_SOON)) {
 		lite_mapping_attend(m);
 		wait_for_completion(&m->drained);
 		lite_fabric_attend_end(m->mem->fab);
 	}
-	/* An operation enters a chunk before it leaves the LMR: no later one is in them, either. */
+	/* Operations enter a chunk before they leave the LMR, so none can enter one any more. */
 	lite_chunks_retire(m);
-	/*
-	 * Otherwise there is nothing to do, or an item that another caller has queued does it:
-	 * flush_work() looks for that after these.
-	 */
+	/* Else there is nothing to do, or flush_work() waits for another caller's item. */
 	if (!list_empty_careful(&m->views) || smp_load_acquire(&m->tail))
 		queue_work(m->mem->views_wq, &m->zap_work);
 	flush_work(&m->zap_work);
