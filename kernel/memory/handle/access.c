@@ -6,7 +6,7 @@
 /* Retries of an operation after a peer has come back. */
 #define LITE_ACCESS_BACKS 4
 
-/* Why a home has no LMR of its @incarnation: -EIDRM: freed; -ESTALE: a new life. Any context. */
+/* Errno for an unknown LMR of @incarnation: -EIDRM: freed; -ESTALE: a new life. Any context. */
 int lite_home_gone(struct lite_memory *mem, u32 home, u64 incarnation)
 {
 	struct lite_peer *peer = lite_peer_find(mem->cl, home);
@@ -20,8 +20,8 @@ int lite_home_gone(struct lite_memory *mem, u32 home, u64 incarnation)
 }
 
 /*
- * The mapping of a handle with @had rights is unusable: retire it and map the LMR again. The caller
- * has a reference to @old, and serialises renewals; the handle may be closed meanwhile.
+ * The mapping @old of a handle with @had rights is unusable: retire it and map the LMR again. The
+ * caller has a reference to @old, and serialises renewals; the handle may be closed meanwhile.
  */
 static int lite_handle_renew(struct lite_ctx *ctx, u64 lh, struct lite_mapping *old,
 			     const struct lite_user *user, u32 had)
@@ -58,10 +58,7 @@ static int lite_handle_renew(struct lite_ctx *ctx, u64 lh, struct lite_mapping *
 	return h ? 0 : -EBADF;
 }
 
-/*
- * Renew a handle, as lite_access_renew(), but without waiting for a change to end. Return: -EBUSY:
- * the LMR is being changed; @home and @id are set, for lite_mapping_await().
- */
+/* As lite_access_renew(), but -EBUSY, with @home and @id set, if the LMR is being changed. */
 int lite_access_ask(const struct lite_access *a, const struct lite_mapping *stale, u32 *home,
 		    u64 *id)
 {
@@ -99,9 +96,8 @@ int lite_access_ask(const struct lite_access *a, const struct lite_mapping *stal
 }
 
 /*
- * Make a handle usable again. @stale: its mapping that was found to be unusable; only compared. May
- * sleep; killable. Return: 0: try again; -EBADF, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others;
- * -LITE_EPUTOFF.
+ * Make a handle usable again. @stale: its unusable mapping; only compared. May sleep; killable.
+ * Return: 0: try again; -EBADF, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR, -LITE_EPUTOFF and others.
  */
 int lite_access_renew(const struct lite_access *a, const struct lite_mapping *stale)
 {
@@ -112,7 +108,7 @@ int lite_access_renew(const struct lite_access *a, const struct lite_mapping *st
 	if (a->task)
 		return -LITE_EPUTOFF;
 	err = lite_access_ask(a, stale, &home, &id);
-	/* Without ctx->renewing, which all other handles need. */
+	/* Wait without ctx->renewing, which all other handles need. */
 	if (err == -EBUSY)
 		err = lite_mapping_await(a->ctx->mem, home, id);
 	return err;
@@ -157,9 +153,9 @@ struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
 }
 
 /*
- * Begin to operate on an LMR. Its memory stays until lite_access_exit(). REVOKE waits for that, so
- * the caller must not wait for user space (a page fault, say) in between. May sleep; killable.
- * Return: the mapping, or ERR_PTR: -EBADF, -EACCES, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others.
+ * Begin to operate on an LMR. Its memory stays until lite_access_exit(). A REVOKE waits for that,
+ * so the caller must not wait for user space (a page fault, say) before it. May sleep; killable.
+ * ERR_PTR: -EBADF, -EACCES, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others.
  */
 struct lite_mapping *lite_access_enter(const struct lite_access *a)
 {
@@ -187,7 +183,7 @@ static noinline struct lite_mapping *lite_access_chunk(const struct lite_access 
 }
 
 /*
- * As lite_access_tryenter(), but enters the chunk that has the byte @at if the LMR is unpinned:
+ * As lite_access_tryenter(), but if the LMR is unpinned, enters the chunk that has the byte @at:
  * also -ERANGE then. The caller checks the bounds of the mapping.
  */
 struct lite_mapping *lite_tryenter_byte(const struct lite_access *a, u64 at,
@@ -205,9 +201,10 @@ struct lite_mapping *lite_tryenter_byte(const struct lite_access *a, u64 at,
 }
 
 /*
- * Begin to operate on a range of an LMR, with its byte @at. If the LMR is unpinned, the mapping is
- * that of the chunk that has this byte, and its extents end with it. Context: any process. Return:
- * see lite_access_tryenter(); -EINVAL, -ERANGE. -EAGAIN: call lite_range_renew(), with @stale.
+ * Begin to operate on a range of an LMR, from its byte @at on. If it is unpinned, the mapping is
+ * that of the chunk that has the byte, and its extents end with the chunk. Context: any process.
+ * Return: as lite_access_tryenter(); -EINVAL, -ERANGE. -EAGAIN: call lite_range_renew() with
+ * @stale.
  */
 struct lite_mapping *lite_tryenter_at(const struct lite_access *a, u64 offset, u64 length, u64 at,
 				      const struct lite_mapping **stale)
@@ -230,16 +227,13 @@ struct lite_mapping *lite_tryenter_at(const struct lite_access *a, u64 offset, u
 }
 
 /*
- * Make a byte of an LMR accessible again: as lite_access_renew(), which it calls unless only a
- * chunk of an unpinned LMR is missing.
- *
- * @at: offset of the byte; was in bounds. @stale: the mapping that lite_tryenter_at() found to be
- * unusable; only compared. @until: 0 after progress, and with a new mapping; set to the jiffies by
- * which there must be some.
- *
- * May sleep; killable; entered nowhere. Return: as lite_access_renew(); -EFAULT: the process that
- * registered the memory has none there, or none that can be written; -ETIMEDOUT: it has been
- * changing its memory there for the time-out of an operation; and others of LITE_CALL_LMR_CHUNK.
+ * Make a byte of an LMR accessible again: calls lite_access_renew(), unless only a chunk of an
+ * unpinned LMR is missing. @at: offset of the byte; was in bounds. @stale: mapping that
+ * lite_tryenter_at() found unusable; only compared. @until: 0 at first, after progress and with a
+ * new mapping; set to the jiffies by which there must be progress. May sleep; killable; nothing is
+ * entered. Return: as lite_access_renew(); -EFAULT: the process that registered the memory has none
+ * there, or none that can be written; -ETIMEDOUT: it has been changing its memory there for the
+ * time-out of an operation; and others of LITE_CALL_LMR_CHUNK.
  */
 int lite_range_renew(const struct lite_access *a, u64 at, const struct lite_mapping *stale,
 		     unsigned long *until)
@@ -259,18 +253,18 @@ int lite_range_renew(const struct lite_access *a, u64 at, const struct lite_mapp
 		m = NULL;
 	rcu_read_unlock();
 	if (!m) {
-		/* A new mapping, as of a new session, is a new start. */
+		/* A new mapping, of a new session for instance, is a new start. */
 		*until = 0;
 		return lite_access_renew(a, stale);
 	}
 	if (!*until)
 		*until = (now + timeout) | 1;
-	/* Each attempt waits longer: a quarter of what all have waited. */
+	/* Each pause is longer: a quarter of the time waited so far. */
 	err = time_after(now, *until) ?
 		      -ETIMEDOUT :
 		      lite_chunk_reach(m, at, a->right & ~LITE_RIGHT_READ, stale,
 				       clamp((long)(now + timeout - *until) / 4, 1L, HZ / 10L));
-	/* The home does not know us as a mapper: it has been freed, or the session is over. */
+	/* The LMR was freed or is being changed, or the session is over. */
 	if (err == -ENOENT)
 		err = lite_access_renew(a, m);
 	lite_mapping_put(m);
@@ -278,8 +272,8 @@ int lite_range_renew(const struct lite_access *a, u64 at, const struct lite_mapp
 }
 
 /*
- * The first suspect node of a handle's LMR, with a reference, or NULL. Otherwise @back is set to
- * whether one is up in a session that the mapping does not have.
+ * The first suspect node of a handle's LMR, with a reference. If NULL, @back tells whether a node
+ * is up in another session than that of the mapping.
  */
 static struct lite_peer *lite_access_suspect(const struct lite_access *a, bool *back)
 {
@@ -304,7 +298,7 @@ static struct lite_peer *lite_access_suspect(const struct lite_access *a, bool *
 		session = lite_peer_session(s->peer);
 		*back |= session && session != s->session;
 	}
-	/* Safe: @m holds a reference, and is freed after a grace period. */
+	/* The mapping has a reference to it, and is freed after a grace period. */
 	if (peer)
 		refcount_inc(&peer->ref);
 	rcu_read_unlock();
@@ -312,10 +306,10 @@ static struct lite_peer *lite_access_suspect(const struct lite_access *a, bool *
 }
 
 /*
- * Wait for a suspect node of an LMR. If it has come back just now, try again, but only a few times:
- * a node that leaves answers -EHOSTDOWN in its session. @backs counts them, from 0; NULL: the
- * caller counts its attempts. 0: try again; -EHOSTDOWN: it is down, or there is none; -EINTR;
- * -LITE_EPUTOFF. May sleep; killable.
+ * Wait for a suspect node of an LMR. If one has just come back, try again, but only a few times: a
+ * node that leaves answers -EHOSTDOWN in its session. @backs counts these, from 0; NULL: -EHOSTDOWN
+ * then. Return: 0: try again; -EHOSTDOWN: it is down, or there is none; -EINTR; -LITE_EPUTOFF. May
+ * sleep; killable.
  */
 int lite_access_await(const struct lite_access *a, int *backs)
 {

@@ -3,8 +3,9 @@
  * Asking homes to describe, change or free LMRs.
  *
  * A request by handle names the handle's user and rights, and the home permits what both allow. A
- * request by name is permitted by the user's rights alone. One for a change carries the name: the
- * LMR may be renamed, and another one get its name, before the home serves the request.
+ * request by name is permitted by the user's rights alone. If it is for a change, it carries the
+ * name, because the LMR may be renamed, and another LMR get its name, before the home serves the
+ * request.
  *
  * Every lite_ctx_*() here may sleep, is killable and returns what its ioctl does (LITE_IOC_FREE,
  * ...). @arg is the structure of that ioctl; its flags, reserved members, handle and name are
@@ -21,27 +22,26 @@
 #include "ctx.h"
 
 /*
- * Cover waiting for all mappers, and zeroing or copying memory. For a change, longer than the home
- * waits for earlier ones (home/change.c).
+ * Time for the home to wait for all mappers, and to zero or copy memory. A change's is longer than
+ * the home waits for earlier changes (home/change.c).
  */
 #define LITE_FREE_TIMEOUT (60 * HZ)
 #define LITE_ASK_TIMEOUT (180 * HZ)
 /* The longest pause between two steps of a move. */
 #define LITE_MOVE_PAUSE_NS (1 * (s64)NSEC_PER_SEC)
-/* Attempts at a step of a move; a broken session makes it start over. */
+/* Attempts at a step of a move, which starts over if a session breaks. */
 #define LITE_MOVE_TRIES 3
 /* A list is ordered by home and id; the cursor holds both. */
 #define LITE_CURSOR_SHIFT 48
 
-/* A request to a home. */
 struct lite_ask {
-	struct lite_ctx *ctx; /* of the caller */
+	struct lite_ctx *ctx;
 	const struct lite_target *target;
-	u32 home;             /* that has answered */
-	u64 id;               /* of the LMR that was found by name; 0: none yet */
+	u32 home;             /* asked last */
+	u64 id;               /* of the LMR found by name; 0: none yet */
 	/*
-	 * Its request begins with struct lite_wire_change or, if it changes nothing and may be
-	 * repeated, is struct lite_wire_id.
+	 * The request begins with struct lite_wire_change or, if it changes nothing and may be
+	 * repeated, is a struct lite_wire_id.
 	 */
 	struct lite_call_desc d;
 };
@@ -52,7 +52,7 @@ static bool lite_ask_looks(const struct lite_ask *q)
 	return q->d.len == sizeof(struct lite_wire_id);
 }
 
-/* @name: that it must have, or empty. */
+/* @name: the name that the LMR must have, or empty. */
 static void lite_ask_as(struct lite_ask *q, u64 id, const char *name, u32 rights,
 			const struct lite_cred *cred)
 {
@@ -66,7 +66,6 @@ static void lite_ask_as(struct lite_ask *q, u64 id, const char *name, u32 rights
 	strscpy(c->name, name, sizeof(c->name));
 }
 
-/* Fill in a request by handle. */
 static int lite_ask_handle(struct lite_ask *q)
 {
 	/* The home decides what a grant needs. */
@@ -84,7 +83,7 @@ static int lite_ask_handle(struct lite_ask *q)
 		return PTR_ERR(m);
 	/* Ids are never reused, so home and id stay valid after leaving. */
 	q->home = m->home;
-	/* A home that has restarted has lost the LMR: ESTALE. It would say that it was freed. */
+	/* A home that has restarted would say that the LMR was freed; with @life it is -ESTALE. */
 	q->d.life = m->home_incarnation;
 	rcu_read_lock();
 	h = lite_handle_find(q->ctx, q->target->lh);
@@ -119,10 +118,10 @@ static int lite_ask_call(struct lite_ask *q)
 }
 
 /*
- * Find the next home that may have a name. @at: the search; zeroed at first but for @name, and
- * @ask_all if the directory was asked. The directory may be stale: if the home that it names does
- * not have the LMR, all homes are asked. May sleep; killable; makes leaf calls. Return: true: ask
- * @at->home, set @at->err, and call it again; false: @at->err is the result.
+ * Find the next home that may have a name. @at: zeroed at first but for @name, and @ask_all if the
+ * directory was asked. The directory may be stale: if the home that it names does not have the LMR,
+ * all homes are asked. May sleep; killable; makes leaf calls. Return: true: ask @at->home, set
+ * @at->err, and call again; false: @at->err is the result.
  */
 bool lite_name_search(struct lite_memory *mem, struct lite_name_search *at)
 {
@@ -149,7 +148,7 @@ static int lite_ask(struct lite_ask *q)
 		return err == -ENOENT ? -EIDRM : err;
 	}
 	if (q->id) {
-		/* A later step is for the same LMR, even if that was renamed. */
+		/* A later step of a move is for the same LMR, even if that was renamed. */
 		lite_ask_as(q, q->id, "", LITE_RIGHTS_ALL, q->target->cred);
 		return lite_ask_call(q);
 	}
@@ -162,8 +161,6 @@ static int lite_ask(struct lite_ask *q)
 		q->id = at.id;
 	return at.err;
 }
-
-/* ---- describing ---------------------------------------------------------- */
 
 /* Ask the home for a description, for kfree(), or ERR_PTR. Needs no right. @home: set, or NULL. */
 static void *lite_ask_about(struct lite_ctx *ctx, const struct lite_target *target, u16 call,
@@ -246,7 +243,6 @@ int lite_ctx_grants(struct lite_ctx *ctx, const struct lite_target *target,
 	return 0;
 }
 
-/* A list that is being filled. */
 struct lite_lister {
 	struct lite_memory *mem;
 	struct lite_call_desc d;
@@ -296,15 +292,15 @@ static int lite_list_answer(void *ctx, u32 node, int err, const void *reply)
 
 	if (err == -EINTR)
 		return err;
-	/* A suspect is waited for. */
+	/* If the node is suspect, asking it again waits for it. */
 	return err ? lite_list_one(l, node, 0) : lite_list_take(l, node, reply);
 }
 
 /*
  * List the next LMRs of the cluster, @max at most. @cursor: position, 0 at first; updated; 0 at the
- * end. The rest of a home's list is asked for alone, then all other homes at the same time. Homes
- * that cannot be reached are skipped. May sleep; killable. Return: how many of @info were set; a
- * negative errno.
+ * end. Asks the home of the last entry for its other LMRs, then all other homes at the same time,
+ * and skips homes that cannot be reached. May sleep; killable. Return: how many of @info were set;
+ * a negative errno.
  */
 int lite_memory_list(struct lite_memory *mem, u64 *cursor, struct lite_lmr_info *info, u32 max)
 {
@@ -331,12 +327,10 @@ int lite_memory_list(struct lite_memory *mem, u64 *cursor, struct lite_lmr_info 
 		err = lite_cluster_call_all(mem->cl, home, true, &l.d, lite_list_answer, &l);
 	if (err < 0)
 		return err;
-	/* Then there are entries. */
+	/* If err is 1, there is more to list, and there are entries. */
 	*cursor = err ? (u64)l.home << LITE_CURSOR_SHIFT | info[l.n - 1].id : 0;
 	return l.n;
 }
-
-/* ---- changing ------------------------------------------------------------ */
 
 static int lite_ask_change(struct lite_ctx *ctx, const struct lite_target *target, u16 call,
 			   void *req, u32 len)
@@ -361,7 +355,7 @@ int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target, void *
 	return err;
 }
 
-/* Set the rights of a user; 0 ends the grant. The home checks the rights. */
+/* Set the rights of a user; 0 ends the grant. The home decides which right this needs. */
 int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_target *target, void *arg)
 {
 	const struct lite_ioc_grant *g = arg;
@@ -419,10 +413,7 @@ int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_target *target, void
 	return lite_ask_change(ctx, target, LITE_CALL_LMR_RESIZE, &req, sizeof(req));
 }
 
-/*
- * A step of a move blocks all users of the LMR. Give them as much time as the step took, up to
- * LITE_MOVE_PAUSE_NS.
- */
+/* A step of a move blocks the LMR's users: give them as long as it took, or the longest pause. */
 static int lite_move_pause(ktime_t begun)
 {
 	ktime_t took = min(ktime_sub(ktime_get(), begun), ns_to_ktime(LITE_MOVE_PAUSE_NS));
@@ -465,7 +456,7 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target, void *
 	err = lite_cluster_ready(mem->cl);
 	if (err)
 		return err;
-	/* The home's -EHOSTUNREACH for it would read as the home's absence. */
+	/* Look for the node here: the home's -EHOSTUNREACH would seem to be about the home. */
 	node = node ?: lite_cluster_id(mem->cl);
 	err = lite_share_find(mem, node, &to);
 	if (err == -EHOSTUNREACH)
@@ -484,7 +475,7 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target, void *
 			return err;
 		tries = 0;
 		req.later = cpu_to_le32(1);
-		/* The range may have been cut off since the first step. */
+		/* The LMR may have been cut since the first step. */
 		size = le64_to_cpu(reply.length);
 		if (size <= offset)
 			return -ERANGE;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Opening LMRs by name, and making them: of new memory (LITE_IOC_ALLOC), or of memory that a
- * process has (LITE_IOC_REGISTER: pinned, a part of an arena, or unpinned).
+ * Opening LMRs by name, and making them: of new memory (LITE_IOC_ALLOC), or of a process's memory
+ * (LITE_IOC_REGISTER: pinned, part of an arena, or unpinned).
  *
  * Registered memory becomes the only part of an LMR at home here. The LMR is like any other (its
- * pages are released only after all mappings have let go), but never resized or moved, as that
+ * pages are released only after all mappings have let go), but is never resized or moved, as that
  * would give it other memory. It ends with the context that made it, named or not, so that a
  * process leaves no locked memory behind. The context lists what it has registered; freeing the
  * memory takes it off the list.
@@ -36,8 +36,8 @@ static struct lite_mapping *lite_map_id(struct lite_memory *mem, u32 home, u64 i
 }
 
 /*
- * Map an LMR by name: as the cache of names knows it, or by asking its directory, which maps it if
- * it is the home as well, or by asking all homes.
+ * Map an LMR by name: from the cache of names; or through the directory, which maps it if it is
+ * also the home; or by asking all homes.
  */
 static struct lite_mapping *lite_map_name(struct lite_memory *mem, const char *name,
 					  struct lite_user *user, u32 rights)
@@ -69,8 +69,8 @@ static struct lite_mapping *lite_map_name(struct lite_memory *mem, const char *n
 
 /*
  * Open an LMR by name, which is checked, for a user. @rights: LITE_RIGHT_* wanted, at least one.
- * @lh, @length: set to the handle, and the LMR's bytes. May sleep; killable. Return: 0 or a
- * negative errno, see LITE_IOC_MAP.
+ * @lh: set to the handle; @length: to the LMR's bytes. May sleep; killable. Return: 0 or a negative
+ * errno, see LITE_IOC_MAP.
  */
 int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred, const char *name, u32 rights,
 		 u64 *lh, u64 *length)
@@ -91,7 +91,7 @@ int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred, const char 
 	return lite_handle_publish(ctx, h, m, rights, lh);
 }
 
-/* A request to create an LMR on node @self, owned by @cred; or NULL. @name: empty: anonymous. */
+/* A request to create an LMR on node @self, owned by @cred, or NULL. @name: empty if anonymous. */
 static struct lite_wire_create *lite_create_new(u32 self, const struct lite_cred *cred,
 						const char *name, u64 length, u32 mode)
 {
@@ -143,15 +143,15 @@ static int lite_create_open(struct lite_ctx *ctx, u32 home, struct lite_wire_cre
 	if (IS_ERR(h))
 		return PTR_ERR(h);
 	m = lite_mapping_create(ctx->mem, home, req, payer, &id, &rights);
-	/* A named LMR was created, and changed before it was mapped. */
+	/* A named LMR was created, but changed before it was mapped. */
 	if (m == ERR_PTR(-EAGAIN))
 		m = lite_map_id(ctx->mem, home, id, NULL, cred, LITE_RIGHTS_ALL, &rights);
 	return lite_handle_publish(ctx, h, m, rights, lh);
 }
 
 /*
- * Create an LMR that @cred owns, and open it, which sets @a->lh, unless LITE_ALLOC_NO_HANDLE is
- * set. @nodes: node ids in place of @a->nodes, LITE_SPREAD_MAX at most. May sleep; killable.
+ * Create an LMR that @cred owns and, unless LITE_ALLOC_NO_HANDLE is set, open it, which sets
+ * @a->lh. @nodes: node ids in place of @a->nodes, LITE_SPREAD_MAX at most. May sleep; killable.
  * Return: 0 or a negative errno, see LITE_IOC_ALLOC.
  */
 int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred, struct lite_ioc_alloc *a,
@@ -224,7 +224,7 @@ static int lite_register_take(struct lite_memory *mem, const struct lite_ioc_reg
 {
 	int err;
 
-	/* This may wait for locks of the process's memory. The node is not touched. */
+	/* This may wait for locks of the process's memory, and does not touch the node. */
 	lite_gate_leave(gate);
 	*from = (struct lite_register_from){};
 	if (r->flags & LITE_REGISTER_UNPINNED) {
@@ -245,7 +245,7 @@ static int lite_register_take(struct lite_memory *mem, const struct lite_ioc_reg
 	return -ENODEV;
 }
 
-/* Enter the memory in the lists of the node, or drop it. */
+/* Enter the memory in the lists of the node; drop it on failure. */
 static int lite_register_enter(struct lite_ctx *ctx, u32 uid, struct lite_register_from *from,
 			       struct lite_origin *origin)
 {
@@ -287,7 +287,7 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lit
 	err = lite_register_take(mem, r, gate, &from);
 	if (err)
 		return ERR_PTR(err);
-	/* Pinning may have taken long. */
+	/* Read only now, as pinning may have taken long. */
 	life = lite_cluster_life(mem->cl);
 	req = lite_create_new(lite_cluster_id(mem->cl), cred, r->name, r->length, r->mode);
 	err = req ? lite_cluster_ready(mem->cl) : -ENOMEM;
@@ -303,8 +303,8 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lit
 
 /*
  * Make an LMR, owned by @cred, of memory of the current process, and open it, which sets @r->lh.
- * The LMR is freed when @ctx is shut. @gate: of the call. May sleep; killable. Return: 0 or a
- * negative errno, see LITE_IOC_REGISTER.
+ * Shutting @ctx frees it. @gate: of the call. May sleep; killable. Return: 0 or a negative errno,
+ * see LITE_IOC_REGISTER.
  */
 int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
 		      struct lite_ioc_register *r, struct lite_gate *gate)
@@ -334,10 +334,7 @@ int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
 	return err;
 }
 
-/*
- * Free all that was registered through a context, with nothing more to come. May sleep; waits for
- * all mappers.
- */
+/* Free all that was registered through a context that is shut. May sleep; waits for all mappers. */
 void lite_ctx_unregister(struct lite_ctx *ctx)
 {
 	struct lite_registered *reg;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Contexts and their handles.
- *
- * A handle is made in two steps, so that no LMR is made for which there is no handle: reserve (not
- * in the table), then publish. It is looked up under RCU and freed after a grace period. The table
- * is a flat array, for constant-time look-ups. It grows, replaced under RCU, and does not shrink.
+ * Contexts and their handles. A handle is made in two steps, so that no LMR is made without a
+ * handle for it: reserve (not in the table), then publish. It is looked up under RCU and freed
+ * after a grace period. The table is a flat array, for constant-time look-ups. It grows, replaced
+ * under RCU, and does not shrink.
  */
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -18,7 +17,7 @@
 /* Bytes of a handle, and of its entry in a table that has doubled. */
 #define LITE_HANDLE_COST (sizeof(struct lite_handle) + 2 * sizeof(void *))
 
-/* The part of the memory that the handles of all users may take; root has a part of that. */
+/* Handles may take this part of memory; of that, this part is reserved for root. */
 #define LITE_HANDLE_SHARE 16
 #define LITE_HANDLE_RESERVE 8
 
@@ -54,15 +53,14 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem)
 	return ctx;
 }
 
-/* Drop a reference. Any context. */
 void lite_user_put(struct lite_user *user)
 {
-	/* Requests are filled in from it under RCU. */
+	/* lite_ask_handle() reads it under RCU. */
 	if (user && refcount_dec_and_test(&user->ref))
 		kfree_rcu(user, rcu);
 }
 
-/* Drop a reference. The context is shut before the last. Any context. */
+/* Drop a reference. The context is shut before the last one is dropped. Any context. */
 void lite_ctx_put(struct lite_ctx *ctx)
 {
 	if (!refcount_dec_and_test(&ctx->ref))
@@ -79,7 +77,6 @@ static struct lite_handle_table *lite_handles_locked(struct lite_ctx *ctx)
 	return rcu_dereference_protected(ctx->handles, lockdep_is_held(&ctx->lock));
 }
 
-/* Remove a published handle from the table. */
 static void lite_handle_remove(struct lite_ctx *ctx, const struct lite_handle *h)
 {
 	u32 index = lite_handle_index(h->lh);
@@ -101,7 +98,6 @@ void lite_handle_pool_init(struct lite_memory *mem)
 	lite_pool_init(lite_handle_pool(mem), limit, limit / LITE_HANDLE_RESERVE);
 }
 
-/* Release a handle that has been removed from the table. */
 static void lite_handle_free(struct lite_memory *mem, struct lite_handle *h)
 {
 	lite_pool_give(lite_handle_pool(mem), h->uid, 1);
@@ -117,8 +113,8 @@ static bool lite_ctx_within_ceiling(const struct lite_ctx *ctx, u32 prio)
 }
 
 /*
- * May the caller's operations have a priority? As for nice(2), any user may lower it, and raise it
- * up to a ceiling; CAP_SYS_NICE goes beyond. Process context. Returns 0, -EINVAL or -EPERM.
+ * May the caller's operations have @prio? As with nice(2), any user may lower it, and raise it up
+ * to a ceiling; CAP_SYS_NICE goes beyond. Process context. Returns 0, -EINVAL or -EPERM.
  */
 int lite_ctx_may_prio(const struct lite_ctx *ctx, u32 prio)
 {
@@ -127,7 +123,7 @@ int lite_ctx_may_prio(const struct lite_ctx *ctx, u32 prio)
 	return lite_ctx_within_ceiling(ctx, prio) || capable(CAP_SYS_NICE) ? 0 : -EPERM;
 }
 
-/* Set the priority of operations that have none: see lite_ctx_may_prio(). @kernel: any one. */
+/* Set the default priority of operations: as lite_ctx_may_prio(), but any if @kernel. */
 int lite_ctx_set_prio(struct lite_ctx *ctx, u32 prio, bool kernel)
 {
 	bool bound;
@@ -205,8 +201,8 @@ static bool lite_handles_grow(struct lite_ctx *ctx, u32 index)
 }
 
 /*
- * The user to open a handle as, with a reference, or NULL. It is the last handle's if the
- * credentials are equal. @ctx is locked. May sleep.
+ * The user to open a handle as, with a reference, or NULL; the last handle's if the credentials are
+ * equal. @ctx is locked. May sleep.
  */
 static struct lite_user *lite_user_get(struct lite_ctx *ctx, const struct lite_cred *cred)
 {
@@ -226,7 +222,6 @@ static struct lite_user *lite_user_get(struct lite_ctx *ctx, const struct lite_c
 	return user;
 }
 
-/* Free a handle that was reserved but not published. */
 static void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h)
 {
 	ida_free(&ctx->numbers, lite_handle_index(h->lh));
@@ -270,9 +265,9 @@ struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx, const struct lite_
 }
 
 /*
- * Make a reserved handle work; it is cancelled on failure. @m: mapping of its LMR, the reference to
- * which is consumed, also on failure; ERR_PTR: there is none, and this is why. @lh: set to the
- * handle's number. May sleep. Return: 0; the error in @m; -ENODEV: the context was shut.
+ * Publish a reserved handle, or cancel it on failure. @m: mapping of its LMR, with a reference that
+ * is consumed, also on failure; or an ERR_PTR, with which to fail. @lh: set to the handle's number.
+ * May sleep. Return: 0; the error in @m; -ENODEV: the context was shut.
  */
 int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h, struct lite_mapping *m,
 			u32 rights, u64 *lh)
@@ -304,7 +299,7 @@ int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h, struct lite
 	return err;
 }
 
-/* Close a handle. 0 or -EBADF. May sleep; the last of an LMR calls its home. */
+/* Close a handle. 0 or -EBADF. May sleep; closing the last one of an LMR calls its home. */
 int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh)
 {
 	struct lite_handle *h;
@@ -321,8 +316,8 @@ int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh)
 }
 
 /*
- * Open a handle on the LMR of another context's handle, @from, with all the rights that @from names
- * or none. @lh: set to the new handle, of @ctx. May sleep; killable. Return: 0, -EBADF, -EACCES,
+ * Open a handle in @ctx on the LMR of @from, a handle of another context, with all the rights that
+ * @from names or none. @lh: set to the new handle. May sleep; killable. Return: 0, -EBADF, -EACCES,
  * -EMFILE, -ENOMEM, -ENODEV, -EINTR.
  */
 int lite_ctx_share(struct lite_ctx *ctx, const struct lite_access *from, u64 *lh)
@@ -340,7 +335,7 @@ int lite_ctx_share(struct lite_ctx *ctx, const struct lite_access *from, u64 *lh
 	} else if (from->right & ~old->rights) {
 		err = -EACCES;
 	} else {
-		/* If retired, the new handle's first use renews it. */
+		/* If it is retired, the first use of the new handle renews it. */
 		m = rcu_dereference_protected(old->mapping, lockdep_is_held(&from->ctx->lock));
 		refcount_inc(&m->ref);
 		user = old->user;

@@ -44,10 +44,10 @@ struct lite_ctx {
 	struct lite_memory *mem;
 	refcount_t ref;          /* held by the owner, and for @list until it is shut */
 	struct list_head list;   /* in mem->ctxs */
-	struct mutex renewing;   /* one handle is renewed at a time; outside of @lock */
+	struct mutex renewing;   /* held while a handle is renewed; outside of @lock */
 	struct mutex lock;       /* serialises changes of handles */
 	bool closed;             /* takes no new handles */
-	u8 prio;                 /* of operations without one: of LITE_POST_PRIO */
+	u8 prio;                 /* default priority of operations: see LITE_POST_PRIO */
 	struct lite_user *user;  /* of the last handle opened */
 	struct ida numbers;      /* indices of handles, reserved ones included */
 	struct lite_handle_table __rcu *handles; /* replaced and changed under @lock */
@@ -55,9 +55,9 @@ struct lite_ctx {
 	struct list_head registered; /* struct lite_registered; under mem->runs_lock */
 	struct lite_kept *kept;      /* blocks of its arenas; valid until it is shut */
 	struct lite_vector *vector; /* cached for a vector call, while no call uses it; vector.c */
-	unsigned long pack_after; /* jiffies; until then no operations go in messages: batch/ ... */
-	u64 pack_not;            /* ... in this session */
-	struct rb_root locks;    /* held through it, by word and owner; of sync/ */
+	unsigned long pack_after; /* jiffies until which batch/ packs no operations into messages */
+	u64 pack_not;            /* in this session */
+	struct rb_root locks;    /* locks held through it, by word and owner; for sync/ */
 	u32 n_locks;
 };
 
@@ -76,12 +76,12 @@ static inline struct lite_handle *lite_handle_find(const struct lite_ctx *ctx, u
 	return h && h->lh == lh ? h : NULL;
 }
 
-/* No errno that users or peers see: the caller must not block, so another thread has to do it. */
+/* Internal errno: the caller must not block, so another thread has to do the work. */
 #define LITE_EPUTOFF (MAX_ERRNO - 1)
 
 /* Lets the node stop while a thread waits for user space: a page fault can take forever. */
 struct lite_gate {
-	struct percpu_ref *users; /* of the node; left meanwhile */
+	struct percpu_ref *users; /* counts the node's users; left meanwhile */
 	bool in;                  /* the caller is counted in @users */
 	/* Submits io_uring commands: what would block does nothing and returns -LITE_EPUTOFF. */
 	bool nowait;
@@ -104,14 +104,14 @@ static inline bool lite_gate_enter(struct lite_gate *gate)
 	return gate->in;
 }
 
-/* What an operation may touch. */
+/* With which handle, and which right, to operate. */
 struct lite_access {
 	struct lite_ctx *ctx;
 	u64 lh;
 	u32 right; /* LITE_RIGHT_* it needs */
 	/*
-	 * A worker operates for this task, which waits for it: what would wait for a home or a
-	 * suspect peer returns -LITE_EPUTOFF. NULL: the caller's own.
+	 * A worker operates for this task, which waits for it. Instead of waiting for a home or a
+	 * suspect peer, the worker returns -LITE_EPUTOFF. NULL: the caller operates for itself.
 	 */
 	struct task_struct *task;
 };
@@ -123,7 +123,6 @@ struct lite_target {
 	const char *name;             /* checked; used if @lh is 0 */
 };
 
-/* A search for the home of a name. */
 struct lite_name_search {
 	const char *name;
 	bool ask_all; /* do not ask the directory */
@@ -209,9 +208,9 @@ static inline void lite_access_exit(struct lite_mapping *m)
 }
 
 /*
- * The session in which to operate on a share at another node, of a mapping that was entered.
- * Context: any. Return: its connection, held live; ERR_PTR: -EHOSTDOWN; -ESTALE: the node has lost
- * the memory; -EAGAIN: renew the handle, there is a newer session.
+ * The session in which to operate on a share at another node; the caller has entered @m. Context:
+ * any. Return: its connection, held live; ERR_PTR: -EHOSTDOWN; -ESTALE: the node has lost the
+ * memory; -EAGAIN: renew the handle, there is a newer session.
  */
 static inline struct lite_conn *lite_access_conn(const struct lite_mapping *m, u32 share)
 {

@@ -2,8 +2,7 @@
 /*
  * Page faults of user mappings of LMRs (mmap). Each is an operation: it enters the handle's
  * mapping, inserts pages into the page table, and leaves. mapper/view.c removes the pages again.
- *
- * Access through a page table entry is not checked again. So a page is inserted only if the handle
+ * Access through a page table entry is not checked again, so a page is inserted only if the handle
  * has all rights that mprotect(2) can give (VM_MAYWRITE).
  */
 #include <linux/mm.h>
@@ -13,13 +12,10 @@
 #include "memory/memory.h"
 #include "ctx.h"
 
-/* Extents that are looked at in one go, with the LMR entered. */
+/* Extents that are checked while the LMR is entered once. */
 #define LITE_VIEW_EXTENTS 64
 
-/*
- * Registered user memory is in its owner's page table. It stays at its home, so with another home
- * it is not here.
- */
+/* Is it memory that a process here registered, and so has mapped? It never leaves its home. */
 static bool lite_view_registered(const struct lite_mapping *m)
 {
 	struct lite_lmr *lmr = m->conn ? NULL : lite_lmr_get(m->mem, m->id);
@@ -61,8 +57,8 @@ int lite_view_check(const struct lite_view *v, const struct lite_access *a)
 	int err;
 
 	/*
-	 * Fragmented memory has millions of extents. A change of the LMR waits until it is left, so
-	 * the processor is given up outside. The LMR may change there: each fault checks again.
+	 * Fragmented memory has millions of extents, and a change of the LMR waits for the exit, so
+	 * the thread reschedules outside. The LMR may change there: each fault checks again.
 	 */
 	do {
 		struct lite_mapping *m = lite_access_enter(a);
@@ -78,7 +74,7 @@ int lite_view_check(const struct lite_view *v, const struct lite_access *a)
 	return err;
 }
 
-/* Insert the page at @addr, and what is available up to @end. Fails only if the first page does. */
+/* Insert the page at @addr, and those here up to @end. Fails only if the first page does. */
 static int lite_view_insert(struct lite_view *v, struct lite_mapping *m, struct vm_area_struct *vma,
 			    unsigned long addr, unsigned long end)
 {
@@ -95,7 +91,7 @@ static int lite_view_insert(struct lite_view *v, struct lite_mapping *m, struct 
 			err = lite_pages_insert(vma, addr, page, n, &done);
 		if (err && first)
 			return err;
-		/* Skip a page that is not here. */
+		/* A page that is elsewhere is skipped. */
 		if (err && !IS_ERR(page))
 			break;
 		first = false;
@@ -125,7 +121,7 @@ int lite_view_fault(struct lite_view *v, const struct lite_access *a, struct vm_
 	/* userfaultfd's marker: no page can be inserted there. */
 	if (vmf->flags & FAULT_FLAG_ORIG_PTE_VALID && !pte_none(vmf->orig_pte))
 		return -EOPNOTSUPP;
-	/* Allocate the page table before entering. With upper levels missing it is -EFAULT. */
+	/* Allocate the page table before entering. -EFAULT: no memory for an upper level. */
 	if (vm_insert_pages(vma, addr, NULL, &none))
 		return -ENOMEM;
 	m = lite_access_tryenter(a, &stale);

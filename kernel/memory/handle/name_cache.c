@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cache of mappings by name and user, so that mapping a name again makes no call.
+ * Mappings are cached by name and user, so that mapping a name again makes no call.
  *
  * A home recalls an LMR from all mappers before it takes a right away, renames it or frees it. So
- * while a mapping is ACTIVE and its session with the home alive, what the home granted for a name
- * and user is what it would grant now. Refusals are not cached: they may be out of date. An entry
- * has a reference to its mapping, so this node stays a mapper for a while (LITE_NAME_CACHE_TIME)
- * after the last use.
+ * while a mapping is ACTIVE and its session with the home alive, the home would grant now what it
+ * has granted for a name and user. Refusals are not cached: a new grant recalls nothing. An entry
+ * has a reference to its mapping, so this node stays a mapper for LITE_NAME_CACHE_TIME or more.
  */
 #include <linux/jhash.h>
 #include <linux/random.h>
@@ -22,7 +21,6 @@
 /* Entries that are unused for this long, at most twice that, are dropped. */
 #define LITE_NAME_CACHE_TIME HZ
 
-/* What a user was granted on a name. */
 struct lite_cached_name {
 	struct hlist_node hash; /* by name */
 	struct lite_mapping *m; /* with a reference, as is @user */
@@ -57,7 +55,7 @@ static struct lite_cached_name *lite_name_cache_lookup(struct lite_name_cache *c
 	return NULL;
 }
 
-/* Would the home still say so? If not, the entry is of no use any more. */
+/* Would the home still grant this? If not, the entry is useless. */
 static bool lite_name_cache_true(const struct lite_cached_name *k)
 {
 	return READ_ONCE(k->m->state) == LITE_MAPPING_ACTIVE && lite_mapping_current(k->m);
@@ -94,9 +92,9 @@ static void lite_name_cache_free(struct lite_cached_name *k)
 }
 
 /*
- * Remember that a user was granted @rights by a MAP by name, which the home confirmed. The caller
- * has a reference to the mapping @m. Does nothing if there is no memory, or the user has all the
- * entries that it gets. May sleep; makes calls.
+ * Remember that the home granted a user @rights by a MAP by name. The caller has a reference to the
+ * mapping @m. Does nothing if there is no memory, or the user has no entry left. May sleep; may
+ * call homes.
  */
 void lite_name_cache_add(struct lite_memory *mem, const char *name, struct lite_user *user,
 			 u32 rights, struct lite_mapping *m)
@@ -144,7 +142,7 @@ out:
 	lite_pool_drop(pool, part);
 }
 
-/* Drop entries not used after @since, and stale ones; are any left? */
+/* Drop stale entries, and those not used after @since. Return: are any left? */
 static bool lite_name_cache_expire(struct lite_memory *mem, unsigned long since)
 {
 	struct lite_name_cache *cache = &mem->name_cache;
