@@ -4,17 +4,17 @@
  *
  * Normal operation: the caller's thread sends the request; with QUEUE, a job sends one that has to
  * wait (Documentation/rpc.rst). When the reply comes, the receive handler copies it out of the
- * mirror, so that its slot is free for others; the call's work item does so if the reply is longer.
- * A reply that did not go through the ring stays in its bulk.
+ * mirror, so that its slot is free for other calls; if the reply is longer, the call's work item
+ * does so. A reply that did not go through the ring stays in its bulk.
  *
  * What runs concurrently: the end of the call (rp->lock), its work item and job, threads that
  * collect or cancel it, and the shutting of the file. @state, under file->lock, says which of them
- * owns the call. All but the end run in process context, and put a call that they find ENDED and
+ * owns the call. All but the end run in process context, and reap a call that they find ENDED and
  * @dropped.
  *
- * No call is listed while the thread that begins it waits for user memory: the node may be stopped
- * meanwhile, and shutting its files waits for calls. While a collector waits for user memory the
- * call is back on the list: another thread may collect it, and the node may be stopped.
+ * The node may be stopped while a thread waits for user memory. So a call that is being begun is
+ * not listed meanwhile, as shutting the file would skip it; one that is being collected is listed
+ * as ENDED, and another thread may collect it.
  */
 #include <linux/cred.h>
 #include <linux/memcontrol.h>
@@ -48,19 +48,16 @@ static void lite_async_put(struct lite_async *a)
 	kfree(a);
 }
 
-/*
- * Run the work after @delay, whenever it was to run. A file's lock may be held: none of the
- * references dropped here is the last.
- */
+/* Run the work after @delay. file->lock may be held: the reference dropped is never the last. */
 static void lite_async_run_after(struct lite_async *a, unsigned long delay)
 {
 	refcount_inc(&a->ref);
-	/* It was pending already, and has a reference. */
+	/* It was pending, so it has a reference already. */
 	if (mod_delayed_work(a->file->svc->wq[LITE_WQ_CALLS], &a->work, delay))
 		lite_async_put(a);
 }
 
-/* Have the job begin a QUEUED call, or end it. Locks may be held, as above. */
+/* Have the job begin a QUEUED call. Locks may be held, as above. */
 static void lite_async_run_job(struct lite_async *a)
 {
 	refcount_inc(&a->ref);
@@ -68,7 +65,7 @@ static void lite_async_run_job(struct lite_async *a)
 		lite_async_put(a);
 }
 
-/* ERR_PTR: -EAGAIN: none has ended; -ENOENT: none is in flight. */
+/* First call of a group to collect. ERR_PTR: -EAGAIN: none has ended; -ENOENT: there is none. */
 static struct lite_async *lite_async_first(struct lite_rpc_file *file, u32 group)
 {
 	struct lite_line_place *first;
@@ -80,10 +77,7 @@ static struct lite_async *lite_async_first(struct lite_rpc_file *file, u32 group
 	return ERR_PTR(lite_line_first(&file->begun, group) ? -EAGAIN : -ENOENT);
 }
 
-/*
- * Wake one collector of a group, and end its turn: a call has @ended or, which it passes on, all
- * are gone.
- */
+/* Wake one collector of a group: a call has @ended or, which it then passes on, all are gone. */
 static void lite_collector_wake(struct lite_rpc_file *file, u32 group, bool ended)
 {
 	struct lite_line_place *first = lite_line_first(&file->collectors, group);
@@ -94,9 +88,7 @@ static void lite_collector_wake(struct lite_rpc_file *file, u32 group, bool ende
 	complete(&container_of(first, struct lite_collector, place)->news);
 }
 
-/* ---- ending -------------------------------------------------------------- */
-
-/* A call has ended, and can be collected. @again: it could not be, and comes first. */
+/* Let an ended call be collected, before others if @again: a collector has returned it. */
 static void lite_async_offer(struct lite_async *a, bool again)
 {
 	struct lite_rpc_file *file = a->file;
@@ -112,8 +104,8 @@ static void lite_async_offer(struct lite_async *a, bool again)
 }
 
 /*
- * A call has ended, and has no slot. It drops its ring, which is charged to the function's owner,
- * as it may never be collected. After the unlock the call may be gone, and with it the file.
+ * A call that has no slot has ended. It drops its ring, which is charged to the function's owner,
+ * as the call may never be collected. After the unlock the call and its file may be gone.
  */
 static void lite_async_to_ended(struct lite_async *a)
 {
@@ -123,12 +115,12 @@ static void lite_async_to_ended(struct lite_async *a)
 	spin_lock(&file->lock);
 	ring = a->call.ring;
 	a->call.ring = NULL;
-	/* The list has a reference, too. */
+	/* Not the last reference: the list has one. */
 	if (cancel_delayed_work(&a->work))
 		lite_async_put(a);
 	lite_async_offer(a, false);
 	spin_unlock(&file->lock);
-	/* Not the last if rp->lock is held: its slot has just been freed, so it is in tables. */
+	/* If rp->lock is held, not the last: the slot was just freed, so tables have the ring. */
 	if (ring)
 		lite_client_ring_put(ring);
 }
@@ -145,7 +137,7 @@ static void lite_async_unlist(struct lite_async *a)
 	lite_collector_wake(file, a->place.kind, false);
 }
 
-/* Drop a call that the caller owns, with the list's reference. */
+/* Remove a call that the caller owns from its file, and put the list's reference. */
 static void lite_async_remove(struct lite_async *a)
 {
 	struct lite_rpc_file *file = a->file;
@@ -157,8 +149,8 @@ static void lite_async_remove(struct lite_async *a)
 }
 
 /*
- * Put a call that has ended and will not be collected. Called, with a reference and no lock held,
- * by all that may have ended a call or found it ended.
+ * Remove a call that is ENDED and @dropped. Called, with a reference and no lock held, by all that
+ * may have ended a call or found it ended.
  */
 static void lite_async_reap(struct lite_async *a)
 {
@@ -176,7 +168,7 @@ static void lite_async_reap(struct lite_async *a)
 		lite_async_put(a);
 }
 
-/* Under rp->lock. */
+/* lite_rcall.ended: rp->lock is held. */
 static void lite_async_ended(struct lite_rcall *call)
 {
 	struct lite_async *a = container_of(call, struct lite_async, call);
@@ -215,16 +207,14 @@ static void lite_async_end(struct lite_async *a, int err)
 	lite_client_ring_put(ring);
 }
 
-/* ---- the work item ------------------------------------------------------- */
-
-/* It is sent, and not sent again: its request and credentials are not needed any more. */
+/* The call has been sent, and is not sent again: drop its request and credentials. */
 static void lite_async_sent(struct lite_async *a, enum lite_async_state from)
 {
 	struct lite_rpc_file *file = a->file;
 	struct lite_rcall *call = &a->call;
 	bool dropped = false;
 
-	/* May be on the stack of the thread that began it. */
+	/* May be on the stack of the thread that began the call. */
 	call->cred = NULL;
 	lite_area_put(call->bulk);
 	call->bulk = NULL;
@@ -243,7 +233,7 @@ static void lite_async_sent(struct lite_async *a, enum lite_async_state from)
 		lite_async_end(a, -ECANCELED);
 }
 
-/* End a call that was not begun, and may be in line; the caller has made it ENDING. */
+/* End a call that was not sent and may be in line. The caller has made it ENDING. */
 static void lite_async_unqueue(struct lite_async *a, int err)
 {
 	lite_rcall_unqueue(&a->call);
@@ -251,7 +241,7 @@ static void lite_async_unqueue(struct lite_async *a, int err)
 	lite_async_to_ended(a);
 }
 
-/* It could not be begun yet: it is in line or, with -ESTALE, its node is suspect. */
+/* The call could not be begun yet: it is in line or, with -ESTALE, its node is suspect. */
 static void lite_async_begin_later(struct lite_async *a, int err)
 {
 	unsigned long left = lite_jiffies_left(a->call.deadline);
@@ -280,7 +270,7 @@ static void lite_async_begin_queued(struct lite_async *a)
 	if (!err) {
 		lite_async_sent(a, LITE_ASYNC_BEGINNING);
 	} else if (err == -EINPROGRESS || err == -ESTALE) {
-		/* lite_async_in_turn() will be called, or has been: then the job runs again. */
+		/* In line: lite_async_in_turn() will run the job again, or already has. */
 		lite_async_begin_later(a, err);
 	} else {
 		a->call.err = err;
@@ -315,7 +305,7 @@ static void lite_async_work(struct work_struct *work)
 
 	spin_lock(&file->lock);
 	state = a->state;
-	/* Also for a job, which may be in line for longer. */
+	/* Also if QUEUED: the job may be in the crew's line until after the deadline. */
 	if ((state == LITE_ASYNC_BEGUN || state == LITE_ASYNC_QUEUED) && left)
 		lite_async_run_after(a, left);
 	else if (state == LITE_ASYNC_BEGUN || state == LITE_ASYNC_QUEUED)
@@ -336,13 +326,11 @@ static void lite_async_work(struct work_struct *work)
 	lite_async_put(a);
 }
 
-/* Under rp->lock. */
+/* lite_rcall.in_turn: rp->lock is held. */
 static void lite_async_in_turn(struct lite_rcall *call)
 {
 	lite_async_run_job(container_of(call, struct lite_async, call));
 }
-
-/* ---- beginning ----------------------------------------------------------- */
 
 static struct lite_async *lite_async_alloc(struct lite_rpc_file *file,
 					   const struct lite_rcall *call,
@@ -350,7 +338,7 @@ static struct lite_async *lite_async_alloc(struct lite_rpc_file *file,
 {
 	struct lite_pool *pool = &call->svc->pools[LITE_POOL_BULK];
 	u32 room = min_t(u32, call->room, LITE_RPC_BYTES_MAX);
-	/* The request may be copied until it is sent. If it is long, that counts by itself. */
+	/* A short request may be copied until it is sent. A long one is charged by itself. */
 	u32 copy = call->length <= LITE_RPC_BYTES_MAX ? call->length : 0;
 	u32 cost = sizeof(struct lite_async) + room + copy;
 	struct lite_async *a;
@@ -424,7 +412,7 @@ static int lite_async_try(struct lite_async *a)
 	return err;
 }
 
-/* Have the work item begin a call; it can use nothing of the caller's. */
+/* Have the job begin a call, from copies of the caller's request and credentials. */
 static int lite_async_queue(struct lite_async *a)
 {
 	int err = lite_rcall_copy(&a->call);
@@ -442,10 +430,7 @@ static int lite_async_queue(struct lite_async *a)
 	return lite_async_enter(a, LITE_ASYNC_QUEUED);
 }
 
-/*
- * Begin a call that will be collected as @c says. May sleep; killable. Return: 0 or a negative
- * errno as LITE_IOC_RPC_CALL.
- */
+/* Begin a call to be collected. May sleep; killable. Return: 0 or an errno as LITE_IOC_RPC_CALL. */
 int lite_async_begin(struct lite_rpc_file *file, struct lite_rcall *call,
 		     const struct lite_ioc_rpc_call *c)
 {
@@ -471,9 +456,7 @@ int lite_async_begin(struct lite_rpc_file *file, struct lite_rcall *call,
 	return err;
 }
 
-/* ---- collecting ---------------------------------------------------------- */
-
-/* Wait for news of a group. Drops file->lock while it sleeps. */
+/* Wait for news of a group. Drops file->lock meanwhile. */
 static int lite_async_await(struct lite_rpc_file *file, u32 group, unsigned long deadline)
 	__must_hold(&file->lock)
 {
@@ -485,7 +468,7 @@ static int lite_async_await(struct lite_rpc_file *file, u32 group, unsigned long
 	long ret;
 
 	lite_pace_begin(&file->collect_pace, &wait, !lite_line_empty(&file->collectors));
-	/* The latest is the most likely to be awake. */
+	/* The latest collector is the most likely to be awake. */
 	lite_line_enter(&file->collectors, &c.place, true);
 	spin_unlock(&file->lock);
 	ret = lite_poller_await(&file->svc->fab->poller, &c.news, wait.awake_ns, TASK_INTERRUPTIBLE,
@@ -496,7 +479,7 @@ static int lite_async_await(struct lite_rpc_file *file, u32 group, unsigned long
 	return ret > 0 ? 0 : ret ? -EINTR : -ETIMEDOUT;
 }
 
-/* Take a call that has ended; the caller owns it then. */
+/* Wait for a call to end and take it: the caller owns it then. */
 static struct lite_async *lite_async_take(struct lite_rpc_file *file,
 					  const struct lite_ioc_rpc_collect *c,
 					  unsigned long deadline)
@@ -510,7 +493,7 @@ static struct lite_async *lite_async_take(struct lite_rpc_file *file,
 		a = lite_async_first(file, c->group);
 		if (a != ERR_PTR(-EAGAIN) || nowait || err)
 			break;
-		/* @stopping is set before collectors are woken. */
+		/* A stopping node sets this before it wakes collectors. */
 		err = READ_ONCE(file->svc->stopping) ? -ENODEV :
 						       lite_async_await(file, c->group, deadline);
 	}
@@ -525,7 +508,6 @@ static struct lite_async *lite_async_take(struct lite_rpc_file *file,
 	return a;
 }
 
-/* Return a taken call to be collected again. */
 static void lite_async_untake(struct lite_async *a)
 {
 	struct lite_rpc_file *file = a->file;
@@ -538,14 +520,14 @@ static void lite_async_untake(struct lite_async *a)
 	lite_async_put(a);
 }
 
-/* Copy as much of the reply as the user memory present takes; return bytes. */
+/* Copy the reply, up to the first absent page of user memory. Return: bytes copied. */
 static size_t lite_async_give(struct lite_async *a, const struct lite_buf *to, size_t n)
 {
 	if (!n)
 		return 0;
 	if (!a->call.by_reference)
 		return lite_buf_copy_nofault(to, 0, a->reply, n, false);
-	/* Only the call uses it since the answer came. */
+	/* Since the answer came, only the call uses the bulk. */
 	lite_bulk_unmap(a->call.reply_bulk);
 	return lite_bulk_copy_nofault(a->call.reply_bulk, to, 0, n, false);
 }
@@ -579,11 +561,11 @@ static int lite_async_collect(struct lite_rpc_file *file, struct lite_ioc_rpc_co
 		}
 		if (done == n)
 			break;
-		/* Do not own it while user memory is waited for. */
+		/* Do not own the call while waiting for user memory. */
 		number = a->number;
 		lite_async_untake(a);
 		err = lite_user_fault_in(&to, done, n, false);
-		/* If this thread takes the call again, it ends with -EFAULT. */
+		/* If this thread takes the call again, the call ends with -EFAULT. */
 		if (err == -EFAULT && into)
 			lost = number;
 		else if (err)
@@ -594,9 +576,7 @@ static int lite_async_collect(struct lite_rpc_file *file, struct lite_ioc_rpc_co
 	return 0;
 }
 
-/* ---- dropping ------------------------------------------------------------ */
-
-/* Is it of a group, or of a process? NULL and NULL: any call. */
+/* Is a call in @group, or in a group of process @owner? If both are NULL, every call matches. */
 static bool lite_async_is_of(const struct lite_async *a, const u32 *group, const void *owner)
 {
 	return group ? a->place.kind == *group :
@@ -604,9 +584,9 @@ static bool lite_async_is_of(const struct lite_async *a, const u32 *group, const
 }
 
 /*
- * Mark calls as not to be collected. Those that have ended, those in flight, and those to be begun
- * (@queued) are returned one by one, with a reference. The thread or the work that owns one of the
- * others ends it.
+ * Mark calls as not to be collected. Those that have ended, are in flight or are to be begun
+ * (@queued) are returned one by one, with a reference. Each of the others is ended by its owner, a
+ * thread or a work item.
  */
 static struct lite_async *lite_async_drop(struct lite_rpc_file *file, const u32 *group,
 					  const void *owner, bool *queued)
@@ -615,7 +595,7 @@ static struct lite_async *lite_async_drop(struct lite_rpc_file *file, const u32 
 
 	spin_lock(&file->lock);
 	list_for_each_entry(a, &file->calls, list) {
-		/* A NEW call was begun concurrently with this. */
+		/* A NEW call may as well have been begun after this. */
 		if (!lite_async_is_of(a, group, owner) || a->dropped || a->state == LITE_ASYNC_NEW)
 			continue;
 		a->dropped = true;
@@ -635,9 +615,9 @@ static struct lite_async *lite_async_drop(struct lite_rpc_file *file, const u32 
 }
 
 /*
- * Drop calls: those of @group; if it is NULL, those in groups of the process with files_struct
- * @owner; if both are NULL, all. Does not wait for calls that are being begun, copied or ended:
- * they may remain for a while, with references to the file. May sleep.
+ * Drop calls: those of @group; if it is NULL, those that the process with files_struct @owner began
+ * in groups other than 0; if both are NULL, all. Does not wait for calls that are being begun,
+ * copied or ended: these may keep references to the file for a while. May sleep.
  */
 void lite_async_cancel(struct lite_rpc_file *file, const u32 *group, const void *owner)
 {

@@ -3,8 +3,8 @@
  * The client's side of a call, from finding the ring to copying the reply: Documentation/rpc.rst,
  * Life of a call; for long requests and replies, By reference.
  *
- * What was posted is never posted again. A call is tried again in the next session or ring if it
- * was not posted, because the session had ended, or was refused before a server saw it.
+ * A posted request is posted again only if it was refused before a server saw it. One that could
+ * not be posted because the session had ended is tried again in the next session or ring.
  *
  * While the caller waits for user memory it holds neither a record nor a ring, and has left the
  * node, which may be stopped meanwhile.
@@ -14,10 +14,8 @@
 #include "function/service.h"
 #include "trace.h"
 
-/* ---- long requests and replies ------------------------------------------- */
-
 /*
- * Begin with a call. Copy a long request into kernel memory; lite_rcall_drop() frees it, also on
+ * Prepare a call: copy a long request into kernel memory, which lite_rcall_drop() frees, also on
  * failure. May sleep, and wait for user space; killable. Return: 0, -ENOMEM, -EFAULT, -EINTR;
  * -ENODEV: the node was stopped meanwhile, and must not be touched any more.
  */
@@ -25,7 +23,7 @@ int lite_rcall_prepare(struct lite_rcall *call)
 {
 	struct lite_area *bulk;
 
-	/* Before anything is waited for: a join changes this node's id. */
+	/* Decided before any wait, as a join changes this node's id. */
 	call->here = !call->node || call->node == lite_cluster_id(call->svc->cl);
 	if (likely(call->length <= LITE_RPC_BYTES_MAX))
 		return 0;
@@ -36,19 +34,16 @@ int lite_rcall_prepare(struct lite_rcall *call)
 	return lite_bulk_copy(bulk, &call->request, call->length, true);
 }
 
-/*
- * Copy a short request into kernel memory. The call holds neither a ring nor a slot. Context and
- * return: as lite_rcall_prepare().
- */
+/* As above, but copies a short request. The call has neither a ring nor a slot. */
 int lite_rcall_copy(struct lite_rcall *call)
 {
 	int err;
 
-	/* What fails before it is looked at again has another reason. */
+	/* A failure from here on has another reason. */
 	call->missing = false;
 	if (call->bulk || call->copy || !call->length)
 		return 0;
-	/* Mapped memory is not kept while user memory is waited for. */
+	/* Mapped memory must not be kept while waiting for user memory. */
 	lite_rcall_drop(call);
 	call->copy = kvmalloc(call->length, GFP_KERNEL_ACCOUNT);
 	if (!call->copy)
@@ -87,8 +82,8 @@ static int lite_rcall_bulk_room(struct lite_rcall *call)
 }
 
 /*
- * Drop the memory, outside of its record, of a call that is not begun, ended or abandoned. Process
- * context; active on the node if anything is mapped.
+ * Drop the memory that a call has outside of its record, before it is begun or after it has ended
+ * or been abandoned. Process context; active on the node if anything is mapped.
  */
 void lite_rcall_drop(struct lite_rcall *call)
 {
@@ -113,7 +108,7 @@ static u32 lite_rcall_list_bytes(const struct lite_rcall *call)
 	return n ? lite_rpc_list_bytes(n) : 0;
 }
 
-/* Bytes behind the header in a call's record: the larger of request and reply. It has a ring. */
+/* Bytes behind the header in the record of a call with a ring: the larger of request and reply. */
 u32 lite_rcall_body(const struct lite_rcall *call)
 {
 	return lite_rpc_body_bytes(call->length, min(call->room, call->ring->max_reply),
@@ -150,9 +145,7 @@ static u32 lite_rcall_list(const struct lite_rcall *call, struct lite_wire_rpc_b
 	return list;
 }
 
-/* ---- sending ------------------------------------------------------------- */
-
-/* Write the chunk list or the request behind the header. */
+/* Write the chunk list, if any, and a short request behind the header. */
 static int lite_rcall_write(struct lite_rcall *call)
 {
 	void *to = lite_rcall_record(call);
@@ -190,10 +183,7 @@ static void lite_rcall_header(struct lite_rcall *call, u32 list, struct lite_wir
 	};
 }
 
-/*
- * From here on the call can end. A message is detached from its caller before it is posted.
- * -ESTALE: the connection is dying; the slot is free again.
- */
+/* Let the call end from here on; detach a message. -ESTALE: no slot, the connection is dying. */
 static int lite_rcall_arm(struct lite_rcall *call)
 {
 	struct lite_client_ring *ring = call->ring;
@@ -215,11 +205,10 @@ static int lite_rcall_arm(struct lite_rcall *call)
 }
 
 /*
- * The post failed. Return -ESTALE: the slot is free again; 0: the call has ended as one that was
- * posted would have, and @ended has been called.
- *
- * A faulty peer may have answered a request that it never got. The slot may then be another call's
- * by now: @seq says whether it is still ours.
+ * The post has failed. The call may have ended all the same, with the connection or because a
+ * faulty peer has answered what it never got; @seq tells whether the slot is another call's by now.
+ * Return: -ESTALE: the call has no slot any more; 0: it ended like a posted one, and @ended has
+ * been called.
  */
 static int lite_rcall_disarm(struct lite_rcall *call, struct lite_client_ring *ring, u32 slot,
 			     u64 seq)
@@ -253,7 +242,7 @@ static int lite_rcall_post(struct lite_rcall *call)
 		chunk = lite_area_chunk(ring->area, unit, &offset);
 		raddr = ring->remote[chunk] + offset;
 	}
-	/* When the call ends, maybe before the post returns, it drops its own reference. */
+	/* The call drops its own reference when it ends, maybe before the post returns. */
 	if (async)
 		refcount_inc(&ring->ref);
 	err = lite_rcall_arm(call);
@@ -263,7 +252,7 @@ static int lite_rcall_post(struct lite_rcall *call)
 				 LITE_RPC_HEADER + list + (call->bulk ? 0 : call->length), raddr,
 				 lite_imm_encode(LITE_IMM_RPC_REQUEST, ring->index, unit),
 				 how);
-	/* Its turn has not come, or the session is over: an unsent call may be sent later. */
+	/* No room, its turn has not come, or the session is over: the call may be sent later. */
 	if (err)
 		err = lite_rcall_disarm(call, ring, slot, seq);
 out:
@@ -272,7 +261,6 @@ out:
 	return err;
 }
 
-/* Get a ring, and a slot and a record in it. */
 static int lite_rcall_place(struct lite_rcall *call)
 {
 	int err;
@@ -283,7 +271,7 @@ static int lite_rcall_place(struct lite_rcall *call)
 		return err;
 	err = lite_client_ring_may_call(call->ring, call);
 	if (err && call->flags & LITE_RCALL_TRY)
-		/* Whether that still holds has to be asked, which would wait. */
+		/* Asking the server whether that still holds would wait. */
 		err = -EAGAIN;
 	else if (err)
 		err = lite_client_ring_ask(call) ?: err;
@@ -303,7 +291,7 @@ static int lite_rcall_try(struct lite_rcall *call)
 	err = call->ring ? lite_ring_wait_look(call, 0) : lite_rcall_place(call);
 	if (err == -EINPROGRESS)
 		return err;
-	/* The user that had the ring bound may not call, but ours may. */
+	/* The caller that had the ring bound may not call the function, but this one may. */
 	if (err == -EACCES && call->ring && lite_client_ring_lets(call->ring, call))
 		err = -ESTALE;
 	if (!err) {
@@ -330,9 +318,9 @@ void lite_rcall_unqueue(struct lite_rcall *call)
 
 /*
  * Send a request. May sleep; killable. Return: 0: the call is in flight, and has a ring and a slot;
- * else a negative errno as LITE_IOC_RPC_CALL: it was not sent, and has neither; see @missing.
+ * else a negative errno as LITE_IOC_RPC_CALL: not sent, it has neither. If @missing, copy it.
  * -EAGAIN with LITE_RCALL_TRY: begin it where waiting is allowed. With @in_turn, -EINPROGRESS: it
- * is in line; begin it again when @in_turn is called; -ESTALE: the node is suspect, begin it later.
+ * is in line; begin it again when @in_turn is called; -ESTALE: suspect node, begin it later.
  */
 int lite_rcall_begin(struct lite_rcall *call)
 {
@@ -347,7 +335,7 @@ int lite_rcall_begin(struct lite_rcall *call)
 		if (!err && READ_ONCE(svc->stopping))
 			err = -ENODEV;
 		if (err) {
-			/* It may be, or have been, in line. */
+			/* The call may be in line, or have got its slot there. */
 			lite_rcall_unqueue(call);
 			return err;
 		}
@@ -364,7 +352,7 @@ int lite_rcall_begin(struct lite_rcall *call)
 		}
 		if (err != -ESTALE && err != -EHOSTDOWN)
 			break;
-		/* Having waited while another call, with less time, tried to bind is no attempt. */
+		/* Waiting for another call, maybe with less time, to bind is no attempt. */
 		if (call->line_err != -ESTALE && ++tries >= LITE_RCALL_TRIES)
 			break;
 		/* Killed while it waited for its turn. */
@@ -380,16 +368,14 @@ int lite_rcall_begin(struct lite_rcall *call)
 		up = call->here ? 0 : lite_cluster_await_for(svc->cl, call->node, left);
 		if (up && (up != -EHOSTDOWN || !lite_cluster_is_live(svc->cl, call->node)))
 			return up;
-		/* It is up, or not down yet. */
+		/* The session is up, or the node is not known to be down. */
 	}
 	return err == -ESTALE ? -EHOSTDOWN : err;
 }
 
-/* ---- waiting ------------------------------------------------------------- */
-
 /*
- * Wait until a call ends; return its result. If its post has failed, the next heartbeat fails on
- * the same queue pair, which ends the session and the call.
+ * Wait until a call ends; return its result. If the device fails to send its request, the next
+ * heartbeat on the same queue pair fails, too, and ends the session and the call.
  */
 static int lite_rcall_wait(struct lite_rcall *call)
 {
@@ -399,7 +385,7 @@ static int lite_rcall_wait(struct lite_rcall *call)
 	long left;
 	int err;
 
-	/* With other calls under way their callers, too, need the processor. */
+	/* With other calls under way, sleep at once: their callers need the processor, too. */
 	lite_pace_begin(pace, &wait, used & (used - 1));
 	left = lite_poller_await(&call->svc->fab->poller, &call->done, wait.awake_ns,
 				 lite_wait_state(), lite_jiffies_left(call->deadline));
@@ -409,11 +395,9 @@ static int lite_rcall_wait(struct lite_rcall *call)
 	return lite_rcall_result(call);
 }
 
-/* ---- calls from beginning to end ----------------------------------------- */
-
 /*
- * Copy the reply to the user. While user memory is waited for, nothing of the node is held: the
- * call is finished, and the rest comes from a copy.
+ * Copy the reply to the user. Nothing of the node is held while waiting for user memory: the call
+ * is finished before, and the rest comes from a copy.
  */
 static int lite_rcall_deliver(struct lite_rcall *call, const struct lite_buf *to)
 {
@@ -423,7 +407,7 @@ static int lite_rcall_deliver(struct lite_rcall *call, const struct lite_buf *to
 
 	if (unlikely(call->by_reference)) {
 		lite_rcall_finish(call);
-		/* Only the call uses it since the answer came. */
+		/* Since the answer came, only the call uses the bulk. */
 		lite_bulk_unmap(call->reply_bulk);
 		lite_area_put(call->bulk);
 		call->bulk = NULL;
@@ -446,7 +430,7 @@ static int lite_rcall_deliver(struct lite_rcall *call, const struct lite_buf *to
 }
 
 /*
- * Make a call and wait for the reply, or send a message. The results in @call are set. May sleep;
+ * Make a call and wait for the reply, or send a message; set the results in @call. May sleep;
  * killable. Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
  */
 int lite_service_call(struct lite_rcall *call, const struct lite_buf *reply)
@@ -474,7 +458,7 @@ int lite_service_call(struct lite_rcall *call, const struct lite_buf *reply)
 			break;
 		}
 		lite_rcall_finish(call);
-		/* No server has seen it; another one may serve it now. */
+		/* No server has seen the request; another one may serve it now. */
 		if (err == -ECONNREFUSED && ++tries < LITE_RCALL_TRIES)
 			err = 0;
 	}

@@ -12,11 +12,10 @@ enum lite_client_ring_slot_state {
 	LITE_CLIENT_RING_FILLING,	/* reserved by the caller that posts it */
 	LITE_CLIENT_RING_WAITING,
 	LITE_CLIENT_RING_ENDED,
-	LITE_CLIENT_RING_ABANDONED,	/* to be cancelled (@cancels); or a message */
+	LITE_CLIENT_RING_ABANDONED,	/* to be cancelled (ring->cancels); or a message */
 	LITE_CLIENT_RING_CANCELLING,
 };
 
-/* A call in flight. */
 struct lite_client_ring_slot {
 	enum lite_client_ring_slot_state state; /* under rp->lock */
 	u32 unit;			/* first unit of its record */
@@ -24,10 +23,10 @@ struct lite_client_ring_slot {
 	u32 room;			/* maximum bytes of a reply */
 	u64 seq;			/* sequence number of the call */
 	struct lite_pool_part *part;	/* its user's part of the window; NULL: root */
-	struct lite_rcall *call;	/* FILLING, WAITING, ENDED: the waiting call */
+	struct lite_rcall *call;	/* FILLING, WAITING, ENDED: its call */
 	/*
-	 * Memory that the peer reads or writes if request or reply is not in the record; with a
-	 * reference until the reply has come or, if the connection dies, until the mirror is freed.
+	 * Bulks that the peer reads or writes, if request or reply is not in the record. Held until
+	 * the reply comes or, if the connection dies, until the mirror is freed.
 	 */
 	struct lite_area *request;
 	struct lite_area *reply;
@@ -44,14 +43,14 @@ enum lite_client_ring_state {
 struct lite_client_ring {
 	struct lite_rpc_peer *rp;	/* of the server's connection */
 	refcount_t ref;			/* held by rp's tables, callers and work items */
-	u32 function;			/* its number */
+	u32 function;
 	enum lite_client_ring_state state; /* under rp->lock, as the fields below */
 	u64 key;			/* @function, and the maker's uid while it is NEW */
 	struct rb_node by_function;	/* in rp->by_function, by @key, if NEW or LIVE */
 	struct list_head line_list;	/* in rp->lines while @line has entries */
 	struct list_head cancel_list;	/* in rp->cancels while there are @cancels */
 	struct lite_line line;		/* struct lite_rcall, waiting for room */
-	struct lite_line binding;	/* those that wait for BIND, or have not been told of it */
+	struct lite_line binding;	/* struct lite_rcall, waiting for BIND or its outcome */
 	u32 index;			/* number of the ring at the server */
 	u64 cookie;			/* of the function */
 	u32 depth;			/* slots */
@@ -61,8 +60,8 @@ struct lite_client_ring {
 	bool squash;			/* the server does not trust root of this node */
 	struct lite_area *area;		/* the mirror */
 	u64 *remote;			/* addresses of the ring's chunks */
-	struct lite_ring_map map;	/* units of it that are taken */
-	u32 limit;			/* lite_ring_limit() of it */
+	struct lite_ring_map map;	/* units of the ring that are taken */
+	u32 limit;			/* from lite_ring_limit() */
 	u64 slots_used;			/* bitmap */
 	u64 cancels;			/* bitmap of slots that are to be cancelled */
 	unsigned long used;		/* time of last use, in jiffies */
@@ -76,16 +75,16 @@ struct lite_client_ring {
 struct lite_rcall {
 	struct lite_service *svc;
 	u32 node;			/* of the server */
-	u32 function;			/* its number */
+	u32 function;
 	u64 registration;		/* cookie of the function, or LITE_ANY_REGISTRATION */
-	const struct lite_cred *cred;	/* the caller's */
+	const struct lite_cred *cred;
 	struct lite_buf request;	/* bytes to send */
 	u32 length;			/* of the request */
 	struct lite_area *bulk;		/* copy of a request that is too long for a ring; or NULL */
 	u32 room;			/* maximum bytes of the reply */
 	struct lite_area *reply_bulk;	/* for a reply that may be too long for a ring; or NULL */
 	bool by_reference;		/* the reply is in @reply_bulk */
-	void *copy;			/* of a request that was absent or is sent later */
+	void *copy;			/* of a request that was not present, or is sent later */
 	u32 flags;			/* LITE_RPC_NOWAIT, LITE_RPC_ONEWAY, LITE_RCALL_TRY */
 	u8 prio;			/* of request and reply: LITE_POST_PRIO */
 	struct lite_line_place place;	/* in a line of @ring, by uid; see @line_err */
@@ -94,15 +93,15 @@ struct lite_rcall {
 	u32 units;			/* length of the record that it needs */
 	unsigned long deadline;		/* jiffies */
 	struct lite_client_ring *ring;	/* with a reference */
-	u32 slot;			/* LITE_NO_SLOT: none any more */
-	bool here;			/* @node is this one, whatever its id becomes */
+	u32 slot;			/* or LITE_NO_SLOT */
+	bool here;			/* @node is this node, even if its id changes */
 	bool missing;			/* not begun, as part of the request is absent: copy it */
 	u8 status;			/* of the reply: enum lite_rpc_status */
 	u32 user;			/* status that the server returned */
 	u32 reply_len;
 	int err;			/* reason if there is no reply */
-	struct completion done;		/* when it has ended, and when it has left the line */
-	/* If set, called instead of completing @done, with rp->lock held. */
+	struct completion done;		/* completed when the call ends, or leaves the line */
+	/* If set, these are called instead of completing @done, with rp->lock held. */
 	void (*ended)(struct lite_rcall *call);
 	void (*in_turn)(struct lite_rcall *call);	/* has left the line */
 };
@@ -122,7 +121,7 @@ enum lite_async_state {
 struct lite_async {
 	struct lite_rcall call;
 	struct lite_rpc_file *file;	/* to collect it from, with a reference */
-	refcount_t ref;			/* its list's, its threads', and of pending work */
+	refcount_t ref;			/* of the list, of threads, of pending work */
 	struct list_head list;		/* in file->calls; under file->lock, as the next ones */
 	/* In file->ended if ENDED, else in file->begun; in none if @dropped. By group. */
 	struct lite_line_place place;
@@ -130,16 +129,16 @@ struct lite_async {
 	bool dropped;			/* not to be collected */
 	const void *owner;		/* files_struct of the process that began it */
 	struct mm_struct *mm;		/* where @to is; NULL: a kernel thread's */
-	u64 number;			/* of no other call of this node; not 0 */
+	u64 number;			/* unique on this node; not 0 */
 	u64 cookie;			/* the user's */
 	u64 to;				/* the user's address for the reply */
-	void *reply;			/* buffer for the reply */
+	void *reply;
 	u32 uid;			/* charged with @cost bytes */
 	u32 cost;
 	struct delayed_work work;	/* ends it at the deadline, copies a reply */
 	struct lite_crew_job job;	/* QUEUED: begins it */
 	struct lite_cred cred;		/* QUEUED: the caller's */
-	const struct cred *as;		/* QUEUED: the caller's, of which posts are scheduled */
+	const struct cred *as;		/* QUEUED: the caller's, by which posts are scheduled */
 	struct mem_cgroup *memcg;	/* QUEUED: the caller's, charged for reply memory */
 };
 
@@ -153,12 +152,12 @@ struct lite_collector {
 
 /* Registration of a call that knows only the function's number. */
 #define LITE_ANY_REGISTRATION U64_MAX
-/* Otherwise the cookie, cut to what an xarray can store: the peer chooses it. */
+/* Otherwise it is a cookie, which the peer chooses, cut to what an xarray can store. */
 #define LITE_FOUND_COOKIE LONG_MAX
 
 /* Attempts per call to find a usable ring. */
 #define LITE_RCALL_TRIES 4
-/* Used with NOWAIT: do not wait for a ring to be bound, a node to return or a turn either. */
+/* With NOWAIT: do not wait for BIND, for a node to return or for a turn either. */
 #define LITE_RCALL_TRY BIT(31)
 
 int lite_client_ring_get(struct lite_rcall *call);
@@ -203,14 +202,14 @@ void lite_cancel_work(struct work_struct *work);
 
 int lite_service_call(struct lite_rcall *call, const struct lite_buf *reply);
 
-/* What COLLECT says of a call that has ended. */
+/* What COLLECT reports of an ended call. */
 static inline void lite_async_tell(const struct lite_async *a, struct lite_ioc_rpc_collect *c)
 {
 	const struct lite_rcall *call = &a->call;
 
 	c->error = lite_rcall_result(call);
 	c->reply_len = !call->err ? call->reply_len : 0;
-	/* The address means nothing in another process that has the file. */
+	/* The address is of the process that began the call. */
 	if (c->flags & LITE_RPC_INTO && c->reply_len && a->mm != current->mm) {
 		c->error = -EFAULT;
 		c->reply_len = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The client's side of a ring: from BIND to UNBIND (Documentation/rpc.rst, State machines). The
- * first caller of a function in a session binds it, and other callers of the same user wait for
+ * The client's side of a ring, from BIND to UNBIND (Documentation/rpc.rst, State machines). The
+ * first caller of a function in a session binds a ring. Other callers of the same user wait for
  * that.
  *
  * What runs concurrently: callers, receive handlers, idle_work, unbind_work, and the end of the
@@ -35,8 +35,6 @@ void lite_client_ring_put(struct lite_client_ring *ring)
 	lite_conn_put(conn);
 }
 
-/* ---- the end ------------------------------------------------------------- */
-
 static int lite_client_ring_tell_unbind(struct lite_rpc_peer *rp, u32 index)
 {
 	struct lite_wire_rpc_unbind req = { .ring = cpu_to_le32(index) };
@@ -49,10 +47,10 @@ static int lite_client_ring_tell_unbind(struct lite_rpc_peer *rp, u32 index)
 	if (!err)
 		return 0;
 	if (rp->conn)
-		/* The server may still use the memory. */
+		/* The server may still use the memory: end the connection. */
 		lite_conn_kill(rp->conn, err);
 	else
-		/* A node that stops ends its rings itself, maybe just now. */
+		/* Only a stopping node may have ended the ring itself before. */
 		WARN_ON_ONCE(!READ_ONCE(rp->svc->stopping));
 	return err;
 }
@@ -63,18 +61,18 @@ static void lite_unbind_work(struct work_struct *work)
 	struct lite_rpc_peer *rp = ring->rp;
 	bool mine = false;
 
-	/* Before UNBIND: then the server may use the number again. */
+	/* Leave the table before UNBIND, after which the server may use the number again. */
 	spin_lock(&rp->lock);
 	if (ring->state == LITE_CLIENT_RING_CLOSING) {
 		ring->state = LITE_CLIENT_RING_DEAD;
-		/* Unless it is not there, as it was of no use. */
+		/* A ring that was never LIVE is not there. */
 		xa_cmpxchg(&rp->by_index, ring->index, ring, NULL, 0);
 		mine = true;
 	}
 	spin_unlock(&rp->lock);
 	if (mine) {
 		if (lite_client_ring_tell_unbind(rp, ring->index) && rp->conn)
-			/* After that nothing is in flight. */
+			/* After the fence nothing is in flight. */
 			wait_for_completion(&rp->conn->fenced);
 		lite_client_ring_put(ring); /* the tables' */
 	}
@@ -92,7 +90,7 @@ void lite_client_ring_check_empty(struct lite_client_ring *ring)
 		lite_client_ring_put(ring);
 }
 
-/* Make no more calls through a ring, then give it back. rp->lock is held. */
+/* Begin no more calls through a ring, and unbind it when it is empty. rp->lock is held. */
 void lite_client_ring_close_locked(struct lite_client_ring *ring)
 {
 	lockdep_assert_held(&ring->rp->lock);
@@ -104,7 +102,7 @@ void lite_client_ring_close_locked(struct lite_client_ring *ring)
 	lite_client_ring_check_empty(ring);
 }
 
-/* As above, for a caller that has a reference and not the lock. Process context. */
+/* As above, for a caller with a reference but without the lock. Process context. */
 void lite_client_ring_close(struct lite_client_ring *ring)
 {
 	spin_lock(&ring->rp->lock);
@@ -170,8 +168,8 @@ void lite_client_rings_down(struct lite_rpc_peer *rp)
 }
 
 /*
- * Free the rings of a connection that is down and fenced, so that no peer writes the mirrors. Those
- * that are NEW are their makers', those that were never LIVE their @unbind_work's.
+ * Free the rings of a connection that is down and fenced: its peer writes the mirrors no more. NEW
+ * rings are left to their makers, and those that were never LIVE to their @unbind_work.
  */
 void lite_client_rings_gone(struct lite_rpc_peer *rp)
 {
@@ -187,7 +185,7 @@ void lite_client_rings_gone(struct lite_rpc_peer *rp)
 				rb_erase(&ring->by_function, &rp->by_function);
 			ring->state = LITE_CLIENT_RING_DEAD;
 			xa_erase(&rp->by_index, index);
-			/* Slots that only the peer still held. */
+			/* ABANDONED and CANCELLING: slots that only the peer still held. */
 			for (i = 0; i < LITE_RPC_DEPTH; i++) {
 				if (ring->slot[i].state > LITE_CLIENT_RING_ENDED)
 					lite_slot_free(ring, i);
@@ -200,9 +198,7 @@ void lite_client_rings_gone(struct lite_rpc_peer *rp)
 	}
 }
 
-/* ---- binding ------------------------------------------------------------- */
-
-/* The caller has given up waiting for BIND: give the ring back. */
+/* lite_call_desc.late: the caller has given up waiting for BIND, so give the ring back. */
 static void lite_client_ring_late(void *ctx, struct lite_conn *conn, const void *reply)
 {
 	const struct lite_wire_rpc_bind_reply *r = reply;
@@ -225,8 +221,8 @@ static int lite_client_ring_map(struct lite_client_ring *ring)
 }
 
 /*
- * Within a node ring and mirror are the same memory. Else a mirror may be shorter than its ring:
- * then records are only taken where both are.
+ * Within a node the ring is its own mirror. Otherwise the mirror may be shorter than the ring:
+ * records are taken only where both are.
  */
 static struct lite_area *lite_client_ring_area(struct lite_client_ring *ring,
 					       const struct lite_wire_rpc_bind_reply *r)
@@ -236,7 +232,7 @@ static struct lite_area *lite_client_ring_area(struct lite_client_ring *ring,
 	struct lite_ring *served;
 	u32 uid = ring->acl.uid;
 
-	/* With root squash, functions of another node's root take nothing of root's part. */
+	/* With root squash, another node's root gets nothing of what is reserved for root. */
 	if (!uid && svc->mem->root_squash)
 		uid = LITE_UID_NOBODY;
 	if (ring->rp->conn)
@@ -281,7 +277,7 @@ static int lite_client_ring_fill(struct lite_client_ring *ring,
 	return lite_client_ring_map(ring);
 }
 
-/* @bound: there is a ring at the server. */
+/* @bound is set if the server has made a ring, also on failure. */
 static int lite_client_ring_bind(struct lite_client_ring *ring, struct lite_rcall *call,
 				 bool *bound)
 {
@@ -316,7 +312,7 @@ static u64 lite_client_ring_key(u32 function, u32 uid)
 LITE_TREE(lite_client_ring, struct lite_client_ring, by_function, key,
 	  lite_order(*(const u64 *)key, *(const u64 *)has))
 
-/* The LIVE ring of a function with @uid LITE_RING_OF_ALL, else the NEW one of a user; or NULL. */
+/* The LIVE ring of a function, if @uid is LITE_RING_OF_ALL, else a user's NEW one; or NULL. */
 static struct lite_client_ring *lite_client_ring_of(struct lite_rpc_peer *rp, u32 function, u32 uid)
 {
 	u64 key = lite_client_ring_key(function, uid);
@@ -348,7 +344,7 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 	bool bound, reserved;
 	int err = lite_client_ring_bind(ring, call, &bound);
 
-	/* The ring takes memory of the function's owner: none for a user that may not call it. */
+	/* The function's owner pays for the ring: keep none for a user that may not call it. */
 	if (!err && !lite_client_ring_lets(ring, call))
 		err = -EACCES;
 	else if (!err)
@@ -363,7 +359,7 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 	rb_erase(&ring->by_function, &rp->by_function);
 	if (!err && rp->dead)
 		err = -EHOSTDOWN;
-	/* Another user was faster. */
+	/* Another user has bound a ring meanwhile. */
 	if (!err && lite_client_ring_of(rp, ring->function, LITE_RING_OF_ALL))
 		err = -ESTALE;
 	if (!err) {
@@ -373,7 +369,7 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 		ring->state = LITE_CLIENT_RING_LIVE;
 		lite_client_ring_enter(ring, LITE_RING_OF_ALL);
 	} else if (bound) {
-		/* Not in this thread, which a signal must end, nor in a slot of its user. */
+		/* unbind_work sends UNBIND, which must not be interrupted or lack a slot. */
 		if (reserved)
 			xa_release(&rp->by_index, ring->index);
 		ring->state = LITE_CLIENT_RING_CLOSING;
@@ -382,7 +378,7 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 		ring->state = LITE_CLIENT_RING_DEAD;
 	}
 	spin_unlock(&rp->lock);
-	/* They look again; the maker's signal or time-out is not that of other callers. */
+	/* -ESTALE: these callers try again, as the maker's signal or time-out is not theirs. */
 	lite_ring_wait_end(ring, &ring->binding,
 			   !err || err == -EINTR || err == -ETIMEDOUT ? -ESTALE : err);
 	if (!err) {
@@ -461,9 +457,9 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call
 }
 
 /*
- * Get a ring for a call, binding the function if need be. Sets @call->ring, with a reference, also
- * on some failures. May sleep; killable. Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH,
- * -ECONNREFUSED, -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR; -EAGAIN: only with LITE_RCALL_TRY;
+ * Get a ring for a call, binding one if need be. Sets @call->ring, with a reference, also on some
+ * failures. May sleep; killable. Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH,
+ * -ECONNREFUSED, -EACCES, -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR; -EAGAIN: only with LITE_RCALL_TRY;
  * -EINPROGRESS: another call is binding it, see lite_ring_wait_take().
  */
 int lite_client_ring_get(struct lite_rcall *call)
@@ -482,7 +478,7 @@ int lite_client_ring_get(struct lite_rcall *call)
 	return err;
 }
 
-/* May a call's user call the function of a ring that has been bound? Any context. */
+/* May a call's user call the function of a bound ring? Any context. */
 bool lite_client_ring_lets(const struct lite_client_ring *ring, const struct lite_rcall *call)
 {
 	/* Most functions are open to all: then skip the groups. */

@@ -2,16 +2,15 @@
 /*
  * How calls end: by a reply in the mirror (lite_client_ring_on_reply()), with the connection
  * (lite_slot_end()), or because the caller gives up (lite_rcall_abandon(); Documentation/rpc.rst,
- * Death and time).
- *
- * These run concurrently. All start from the slot state WAITING, under rp->lock, so exactly one of
- * them ends a call. The owner of the call then finishes it (lite_rcall_finish()).
+ * Death and time). These run concurrently, but all start from the slot state WAITING, under
+ * rp->lock, so exactly one of them ends a call. The owner of the call then finishes it
+ * (lite_rcall_finish()).
  */
 #include <linux/slab.h>
 
 #include "function/service.h"
 
-/* End a slot's call, if it waits for its reply, with 0 or the error for its caller. */
+/* If a slot's call waits for its reply, end it with @err, which may be 0. */
 void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err)
 {
 	struct lite_client_ring_slot *s = &ring->slot[slot];
@@ -29,8 +28,8 @@ void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err)
 }
 
 /*
- * Stop waiting for the reply of a call in flight, which ends with @err. @ring: its ring, which the
- * end of a call with @ended drops. Process context. Return: false if it had ended otherwise.
+ * End a call in flight with @err, without its reply. @ring: its ring, as the end of a call with
+ * @ended drops call->ring. Process context. Return: false if it had ended otherwise.
  */
 bool lite_rcall_abandon(struct lite_rcall *call, struct lite_client_ring *ring, int err)
 {
@@ -65,7 +64,7 @@ int lite_rcall_result(const struct lite_rcall *call)
 		[LITE_RPC_TOO_LONG] = -EMSGSIZE,
 	};
 
-	/* lite_wire_rpc_check() has seen the status. */
+	/* lite_wire_rpc_check() has checked the status. */
 	return call->err ?: result[call->status];
 }
 
@@ -88,7 +87,7 @@ void lite_rcall_free_slot(struct lite_rcall *call)
 	call->slot = LITE_NO_SLOT;
 }
 
-/* Drop a call's reference to its ring. It has no slot; no lock is held. */
+/* Drop the ring of a call that has no slot. No lock is held. */
 void lite_rcall_unbind(struct lite_rcall *call)
 {
 	if (call->ring)
@@ -107,15 +106,13 @@ void lite_rcall_finish(struct lite_rcall *call)
 	lite_rcall_unbind(call);
 }
 
-/* ---- replies come in ----------------------------------------------------- */
-
-/* A reply that no call expects. 1: harmless, a device may repeat messages. */
+/* No call expects this reply. Return: 1: harmless, as the device may repeat it; or -EPROTO. */
 static int lite_reply_stray(const struct lite_client_ring *ring)
 {
 	return ring->rp->conn && ring->rp->conn->repeats ? 1 : -EPROTO;
 }
 
-/* Copy the header and check it. 1: it is of an earlier call; ignore it. */
+/* Copy the header and check it. Return: 1: it is of an earlier call, ignore it; 0 or -EPROTO. */
 static int lite_reply_check(struct lite_client_ring *ring, u32 slot, struct lite_wire_rpc *h)
 {
 	struct lite_client_ring_slot *s = &ring->slot[slot];
@@ -164,8 +161,8 @@ static int lite_reply_accept(struct lite_client_ring *ring, u32 slot)
 }
 
 /*
- * An answer has been written into the mirror of ring @index for the call or message in @slot.
- * Receive handler, or the server, if that is this node. Return: 0 or -EPROTO.
+ * A reply to the call or message in @slot has been written into the mirror of ring @index. Receive
+ * handler; the server's thread, if the server is this node. Return: 0 or -EPROTO.
  */
 int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot)
 {
@@ -183,9 +180,7 @@ int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot)
 	return err;
 }
 
-/* ---- cancelling abandoned calls at the server ---------------------------- */
-
-/* A slot is not to be cancelled any more. */
+/* A slot need not be cancelled any more. */
 void lite_cancel_drop(struct lite_client_ring *ring, u32 slot)
 {
 	lockdep_assert_held(&ring->rp->lock);
@@ -216,7 +211,7 @@ static u32 lite_cancels_gather(struct lite_rpc_peer *rp, struct lite_wire_rpc_ca
 	return n;
 }
 
-/* Free the cancelled calls. The replies of the others come, or have come. */
+/* Free the slots of cancelled calls. Replies to the others are on their way, or have come. */
 static void lite_cancels_done(struct lite_rpc_peer *rp, const struct lite_wire_rpc_cancel *c,
 			      const struct lite_wire_rpc_cancel_reply *r)
 {
@@ -261,7 +256,7 @@ static int lite_cancel_some(struct lite_rpc_peer *rp, struct lite_wire_rpc_cance
 	return err ?: (int)n;
 }
 
-/* Tell a peer which calls have been abandoned. */
+/* Cancel the ABANDONED calls at the peer. */
 void lite_cancel_work(struct work_struct *work)
 {
 	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer, cancel_work);

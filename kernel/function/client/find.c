@@ -2,7 +2,7 @@
 /* Asking nodes for functions: by name or number, and whether they still serve a registration. */
 #include "function/service.h"
 
-/* Ask a node for a function; without @timeout wait for a suspect node, too. */
+/* Ask a node for a function. If @timeout is 0, wait while the node is suspect. */
 static int lite_find(struct lite_cluster *cl, u32 node, const struct lite_wire_rpc_find *req,
 		     struct lite_wire_rpc_func *out, unsigned long timeout)
 {
@@ -18,9 +18,9 @@ static int lite_find(struct lite_cluster *cl, u32 node, const struct lite_wire_r
 }
 
 /*
- * Ask whether a call's function has been registered anew. For calls to be refused because of what
- * the ring says of the function. Takes no longer than the call may. May sleep; killable. Return: 0:
- * the node still serves the same registration; -ESTALE: not any more; other errnos: not known.
+ * Before a call is refused because of what its ring says of the function: ask whether the function
+ * has been registered anew. Waits no longer than the call may. May sleep; killable. Return: 0: the
+ * node still serves the same registration; -ESTALE: not any more; other errnos: not known.
  */
 int lite_client_ring_ask(struct lite_rcall *call)
 {
@@ -71,7 +71,7 @@ int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f, u64
 		req.function = cpu_to_le32(f->function);
 	}
 	err = lite_find(svc->cl, f->node ?: self, &req, &out, 0);
-	/* If this node has joined a cluster since, another one may have been asked. */
+	/* If this node has joined a cluster meanwhile, another node may have been asked. */
 	if (!err && *here)
 		err = lite_cluster_recheck(svc->cl, life);
 	if (err)

@@ -2,18 +2,18 @@
 /*
  * Slots and records of rings, and the calls that queue for them: Documentation/rpc.rst,
  * Back-pressure. A call needs a slot of the ring, a record in it, and a place in the connection's
- * window. It gets all three, or else none, and queues in the ring's line. There the first goes
- * before any later call, so that short requests cannot starve a long one; but calls of other users
- * pass those of a user at its limit, as long as that user has another call in the ring.
+ * window. It gets all three at once, or queues in the ring's line. There users take turns, and each
+ * user's calls are served in order, so that short requests cannot starve a long one; but calls of
+ * other users pass those of a user at its limit, as long as that user has another call in the ring.
  */
 #include "function/service.h"
 
-/* Calls that are ended with the lock held. */
+/* Calls that are ended before the lock is dropped. */
 #define LITE_RING_WAIT_ENDS 64
-/* Lines that are looked at with the lock held: a user may have calls in line for all rings. */
+/* Lines served before the lock is dropped: a user may have calls in line for all rings. */
 #define LITE_LINES_LOOK 16
 
-/* Has a user a call in a ring? Root does not count. */
+/* Has a user a call in a ring? Root, which has no @part, does not count. */
 static bool lite_ring_has_call_of(const struct lite_client_ring *ring,
 				  const struct lite_pool_part *part)
 {
@@ -27,7 +27,7 @@ static bool lite_ring_has_call_of(const struct lite_client_ring *ring,
 
 /*
  * Take units for a call. The last part of a ring, and the last eighth of its slots, are left to
- * users that have no call in it. -EAGAIN: there is no room; -EDQUOT: only for them.
+ * users that have no call in it. -EAGAIN: there is no room; -EDQUOT: only for such users.
  */
 static int lite_ring_wait_units(struct lite_client_ring *ring, const struct lite_rcall *call,
 				u32 *unit)
@@ -109,7 +109,7 @@ static void lite_ring_list(struct lite_client_ring *ring, bool waits)
 	}
 }
 
-/* Remove a call from the line and tell it. */
+/* Remove a call from the line, with 0 or an error. */
 static void lite_ring_wait_tell(struct lite_rcall *call, int err)
 {
 	lite_line_leave(&call->place);
@@ -129,7 +129,7 @@ static bool lite_ring_wait_serve(struct lite_client_ring *ring)
 
 	list_for_each_entry(call, &ring->line.firsts, place.firsts) {
 		err = lite_ring_wait_grant(ring, call);
-		/* If a user that has none gets none, only root may have one now. */
+		/* If even a user without a call gets no place, only root may get one now. */
 		if (err != -EDQUOT || !call->part->has)
 			break;
 	}
@@ -145,10 +145,7 @@ static bool lite_ring_wait_serve(struct lite_client_ring *ring)
 	return true;
 }
 
-/*
- * Look at some lines not yet examined since room appeared: they are the first ones. Return: are
- * there more?
- */
+/* Serve some of the first @unlooked lines; the others have been seen. Return: are there more? */
 static bool lite_lines_serve(struct lite_rpc_peer *rp)
 {
 	struct lite_client_ring *ring;
@@ -169,7 +166,7 @@ static bool lite_lines_serve(struct lite_rpc_peer *rp)
 	return true;
 }
 
-/* Serve the lines after something has become free; a work item goes on if there are many. */
+/* Something has become free: serve the lines. If there are many, a work item goes on. */
 static void lite_lines_move(struct lite_rpc_peer *rp)
 {
 	rp->unlooked = rp->n_lines;
@@ -177,7 +174,7 @@ static void lite_lines_move(struct lite_rpc_peer *rp)
 		queue_work(rp->svc->wq[LITE_WQ_CALLS], &rp->lines_work);
 }
 
-/* Look at the lines that lite_lines_move() has left. */
+/* Serve the lines that lite_lines_move() has left. */
 void lite_lines_work(struct work_struct *work)
 {
 	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer, lines_work);
@@ -191,10 +188,7 @@ void lite_lines_work(struct work_struct *work)
 	} while (more);
 }
 
-/*
- * End all calls in one of a ring's lines, which may be many, with @err. None enters it any more.
- * May sleep.
- */
+/* End all calls in a line of a ring, which no call enters any more, with @err. May sleep. */
 void lite_ring_wait_end(struct lite_client_ring *ring, struct lite_line *line, int err)
 {
 	struct lite_line_place *first;
@@ -213,17 +207,17 @@ void lite_ring_wait_end(struct lite_client_ring *ring, struct lite_line *line, i
 	} while (first);
 }
 
-/* End the calls in the line of a ring that is closed; drops the reference of the work item. */
+/* End the calls in the line of a closed ring; drops the reference of the work item. */
 void lite_ring_line_work(struct work_struct *work)
 {
 	struct lite_client_ring *ring = container_of(work, struct lite_client_ring, line_work);
 
-	/* They bind anew. */
+	/* -ESTALE: these calls bind anew. */
 	lite_ring_wait_end(ring, &ring->line, -ESTALE);
 	lite_client_ring_put(ring);
 }
 
-/* A ring that takes no more calls: have those in its line ended. rp->lock is held. */
+/* The ring takes no more calls: have line_work end those in its line. rp->lock is held. */
 void lite_ring_wait_close(struct lite_client_ring *ring)
 {
 	lite_ring_list(ring, false);
@@ -235,7 +229,7 @@ void lite_ring_wait_close(struct lite_client_ring *ring)
 		lite_client_ring_put(ring);
 }
 
-/* A call is not in line any more: the slot has its part, or there is none. */
+/* A call is not in line any more: drop its part, unless the slot has it now. */
 static void lite_ring_wait_drop(struct lite_rcall *call)
 {
 	if (call->part)
@@ -244,8 +238,8 @@ static void lite_ring_wait_drop(struct lite_rcall *call)
 }
 
 /*
- * What has become of a call that was in line; with @leave it leaves the line with that error.
- * Process context. Return: as lite_ring_wait_take(); @leave if it was still in line.
+ * What has become of a call that was in line; with @leave it leaves the line with that error, if it
+ * is still there. Process context. Return: as lite_ring_wait_take(), or @leave.
  */
 int lite_ring_wait_look(struct lite_rcall *call, int leave)
 {
@@ -269,10 +263,7 @@ int lite_ring_wait_look(struct lite_rcall *call, int leave)
 	return err;
 }
 
-/*
- * Wait in line. May sleep; killable. Return: as lite_ring_wait_take(). A slot that came at the last
- * moment is still taken.
- */
+/* Wait in line; killable. Also takes a last-moment slot. Return: as lite_ring_wait_take(). */
 int lite_ring_wait_sleep(struct lite_rcall *call)
 {
 	unsigned long left = lite_jiffies_left(call->deadline);
@@ -282,7 +273,7 @@ int lite_ring_wait_sleep(struct lite_rcall *call)
 }
 
 /*
- * Get a slot, then FILLING, and a record for a call with a ring. May sleep; killable. Return: 0;
+ * Get a slot (FILLING) and a record for a call with a ring. May sleep; killable. Return: 0;
  * -ESTALE: the ring is closed, bind again; -EAGAIN: there is no room, and NOWAIT is set; -ENOMEM,
  * -ETIMEDOUT, -EINTR; -EINPROGRESS: it is in line, and @in_turn will be called, or has been.
  */
@@ -327,12 +318,12 @@ int lite_ring_wait_take(struct lite_rcall *call)
 		err = lite_ring_wait_look(call, 0);
 	else
 		err = lite_ring_wait_sleep(call);
-	/* Leaving the line may have completed it. */
+	/* Leaving the line may have completed @done. */
 	reinit_completion(&call->done);
 	return err;
 }
 
-/* Drop a slot's memory outside of its record; the peer is done with it. */
+/* Drop the bulks of a slot, which the peer does not use any more. */
 void lite_slot_drop(struct lite_client_ring_slot *s)
 {
 	lite_area_put_later(s->request);
@@ -357,7 +348,7 @@ void lite_slot_free(struct lite_client_ring *ring, u32 slot)
 	}
 	s->state = LITE_CLIENT_RING_FREE;
 	s->call = NULL;
-	/* A dying peer may still touch it: it is freed with the mirror. */
+	/* A dying peer may still use the bulks: they are freed with the mirror. */
 	if (!rp->dead)
 		lite_slot_drop(s);
 	ring->slots_used &= ~(1ULL << slot);
