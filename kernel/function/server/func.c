@@ -3,12 +3,12 @@
  * Functions: their servers, and the dispatch of requests.
  *
  * Normal operation: a request is handed to a waiting thread, or queued in order of arrival. The
- * open files that serve a function take turns; of the waiting threads of one file the latest is
+ * open files that serve a function take turns. Of the waiting threads of a file the latest is
  * chosen, as it is the most likely to be awake.
  *
  * When its last server goes, a function is dead: it leaves the table, queued requests are refused,
- * and its clients are told (GONE). Rings that they have not given back yet move to the next
- * function of that number if it is alike (lite_ring_func()).
+ * and its clients are told (GONE). A ring that its client has not given back yet moves to the next
+ * function of that number if that is alike (lite_ring_func()).
  */
 #include <linux/slab.h>
 
@@ -35,8 +35,8 @@ static struct lite_func *lite_func_by_name(struct lite_service *svc, const char 
 }
 
 /*
- * Find a function that is served here by its number or, if that is 0, by its name, which has been
- * checked. Process context. Return: the function, with a reference, or NULL.
+ * Find a function of this node by its number or, if that is 0, by its name, which has been checked.
+ * Process context. Return: the function, with a reference, or NULL.
  */
 struct lite_func *lite_func_find(struct lite_service *svc, u32 number, const char *name)
 {
@@ -49,8 +49,6 @@ struct lite_func *lite_func_find(struct lite_service *svc, u32 number, const cha
 	spin_unlock(&svc->lock);
 	return func;
 }
-
-/* ---- requests ------------------------------------------------------------ */
 
 static struct lite_recv_waiter *lite_waiter_first(struct list_head *waiters)
 {
@@ -86,7 +84,7 @@ static void lite_func_serve(struct lite_func *func)
 		req->state = LITE_REQ_BUSY;
 		list_del(&w->list);
 		w->req = req;
-		/* @w stays: its thread takes svc->lock before it returns. */
+		/* @w stays valid: its thread takes svc->lock before it returns. */
 		complete(&w->done);
 	}
 	if (list_empty(&func->queue))
@@ -96,7 +94,7 @@ static void lite_func_serve(struct lite_func *func)
 }
 
 /*
- * Hand a request, which is in no list, to a waiter, or queue it; @first: it had been taken, and was
+ * Hand a request that is in no list to a waiter, or queue it; @first: it had been taken, and was
  * given back. @func is not dead; svc->lock is held. Process context; receive handlers.
  */
 void lite_func_queue(struct lite_func *func, struct lite_request *req, bool first)
@@ -119,11 +117,9 @@ static bool lite_func_is_long(const struct lite_func *func)
 	return lite_rpc_has_lists(func->max_request, func->max_reply);
 }
 
-/* ---- servers ------------------------------------------------------------- */
-
 /*
- * No server is left. The caller puts the table's reference, with lite_func_ended(); meanwhile
- * nothing is queued.
+ * No server is left. The caller then drops svc->lock and calls lite_func_ended(); nothing is queued
+ * meanwhile.
  */
 static void lite_func_end(struct lite_func *func)
 {
@@ -140,10 +136,7 @@ static void lite_func_end(struct lite_func *func)
 	lite_pool_give(&svc->pools[LITE_POOL_FUNCTIONS], func->uid, 1);
 }
 
-/*
- * Refuse the requests that are queued, which may be many, and put the table's reference. Preemption
- * is off: no caller waits for a thread that may get no processor.
- */
+/* Refuse queued requests, put the table's reference. Preemption is off: lite_rpc_file_reset(). */
 static void lite_func_ended(struct lite_func *func)
 {
 	struct lite_service *svc = func->svc;
@@ -163,7 +156,7 @@ static void lite_func_ended(struct lite_func *func)
 	lite_func_put(func);
 }
 
-/* End the wait of the first of @waiters; false: there is none. */
+/* End the wait of the first of @waiters, if any. Return: was there one? */
 static bool lite_waiter_end(struct list_head *waiters, int err)
 {
 	struct lite_recv_waiter *w = lite_waiter_first(waiters);
@@ -190,7 +183,7 @@ static bool lite_func_stop_one(struct lite_rpc_file *file)
 	return false;
 }
 
-/* End all waits of a file's threads, which may be many; the node is @stopping already. */
+/* End the waits of all threads of a file, which may be many; the node is @stopping already. */
 void lite_func_stop(struct lite_rpc_file *file)
 {
 	struct lite_service *svc = file->svc;
@@ -204,7 +197,7 @@ void lite_func_stop(struct lite_rpc_file *file)
 	} while (more);
 }
 
-/* Return: the function, if this was its last server: the caller puts it. */
+/* Return: the function, if this was its last server: the caller calls lite_func_ended(). */
 static struct lite_func *lite_server_end(struct lite_server *s)
 {
 	struct lite_func *func = s->func;
@@ -254,7 +247,7 @@ int lite_func_unregister(struct lite_rpc_file *file, u32 number, bool any)
 		lite_func_ended(over);
 	if (!s)
 		return -ENOENT;
-	/* The waits for it may be many. */
+	/* Any number of threads may wait for it. */
 	do {
 		spin_lock(&svc->lock);
 		more = lite_waiter_end(&s->waiters, -ENOENT);
@@ -265,9 +258,7 @@ int lite_func_unregister(struct lite_rpc_file *file, u32 number, bool any)
 	return 0;
 }
 
-/* ---- registering --------------------------------------------------------- */
-
-/* Can the one serve the clients of the other? */
+/* Can one of these functions serve the clients of the other? */
 bool lite_func_is_like(const struct lite_func *a, const struct lite_func *b)
 {
 	return a->uid == b->uid && a->gid == b->gid && a->mode == b->mode &&
@@ -275,7 +266,7 @@ bool lite_func_is_like(const struct lite_func *a, const struct lite_func *b)
 	       a->ring_size == b->ring_size && !strcmp(a->name, b->name);
 }
 
-/* Enter a function. @part: its owner's, of the pool of functions. */
+/* Enter a function in the tables. @part: its owner's part of the pool of functions. */
 static int lite_func_enter(struct lite_func *func, u32 number, struct lite_pool_part *part)
 {
 	struct lite_service *svc = func->svc;
@@ -303,10 +294,7 @@ static int lite_func_enter(struct lite_func *func, u32 number, struct lite_pool_
 	return 0;
 }
 
-/*
- * Serve @func by @s or, if @s is NULL, by a kernel client; or join the servers of a function that
- * is there and alike.
- */
+/* Let @s (NULL: a kernel client) serve @func, or join the servers of one that is like it. */
 static int lite_server_enter(struct lite_server *s, struct lite_func *func, u32 number,
 			     struct lite_pool_part *part)
 {
@@ -345,7 +333,7 @@ static int lite_server_enter(struct lite_server *s, struct lite_func *func, u32 
 	list_add_tail(&s->of_file, &file->servers);
 	file->n_servers++;
 	WRITE_ONCE(file->n_long, file->n_long + lite_func_is_long(s->func));
-	/* Threads of the file may wait for requests that are queued. */
+	/* Requests may be queued for which threads of the file wait. */
 	lite_func_serve(s->func);
 	return 0;
 }
@@ -389,8 +377,8 @@ static struct lite_func *lite_func_alloc(struct lite_service *svc,
 }
 
 /*
- * Register a server of a function: an open file, or (@kf) the handler of a kernel client; the other
- * is NULL. Sets the number in @r, and kf->func with a reference. May sleep. Return: 0 or a negative
+ * Register a server of a function: an open file or, if @file is NULL, the handler of kernel client
+ * @kf. Sets the number in @r, and kf->func with a reference. May sleep. Return: 0 or a negative
  * errno as LITE_IOC_RPC_REGISTER.
  */
 int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file, struct lite_kfunc *kf,

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Functions that kernel clients serve.
- *
- * Normal operation: a request is BUSY as soon as it comes in. Its own work item runs the handler on
- * the request in place, and answers. The receive handler runs short handlers itself, after it has
- * dropped svc->lock.
- *
- * A dead function gets no more requests. Ending one waits for its running handlers (kf->running).
+ * Functions that kernel clients serve. A request is BUSY as soon as it comes in. A work item of its
+ * own runs the handler on the request in place, and answers. The receive handler runs short
+ * handlers itself, after it has dropped svc->lock. A dead function gets no more requests;
+ * unregistering it waits for its running handlers (kf->running).
  */
 #include <linux/export.h>
 #include <linux/slab.h>
@@ -15,13 +12,12 @@
 
 #include "function/service.h"
 
-/* Memory for a handler's reply. */
 struct lite_kreply {
 	void *mem;		/* zeroed, for the longest reply; NULL: the function has no reply */
-	struct lite_area *bulk;	/* that @mem is a view of, if the reply may not fit into a ring */
+	struct lite_area *bulk;	/* has the pages of @mem, if the reply may be too long for a ring */
 };
 
-/* Memory for a long reply counts for the caller, as uid 0 could take the whole pool. */
+/* A long reply counts for its caller: the function's owner, uid 0, could take the whole pool. */
 static int lite_kreply_make(struct lite_kreply *r, const struct lite_request *req, u32 most)
 {
 	struct lite_area *bulk;
@@ -44,7 +40,7 @@ static int lite_kreply_make(struct lite_kreply *r, const struct lite_request *re
 	return 0;
 }
 
-/* Run the handler on @data. Bytes in @reply, 0 for a message, or a negative errno. */
+/* Run the handler on @data. Return: bytes in @reply, 0 for a message, or a negative errno. */
 static int lite_kfunc_run(struct lite_request *req, const void *data, void *reply, u32 *status)
 {
 	struct lite_kfunc *kf = req->kfunc;
@@ -89,7 +85,7 @@ static int lite_kfunc_run_long(struct lite_request *req, void *reply, u32 *statu
 	return n;
 }
 
-/* Put a reply of @n bytes, or an errno, in place; return the status. */
+/* Put a reply of @n bytes in place; @n may be a negative errno. Return: the status. */
 static u8 lite_kfunc_reply(struct lite_request *req, const struct lite_kreply *reply, int n)
 {
 	if (!n)
@@ -99,7 +95,7 @@ static u8 lite_kfunc_reply(struct lite_request *req, const struct lite_kreply *r
 	if (n > req->room)
 		return LITE_RPC_TOO_LONG;
 	if (n > lite_request_inline(req))
-		/* No bulk: replies are short, so the peer is at fault. */
+		/* Without a bulk the function's replies are short: the peer is at fault. */
 		return !reply->bulk || lite_request_give(req, reply->bulk, n, false) ?
 			       LITE_RPC_RESET : LITE_RPC_OK;
 	/* Overwrites the chunk list, if any, which is not needed any more. */
@@ -136,9 +132,9 @@ static void lite_kfunc_work(struct work_struct *work)
 }
 
 /*
- * Pass a request, which is in no list and no other thread's, to a kernel client. @func is not dead;
- * svc->lock is held. Process context; receive handlers. Return: true: the handler is short, and as
- * the caller can run it (@now), it calls lite_kfunc_now() after dropping the lock.
+ * Pass a request that is in no list, nor any other thread's, to a kernel client. @func is not dead;
+ * svc->lock is held. Process context; receive handlers. Return: true if the handler is short and
+ * the caller can run it (@now): the caller then drops the lock and calls lite_kfunc_now().
  */
 bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req, bool now)
 {
@@ -204,7 +200,7 @@ struct lite_kfunc *lite_kfunc_new(struct lite_service *svc, const struct lite_kf
 	return kf;
 }
 
-/* The node may have been stopped: the client's context keeps the object. */
+/* The node may have been stopped; the client's context keeps the object. */
 void lite_kfunc_unregister(struct lite_kfunc *kf)
 {
 	lite_func_unregister_kernel(kf->func);

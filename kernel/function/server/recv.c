@@ -3,9 +3,9 @@
  * Receive requests and answer them.
  *
  * Normal operation: a server answers one request and waits for the next in one call. While it waits
- * it does the poller's work, and is woken by the event of a request when it sleeps.
+ * it does the poller's work; when it sleeps, the event of a request wakes it.
  *
- * A thread that copies a request or a reply has it BUSY. Before the thread waits for user memory,
+ * A request is BUSY while a thread copies it or its reply. Before the thread waits for user memory,
  * it returns the request to where it came from: the head of the function's queue, or the file.
  */
 #include <linux/nospec.h>
@@ -13,11 +13,9 @@
 
 #include "function/service.h"
 
-/* ---- states -------------------------------------------------------------- */
-
 /*
- * Stop using a BUSY request: it is the file's, or back in its queue if @file is NULL. False: it is
- * over, as its caller has given up or its ring is gone.
+ * Stop using a BUSY request: return it to @file or, if that is NULL, to its queue. Return: false:
+ * it is over, as its caller has given up, its ring is gone, or @file is shut.
  */
 static bool lite_request_return(struct lite_request *req, struct lite_rpc_file *file)
 {
@@ -34,7 +32,7 @@ static bool lite_request_return(struct lite_request *req, struct lite_rpc_file *
 	} else if (!over && !ring->func->dead) {
 		lite_func_queue(ring->func, req, true);
 	} else if (!gone) {
-		/* CANCEL has told the caller to expect an answer. */
+		/* If the call was cancelled, CANCEL has told the caller to expect an answer. */
 		lite_request_answer(req, over ? LITE_RPC_RESET : LITE_RPC_REFUSED, 0, 0);
 	}
 	spin_unlock(&svc->lock);
@@ -43,9 +41,7 @@ static bool lite_request_return(struct lite_request *req, struct lite_rpc_file *
 	return !over;
 }
 
-/* ---- waiting ------------------------------------------------------------- */
-
-/* -EAGAIN: no request is queued. */
+/* Take a queued request. ERR_PTR: -EAGAIN: there is none; -ENOENT: no such function; -ENODEV. */
 static struct lite_request *lite_file_pick(struct lite_rpc_file *file, u32 function)
 {
 	struct lite_request *req;
@@ -88,7 +84,7 @@ static long lite_recv_await(struct lite_rpc_file *file, struct lite_recv_waiter 
 	return ret;
 }
 
-/* Wait for a request. @w is in line. A signal ends the wait. */
+/* Wait for a request, with @w in line. A signal ends the wait. */
 static struct lite_request *lite_recv_wait(struct lite_rpc_file *file, struct lite_recv_waiter *w,
 					   unsigned long deadline)
 {
@@ -114,7 +110,7 @@ static struct lite_request *lite_recv_get(struct lite_rpc_file *file, u32 functi
 
 	spin_lock(&file->svc->lock);
 	req = lite_file_pick(file, function);
-	/* Serve the latest waiter first, unless another one is awake. */
+	/* The latest waiter is served first, unless another one is awake. */
 	if (req == ERR_PTR(-EAGAIN) && !nowait) {
 		if (function)
 			line = &lite_server_find(file, function)->waiters;
@@ -128,8 +124,6 @@ static struct lite_request *lite_recv_get(struct lite_rpc_file *file, u32 functi
 		req = lite_recv_wait(file, &w, deadline);
 	return req;
 }
-
-/* ---- receiving ----------------------------------------------------------- */
 
 static void lite_recv_tell(struct lite_ioc_rpc_recv *r, const struct lite_request *req)
 {
@@ -151,7 +145,7 @@ static size_t lite_recv_copy(const struct lite_request *req, const struct lite_b
 				     req->length, false);
 }
 
-/* 1: the request is over, or its buffer was not present; try again. */
+/* Return 1 to be called again: the request is over, or the user's buffer was not present. */
 static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 			 struct lite_gate *gate, u32 function, unsigned long deadline, u8 prio)
 {
@@ -170,12 +164,12 @@ static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r
 		lite_request_return(req, NULL);
 		return -EMSGSIZE;
 	}
-	/* Long ones keep our threads: a caller that lowers itself does not lower us. */
+	/* A long request keeps this thread, so a caller of lower priority must not slow it down. */
 	if (req->list_bytes &&
 	    lite_sched_class_of(prio % LITE_PRIOS) <
 		    lite_sched_class_of(req->prio % LITE_PRIOS))
 		req->prio = prio;
-	/* Another thread has just registered its function. */
+	/* Another thread has just registered a function with long requests. */
 	if (unlikely(gate->nowait && req->n_request && !req->data))
 		err = -LITE_EPUTOFF;
 	else
@@ -200,16 +194,12 @@ static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r
 	}
 	req->file = file;
 	req->owner = current->files;
-	/* The file's, it can be cancelled, and its slot reused. */
+	/* Set the token now: once TAKEN, the request may be cancelled and its slot reused. */
 	r->token = (u64)req->gen << 32 | req->ring->id << 8 | lite_request_slot(req);
 	return lite_request_return(req, file) ? 0 : 1;
 }
 
-/* ---- answering ----------------------------------------------------------- */
-
-/*
- * Take the request that the file has taken, for a reply of @length bytes. ERR_PTR: -ENOENT, -E2BIG.
- */
+/* Make the file's TAKEN request BUSY, for @length bytes of reply. ERR_PTR: -ENOENT, -E2BIG. */
 static struct lite_request *lite_reply_take(struct lite_rpc_file *file, u64 token, u32 length)
 {
 	struct lite_service *svc = file->svc;
@@ -230,7 +220,7 @@ static struct lite_request *lite_reply_take(struct lite_rpc_file *file, u64 toke
 		req = found;
 		list_del(&req->list);
 		req->state = LITE_REQ_BUSY;
-		/* From here on it ends with the process that answers. */
+		/* From here on the request ends with the process that answers it. */
 		req->owner = current->files;
 	}
 out:
@@ -238,7 +228,7 @@ out:
 	return req;
 }
 
-/* Copy a long reply while the request is not taken, as copying can take a while; then take it. */
+/* Copy a long reply first, as that can take a while; only then make the request BUSY. */
 static int lite_reply_long(struct lite_rpc_file *file, const struct lite_ioc_rpc_recv *r,
 			   const struct lite_buf *buf, u32 uid)
 {
@@ -270,9 +260,9 @@ out:
 }
 
 /*
- * Copy a reply into its record; @done is set to the bytes that were present. If the record has a
- * chunk list, the whole reply replaces it at once: if this reply fails, the next one is written to
- * the list's addresses, which user space must not control.
+ * Copy a reply into its record; @done is set to the bytes that were present. Only a whole reply may
+ * replace the chunk list in a record: after part of one, the next reply could be written to
+ * addresses that user space controls.
  */
 static int lite_reply_copy(struct lite_request *req, const struct lite_buf *buf, u32 n,
 			   size_t *done)
@@ -335,12 +325,11 @@ static int lite_reply(struct lite_rpc_file *file, const struct lite_ioc_rpc_recv
 		if (err)
 			return err;
 	}
-	/* A vanished caller is not the server's error. */
 	lite_request_post(req, LITE_RPC_OK, r->reply_len, r->status);
 	return 0;
 }
 
-/* Return a request that could not be reported to the user; another thread can receive it. */
+/* Give back a request that could not be reported to the user. Another thread can receive it. */
 void lite_file_untake(struct lite_rpc_file *file, u64 token)
 {
 	struct lite_request *req = lite_reply_take(file, token, 0);
@@ -350,7 +339,7 @@ void lite_file_untake(struct lite_rpc_file *file, u64 token)
 }
 
 /*
- * Answer a request, receive one, or both, for a file of this priority. Active on the node. May
+ * Answer a request, receive one, or both, for a file of priority @prio. Active on the node. May
  * sleep; a signal ends the wait for a request. Return: 0 or a negative errno, see
  * LITE_IOC_RPC_RECV, and results in @r; with @gate->nowait also -LITE_EPUTOFF.
  */
@@ -367,7 +356,7 @@ int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r, stru
 	if (!lite_timeout_ok(r->timeout_ms) || r->function > LITE_FUNCTION_MAX ||
 	    (r->flags & LITE_RPC_DROP && (!reply || r->reply_len)))
 		return -EINVAL;
-	/* Long requests and replies need RDMA, which waits. */
+	/* Long requests and replies need RDMA, and so may wait. */
 	if (gate->nowait && READ_ONCE(file->n_long))
 		return -LITE_EPUTOFF;
 	r->answered = 0;
@@ -386,9 +375,9 @@ int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r, stru
 		r->token = 0;
 		err = lite_recv_one(file, r, gate, function, deadline, prio);
 	} while (err > 0);
-	/* What was taken meanwhile went back. */
+	/* A request that was taken meanwhile has been given back. */
 	if (err && err != -EMSGSIZE)
 		r->function = function;
-	/* The reply must not be posted again. LITE_RPC_NOWAIT is set. */
+	/* Do not put it off: the reply would be posted again. LITE_RPC_NOWAIT is set. */
 	return err == -LITE_EPUTOFF && r->answered ? -EAGAIN : err;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls from other kernels that concern rings: BIND makes one, UNBIND returns it, CANCEL gives up
+ * Calls from other kernels about rings: BIND makes one, UNBIND returns it, CANCEL gives up
  * requests, FIND describes a function. GONE tells a client that its function is no longer served.
  */
 #include "function/service.h"
@@ -51,8 +51,8 @@ int lite_serve_bind(void *priv, struct lite_conn *conn, u16 call, const void *re
 }
 
 /*
- * Wait until the replies sent to the peer have completed. The peer has them, but the device may
- * still retransmit them from the ring. Later work on the same QP completes after them.
+ * Wait until replies sent to the peer have completed. The peer has them, but this device may still
+ * retransmit them from the ring. Later work on the same QP completes after them.
  */
 static int lite_rpc_peer_settle(struct lite_conn *conn)
 {
@@ -135,7 +135,7 @@ int lite_serve_find(void *priv, struct lite_conn *conn, u16 call, const void *re
 	return sizeof(*out);
 }
 
-/* At the client: stop calling through a ring. */
+/* GONE, at the client: stop calling through a ring. */
 int lite_serve_gone(void *priv, struct lite_conn *conn, u16 call, const void *req, void *reply)
 {
 	const struct lite_wire_rpc_unbind *in = req;
@@ -157,7 +157,7 @@ void lite_ring_gone_work(struct work_struct *work)
 	};
 	bool gone;
 
-	/* Then the client has closed it, and another ring may have the index. */
+	/* If @gone, the client has closed the ring, and another one may have its index. */
 	spin_lock(&ring->rp->svc->lock);
 	gone = ring->gone;
 	spin_unlock(&ring->rp->svc->lock);

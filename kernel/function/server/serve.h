@@ -6,12 +6,9 @@
 #include "memory/memory.h"
 #include "function/area.h"
 
-/* ---- functions: func.c --------------------------------------------------- */
-
-/* A function that is served here. */
 struct lite_func {
 	struct lite_service *svc;
-	refcount_t ref;			/* of the table, rings and their requests */
+	refcount_t ref;			/* of the table, of rings and their requests */
 	u32 number;
 	u64 cookie;			/* of this registration */
 	char name[LITE_FUNCTION_NAME_SIZE]; /* or empty */
@@ -25,7 +22,7 @@ struct lite_func {
 	u32 ring_size;			/* bytes; 0: lite_ring_area() chooses */
 	bool dead;			/* no longer served; under svc->lock, as the next ones */
 	struct list_head servers;	/* struct lite_server, in turns */
-	u32 n_servers;			/* entries of @servers */
+	u32 n_servers;
 	struct list_head queue;		/* requests to be received */
 	struct list_head rings;		/* of its clients */
 	struct lite_kfunc *handler;	/* of a kernel client, instead of @servers; else NULL */
@@ -40,7 +37,7 @@ struct lite_server {
 	struct list_head waiters;	/* struct lite_recv_waiter, for @func only */
 };
 
-/* What owns a request. */
+/* The owner of a request. */
 enum lite_request_state {
 	LITE_REQ_FREE,		/* the client; the slot is unused */
 	LITE_REQ_QUEUED,	/* its function's queue */
@@ -61,7 +58,7 @@ struct lite_request {
 	u32 length;			/* bytes */
 	u32 room;			/* bytes that the caller takes as a reply */
 	u32 list_bytes;			/* of the chunk list, between header and request */
-	u32 n_request;			/* its chunks in the list; 0: it is in the record */
+	u32 n_request;			/* chunks of the request; 0: it is in the record */
 	u32 n_reply;			/* chunks for the reply; 0: it fits into the record */
 	struct lite_area *data;		/* the fetched request, or NULL; if BUSY, the owner's */
 	bool by_reference;		/* BUSY: the reply has been written to its chunks */
@@ -69,9 +66,9 @@ struct lite_request {
 	u32 uid;			/* of the caller */
 	u32 gid;
 	u32 flags;			/* enum lite_rpc_flags */
-	u8 prio;			/* of what is moved in bulk: LITE_POST_PRIO */
-	struct lite_rpc_file *file;	/* TAKEN: the open file's */
-	const void *owner;		/* TAKEN: the process, as files_struct */
+	u8 prio;			/* of RDMA for a long request or reply: LITE_POST_PRIO */
+	struct lite_rpc_file *file;	/* TAKEN: the open file that has it */
+	const void *owner;		/* TAKEN: files_struct of the process */
 	struct lite_kfunc *kfunc;	/* BUSY: the kernel client's function that handles it */
 	u32 user;			/* in rp->answers: the server's status for the caller */
 	struct work_struct work;	/* runs @kfunc */
@@ -110,8 +107,6 @@ bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req, bool now
 void lite_kfunc_now(struct lite_request *req);
 struct lite_kfunc *lite_kfunc_new(struct lite_service *svc, const struct lite_kfunc_params *p);
 
-/* ---- rings: server_ring.c, ring_call.c ------------------------------------ */
-
 /* Tokens: gen (32 bits) | ring id (24) | slot (8) */
 #define LITE_RING_ID_MAX 0xffffffU
 
@@ -141,7 +136,7 @@ void lite_request_answer(struct lite_request *req, u8 status, u32 length, u32 us
 void lite_answer_work(struct work_struct *work);
 void lite_request_post(struct lite_request *req, u8 status, u32 length, u32 user);
 
-/* Bytes of a reply that fit into the record. */
+/* Length up to which a reply goes into the record. */
 static inline u32 lite_request_inline(const struct lite_request *req)
 {
 	return req->n_reply ? min(req->room, LITE_RPC_BULK_INLINE) : req->room;

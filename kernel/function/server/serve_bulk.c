@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Long requests and replies, at the server: Documentation/rpc.rst, By reference. Within a node the
- * client's bulks are found by their slot, and copied.
+ * Long requests and replies, at the server: Documentation/rpc.rst, By reference. Within a node
+ * there is no RDMA: the client's bulks are found by their slot.
  *
- * The thread that has the request BUSY does all this. CANCEL tells the client to expect an answer,
- * so the client keeps its memory until then. The thread checks for that between two batches, and
- * while it waits for a turn or a slot, and gives up.
+ * The thread that has the request BUSY does all this. If the caller gives up, CANCEL tells the
+ * client to expect an answer, so the client keeps its memory until then. The thread looks for that
+ * between two batches, and while it waits for a turn or a slot, and gives up.
  */
 #include "function/service.h"
 
-/* Work requests per batch; waiting after each lets short calls in. */
+/* Work requests per batch; the wait after each batch lets short calls in. */
 #define LITE_BULK_BATCH 8
 
 /*
- * Parse the chunk list of an incoming request at @unit of the ring; lite_wire_rpc_check() has seen
- * its header @h. Receive handlers; svc->lock is held. Return: 0 or -EPROTO.
+ * Parse the chunk list of an incoming request at @unit of the ring. lite_wire_rpc_check() has
+ * checked its header @h. Receive handlers; svc->lock is held. Return: 0 or -EPROTO.
  */
 int lite_request_list(struct lite_request *req, u32 unit, const struct lite_wire_rpc *h)
 {
@@ -47,23 +47,21 @@ int lite_request_list(struct lite_request *req, u32 unit, const struct lite_wire
 	return 0;
 }
 
-/* ---- through the network ------------------------------------------------- */
-
 /* Progress of a transfer between a bulk and a peer's chunks. */
 struct lite_bulk_io {
-	const struct lite_area *bulk;		/* ours, mapped */
+	const struct lite_area *bulk;		/* of this node, mapped */
 	u32 i;					/* current chunk of it */
 	u32 in;					/* bytes done of that chunk */
 	const struct lite_wire_rpc_chunk *peer;	/* current chunk of the peer */
 	u32 n;					/* chunks of the peer that are left */
 	u32 there;				/* bytes done of @peer */
 	u32 left;				/* bytes left in total */
-	const struct lite_request *req;		/* its request or reply */
+	const struct lite_request *req;		/* that is fetched or answered */
 	bool killable;
 	struct lite_io io;			/* of a batch */
 };
 
-/* Why it goes no further, or 0. */
+/* The errno with which the transfer must stop, or 0. */
 static int lite_bulk_over(const struct lite_bulk_io *b)
 {
 	if (b->killable && lite_given_up())
@@ -144,11 +142,11 @@ static int lite_bulk_submit(struct lite_bulk_io *b, enum ib_wr_opcode op)
 
 	if (!lite_conn_tryget(conn))
 		return -EHOSTDOWN;
-	/* The header of the reply follows the reply on this queue pair. */
+	/* A reply uses the first queue pair, where its header follows it. */
 	qp = op == IB_WR_RDMA_READ ? lite_conn_qp(conn, true, b->req->prio) : &conn->qp[0];
 	do {
 		err = lite_bulk_batch(b, qp, op);
-		/* -EAGAIN: it was over before all could be posted. */
+		/* -EAGAIN: lite_bulk_stale() ended a wait before all could be posted. */
 		if (err == -EAGAIN || (!err && b->left))
 			err = lite_bulk_over(b) ?: err;
 		cond_resched();
@@ -157,7 +155,7 @@ static int lite_bulk_submit(struct lite_bulk_io *b, enum ib_wr_opcode op)
 	return err;
 }
 
-/* Transfer between @bulk and the peer. It is mapped for that only. */
+/* Transfer between @bulk, which is mapped only for that, and the peer's chunks. */
 static int lite_bulk_exchange(struct lite_request *req, struct lite_area *bulk, u32 length,
 			      enum ib_wr_opcode op, bool killable)
 {
@@ -185,9 +183,7 @@ static int lite_bulk_exchange(struct lite_request *req, struct lite_area *bulk, 
 	return err;
 }
 
-/* ---- within a node ------------------------------------------------------- */
-
-/* The client's bulk, with a reference. Its slot keeps it while we are BUSY. */
+/* The client's bulk, with a reference, or NULL. Its slot keeps it while the request is BUSY. */
 static struct lite_area *lite_bulk_of_slot(struct lite_request *req, bool reply)
 {
 	struct lite_rpc_peer *rp = req->ring->rp;
@@ -206,12 +202,10 @@ static struct lite_area *lite_bulk_of_slot(struct lite_request *req, bool reply)
 	return bulk;
 }
 
-/* ---- for servers --------------------------------------------------------- */
-
 /*
- * Read a long request, BUSY with the caller, into @data, which counts for @uid. A fatal signal ends
- * it if @killable. May sleep. Return: 0; -ENOMEM, -EINTR; -ECANCELED: the caller of the request has
- * given up; -EHOSTDOWN: the session with the client is over.
+ * Read a long request, BUSY with the caller, into @req->data, which counts for @uid. A fatal signal
+ * ends it if @killable. May sleep. Return: 0; -ENOMEM, -EINTR; -ECANCELED: the caller of the
+ * request has given up; -EHOSTDOWN: the session with the client is over.
  */
 int lite_request_fetch(struct lite_request *req, u32 uid, bool killable)
 {
@@ -236,8 +230,8 @@ int lite_request_fetch(struct lite_request *req, u32 uid, bool killable)
 }
 
 /*
- * Write a reply, longer than lite_request_inline() and at most @req->room, to the client's chunks;
- * then the answer says LITE_RPC_F_BULK. @bulk is not mapped, and has no other user. Context and
+ * Write a reply, longer than lite_request_inline() and at most @req->room, to the client's chunks.
+ * The answer then has LITE_RPC_F_BULK. @bulk is not mapped, and has no other user. Context and
  * return: as lite_request_fetch().
  */
 int lite_request_give(struct lite_request *req, struct lite_area *bulk, u32 length, bool killable)

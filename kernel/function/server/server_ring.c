@@ -2,7 +2,7 @@
 /*
  * The server's side of a ring: requests come in, answers go out (Documentation/rpc.rst, Life of a
  * call). The receive handler copies a header before it checks it: the peer could change the record.
- * Posting an answer returns the slot to the peer, so the slot is FREE just before.
+ * A slot is made FREE before its answer is posted, as the peer may reuse it from then on.
  *
  * Receive handlers, servers, CANCEL and the end of the connection run concurrently. req->state,
  * under svc->lock, says what owns a request. The owner of a BUSY request uses its record without
@@ -14,7 +14,7 @@
 
 #include "function/service.h"
 
-/* Longest records that a ring of no given size has room for, as far as LITE_RPC_RING_MAX allows. */
+/* Longest records in a ring of no given size: callers mostly leave room for the longest reply. */
 #define LITE_RING_RECORDS 16U
 
 /* Drop a reference. Context: process; if it is the last, no lock held. */
@@ -47,10 +47,6 @@ void lite_ring_tell_gone(struct lite_ring *ring)
 		lite_ring_put(ring);
 }
 
-/*
- * If the function asks for no size, its ring has room for several of its longest records, as
- * callers mostly leave as much room for a reply as the function may need.
- */
 static struct lite_area *lite_ring_area(struct lite_ring *ring)
 {
 	const struct lite_func *func = ring->func;
@@ -72,7 +68,7 @@ static int lite_ring_enter(struct lite_ring *ring)
 	u32 id;
 	int err;
 
-	/* A failure leaves a number that may be another ring's. */
+	/* Even if it fails, xa_alloc() sets the number, which may be another ring's. */
 	err = xa_alloc(&rp->svc->rings, &id, NULL, XA_LIMIT(1, LITE_RING_ID_MAX), GFP_KERNEL);
 	if (!err) {
 		ring->id = id;
@@ -139,8 +135,6 @@ struct lite_ring *lite_ring_make(struct lite_rpc_peer *rp, u32 function)
 	return ring;
 }
 
-/* ---- states of requests -------------------------------------------------- */
-
 /* Free the slot. The caller drops the request's reference to the ring. */
 static void __lite_request_free(struct lite_request *req)
 {
@@ -181,7 +175,7 @@ void lite_request_answer(struct lite_request *req, u8 status, u32 length, u32 us
 	req->user = user;
 	list_add_tail(&req->list, &rp->answers);
 	lite_conn_get(rp->conn);
-	/* Not the last: the request keeps its ring, which has one. */
+	/* Not the last reference: the request's ring has one. */
 	if (!queue_work(rp->svc->wq[LITE_WQ_CALLS], &rp->answer_work))
 		lite_conn_put(rp->conn);
 }
@@ -197,7 +191,7 @@ static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	bool refers = req->by_reference && status == LITE_RPC_OK;
 	u64 raddr = req->reply, seq = req->seq;
 	u32 imm = lite_imm_encode(LITE_IMM_RPC_REPLY, ring->index, slot);
-	/* The server must not wait for its turn; what is longer than a record was scheduled. */
+	/* The server must not wait for a turn. A reply that is not in the record had its turn. */
 	u32 how = LITE_POST_UNSCHEDULED | (nowait ? LITE_POST_NOWAIT : 0);
 	u32 bytes = sizeof(*h);
 	int err = 0;
@@ -239,7 +233,7 @@ static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
 }
 
 /*
- * Post the answers of lite_request_answer(), with a reference to the connection; one after the
+ * Post the answers of lite_request_answer(), with a reference to the connection. One after the
  * other: a stuck peer occupies one worker, not one per answer.
  */
 void lite_answer_work(struct work_struct *work)
@@ -305,9 +299,9 @@ int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 }
 
 /*
- * Stop taking and answering requests of a ring; the caller has a reference. Unless the connection
- * is @down, the peer returns the ring, which leaves the table: -EPROTO: a request is unanswered, or
- * the ring has ended already. Process context, no lock held.
+ * Stop taking and answering requests of a ring, because its connection is @down or the peer returns
+ * it. The caller has a reference. A ring that is returned leaves the table; -EPROTO: a request is
+ * unanswered, or the ring has ended already. Process context, no lock held.
  */
 int lite_ring_end(struct lite_ring *ring, bool down)
 {
@@ -340,8 +334,6 @@ int lite_ring_end(struct lite_ring *ring, bool down)
 	return 0;
 }
 
-/* ---- requests come in ---------------------------------------------------- */
-
 /*
  * The live function of a ring. If the function was registered anew with the same properties, the
  * ring moves to it, so that restarting a server loses no request.
@@ -371,7 +363,7 @@ static int lite_request_fill(struct lite_request *req, u32 unit, const struct li
 	u32 room = le32_to_cpu(h->room);
 	u32 body;
 
-	/* A slot in use: the peer has not waited for the answer. */
+	/* If the slot is in use, the peer has not waited for the answer. */
 	if (req->state != LITE_REQ_FREE || length > ring->func->max_request ||
 	    lite_request_list(req, unit, h))
 		return -EPROTO;
@@ -383,7 +375,7 @@ static int lite_request_fill(struct lite_request *req, u32 unit, const struct li
 	req->cancelled = false;
 	req->by_reference = false;
 	req->unit = unit;
-	/* Not per slot: ring numbers are reused. */
+	/* Not counted per slot, because ring ids are reused. */
 	req->gen = ++rp->svc->requests;
 	req->seq = le64_to_cpu(h->seq);
 	req->length = length;
@@ -423,7 +415,7 @@ static int lite_ring_accept(struct lite_ring *ring, u32 unit, const struct lite_
 	return 0;
 }
 
-/* Is the record the slot's latest request, delivered again, or its reply? */
+/* Is the record the slot's latest request, delivered again, or the reply to it? */
 static bool lite_ring_repeated(const struct lite_ring *ring, const struct lite_wire_rpc *h)
 {
 	u16 slot = le16_to_cpu(h->slot);
