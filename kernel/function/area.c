@@ -2,13 +2,13 @@
 /*
  * Kernel memory that peers read and write: chunks of contiguous pages.
  *
- * Rings and mirrors have chunks of one size, and are mapped for the device as long as they exist.
- * The last reference is dropped only after the peer has promised to write no more, or is fenced.
+ * Rings and mirrors have chunks of equal size, and are always mapped for the device. Their last
+ * reference is dropped only after the peer has promised to write no more, or is fenced.
  *
- * Bulks are for requests and replies that are too long for a ring. They have as few chunks as
- * possible. A bulk is mapped only while RDMA needs it, and only its last user unmaps it. It is not
- * mapped while its user waits for user memory, and can then be freed whatever has become of the
- * node. It is not zeroed: readers see only the bytes that a user or a peer's kernel has written.
+ * A bulk holds a request or a reply that is too long for a ring, in as few chunks as possible. It
+ * is mapped only while RDMA needs it; its last user unmaps it. It is never mapped while its user
+ * waits for user memory, so it can then be freed even if the node has been stopped. It is not
+ * zeroed: readers see only bytes that a user or a peer's kernel has written.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -16,7 +16,7 @@
 
 #include "service.h"
 
-/* Largest chunk of a bulk to try: 1 MB with 4 KB pages. */
+/* Page order of the largest chunk of a bulk: 1 MB with 4 KB pages. */
 #define LITE_BULK_ORDER 8
 /* Bytes copied between two cond_resched(). */
 #define LITE_BULK_COPY (64UL << 10)
@@ -32,7 +32,7 @@ static void lite_area_count(const struct lite_area *area, int sign)
 		lite_stat_add(stats, LITE_STAT_RINGS, sign);
 }
 
-/* An area without chunks, with room for @max of them. */
+/* Make an area without chunks, but with room for @max of them. */
 static struct lite_area *lite_area_new(struct lite_service *svc, enum lite_pool_number pool,
 				       u32 uid, u32 bytes, u64 cost, u32 max, gfp_t gfp)
 {
@@ -87,14 +87,14 @@ static void lite_area_release_later(struct kref *ref)
 	queue_work(area->svc->wq[LITE_WQ_CALLS], &area->put_work);
 }
 
-/* Drop a reference; @area may be NULL. Process context, no lock held; active if it is mapped. */
+/* Drop a reference; @area may be NULL. Process context, no lock; active on the node if mapped. */
 void lite_area_put(struct lite_area *area)
 {
 	if (area)
 		kref_put(&area->ref, lite_area_release);
 }
 
-/* As lite_area_put(), but a work item frees it: for receive handlers, and with locks held. */
+/* As lite_area_put(), but a work item frees the area: for receive handlers, and with locks held. */
 void lite_area_put_later(struct lite_area *area)
 {
 	if (area)
@@ -102,9 +102,9 @@ void lite_area_put_later(struct lite_area *area)
 }
 
 /*
- * Make zeroed memory for a ring or a mirror, of @n chunks, for the device if it is @mapped. Counts
- * for @uid, the owner of the function. May sleep. Return: the area, with a reference, or ERR_PTR:
- * -ENOBUFS: the limit of the node or of the user is reached; -ENOMEM.
+ * Make zeroed memory of @n chunks for a ring or a mirror, mapped for the device if @mapped. It is
+ * charged to @uid, the owner of the function. May sleep. Return: the area, with a reference, or
+ * ERR_PTR: -ENOBUFS: the limit of the node or of the user is reached; -ENOMEM.
  */
 struct lite_area *lite_ring_area_make(struct lite_service *svc, bool mapped, u32 uid,
 				      u32 chunk_bytes, u32 n)
@@ -112,7 +112,7 @@ struct lite_area *lite_ring_area_make(struct lite_service *svc, bool mapped, u32
 	struct lite_area *area;
 	void *mem;
 
-	/* Counts the slots, too: they can be larger than a small ring, and rings can be many. */
+	/* Charge the slots, too: they can take more than a small ring, and rings can be many. */
 	area = lite_area_new(svc, LITE_POOL_RINGS, uid, n * chunk_bytes,
 			     (u64)n * chunk_bytes + sizeof(struct lite_ring), n, GFP_KERNEL);
 	if (IS_ERR(area))
@@ -133,9 +133,9 @@ err_free:
 }
 
 /*
- * As above, but with fewer chunks, LITE_RPC_RING_DEFAULT bytes or three chunks, if rings would take
- * more than a quarter of what they may, or there is no room for @n. A quarter: a user alone may
- * have less than half, and needs the rest for many small ones.
+ * As above, but with only LITE_RPC_RING_DEFAULT bytes, or three chunks if that is more, when @n
+ * chunks cannot be had or rings would take more than a quarter of their limit. One user can have
+ * less than half of the limit, and shall have room left for many small rings.
  */
 struct lite_area *lite_ring_area_ample(struct lite_service *svc, bool mapped, u32 uid,
 				       u32 chunk_bytes, u32 n)
@@ -147,12 +147,12 @@ struct lite_area *lite_ring_area_ample(struct lite_service *svc, bool mapped, u3
 		area = lite_ring_area_make(svc, mapped, uid, chunk_bytes, n);
 	if (!IS_ERR(area))
 		return area;
-	/* Three: lite_ring_limit() leaves one to others. */
+	/* Three chunks, as lite_ring_limit() leaves one to other users. */
 	n = min_t(u32, n, max(DIV_ROUND_UP(LITE_RPC_RING_DEFAULT, chunk_bytes), 3U));
 	return lite_ring_area_make(svc, mapped, uid, chunk_bytes, n);
 }
 
-/* Allocate chunks for all of a bulk, each as large as possible. */
+/* Allocate all chunks of a bulk, each as large as possible. */
 static int lite_bulk_fill(struct lite_area *bulk, u32 max)
 {
 	unsigned int order = LITE_BULK_ORDER;
@@ -186,8 +186,8 @@ static int lite_bulk_fill(struct lite_area *bulk, u32 max)
 }
 
 /*
- * Make memory for a long request or reply of 1 to LITE_RPC_BULK_MAX bytes. May sleep; killable.
- * Counts for @uid, and is charged to the caller's memory cgroup. Return: the bulk, with a
+ * Make memory for a long request or reply of 1 to LITE_RPC_BULK_MAX bytes. It counts for @uid, and
+ * is charged to the caller's memory cgroup. May sleep; killable. Return: the bulk, with a
  * reference, or ERR_PTR: -ENOMEM: no memory, or a limit is reached; -EINTR.
  */
 struct lite_area *lite_bulk_make(struct lite_service *svc, u32 uid, u32 bytes)
@@ -207,8 +207,6 @@ struct lite_area *lite_bulk_make(struct lite_service *svc, u32 uid, u32 bytes)
 	return ERR_PTR(err);
 }
 
-/* ---- mapping ------------------------------------------------------------- */
-
 static void lite_bulk_unmap_first(struct lite_area *bulk, struct lite_fabric *fab, u32 n)
 {
 	while (n--)
@@ -217,8 +215,8 @@ static void lite_bulk_unmap_first(struct lite_area *bulk, struct lite_fabric *fa
 }
 
 /*
- * Map a bulk for the device, unless it is mapped; it has what is to be sent. May sleep; active on
- * the node; no other thread maps it. Return: 0 or -ENOMEM.
+ * Map an area for the device, unless it is mapped. A bulk to be sent already has its bytes. May
+ * sleep; active on the node; no other thread maps it. Return: 0 or -ENOMEM.
  */
 int lite_bulk_map(struct lite_area *bulk)
 {
@@ -240,8 +238,8 @@ int lite_bulk_map(struct lite_area *bulk)
 }
 
 /*
- * Unmap a bulk, if it is mapped. It has no other user, and no peer has its addresses. Process
- * context, active on the node.
+ * Unmap an area, if it is mapped. It has no other user, and no peer uses its addresses any more.
+ * Process context; active on the node if it is mapped.
  */
 void lite_bulk_unmap(struct lite_area *bulk)
 {
@@ -250,12 +248,10 @@ void lite_bulk_unmap(struct lite_area *bulk)
 	bulk->fab = NULL;
 }
 
-/* ---- copying ------------------------------------------------------------- */
-
 /*
- * Make the missing part of a buffer of @n bytes present, from offset @from on. The caller will read
- * it if @write, else write it; it tries again if pages are reclaimed before. May sleep and fault,
- * with the gate left meanwhile; killable. Return: see lite_buf_fault_in(); -EINTR.
+ * Fault in a buffer of @n bytes from offset @from on, to be read if @write, else to be written. The
+ * caller tries again if pages are reclaimed before it uses them. May sleep and fault, with the gate
+ * left meanwhile; killable. Return: as lite_buf_fault_in(); -EINTR.
  */
 int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n, bool write)
 {
@@ -264,10 +260,7 @@ int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n, bool w
 	return lite_buf_fault_in(buf, from, n - from, write);
 }
 
-/*
- * Copy from offset @done to @n between a buffer and @mem (@in: into @mem), faulting pages in.
- * Context and return: see lite_bulk_copy().
- */
+/* As lite_bulk_copy(), but from offset @done to @n, and between a buffer and @mem. */
 int lite_user_copy(const struct lite_buf *buf, void *mem, size_t done, size_t n, bool in)
 {
 	int err = 0;
@@ -294,7 +287,7 @@ static void *lite_bulk_at(const struct lite_area *bulk, size_t at, size_t *n)
 
 /*
  * Copy from offset @done to @n between a buffer and a bulk that is not mapped (@in: into the bulk).
- * May sleep, but does not fault. Return: the offset at which it stopped: an absent page, or @n.
+ * May sleep, but does not fault. Return: @n, or the offset of the absent page at which it stopped.
  */
 size_t lite_bulk_copy_nofault(const struct lite_area *bulk, const struct lite_buf *buf, size_t done,
 			      size_t n, bool in)
@@ -328,7 +321,7 @@ int lite_bulk_copy(const struct lite_area *bulk, const struct lite_buf *buf, siz
 		done = lite_bulk_copy_nofault(bulk, buf, done, n, in);
 		if (done == n)
 			break;
-		/* On success at least the first byte is accessible. */
+		/* On success at least one more byte is accessible. */
 		err = lite_user_fault_in(buf, done, min(n, done + LITE_BULK_COPY), in);
 	}
 	return err;

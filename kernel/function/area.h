@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory of rings and mirrors, and of what bypasses rings: area.c */
+/* Memory of rings, mirrors, long requests and long replies: area.c */
 #ifndef _LITE_FUNCTION_AREA_H
 #define _LITE_FUNCTION_AREA_H
 
@@ -15,19 +15,18 @@ struct lite_buf;
 /* 1/LITE_BULK_SHARE of the machine's memory is the limit for bulks. */
 #define LITE_BULK_SHARE 4
 
-/* Kernel memory that peers read and write. */
 struct lite_area {
-	struct kref ref;		/* calls, slots, requests; a local ring and its mirror */
+	struct kref ref;		/* of calls, slots, requests; of a local ring and mirror */
 	struct lite_service *svc;
 	enum lite_pool_number pool;	/* RINGS: ring or mirror; BULK: long request or reply */
-	u32 uid;			/* it counts for; for rings the function's owner */
+	u32 uid;			/* charged with @cost; for rings the function's owner */
 	u64 cost;			/* units taken from @pool */
-	struct lite_fabric *fab;	/* for which it is mapped; NULL: not mapped */
+	struct lite_fabric *fab;	/* maps it for its device; NULL: not mapped */
 	u32 since;			/* for lite_dma_unmap_page() */
-	bool lost;			/* unmapping failed: it is never freed */
+	bool lost;			/* unmapping failed: its pages are never freed */
 	u32 bytes;			/* usable size */
 	u32 chunk_bytes;		/* ring, mirror: size of each chunk */
-	struct work_struct put_work;	/* frees it for lite_area_put_later() */
+	struct work_struct put_work;	/* for lite_area_put_later() */
 	u32 n;				/* chunks */
 	struct {
 		void *mem;
@@ -57,7 +56,7 @@ static inline u32 lite_area_units(const struct lite_area *area)
 	return area->chunk_bytes / LITE_RING_UNIT * area->n;
 }
 
-/* The chunk that contains a unit; @offset is set to its offset there. */
+/* The chunk that contains a unit; @offset is set to the unit's offset in it. */
 static inline u32 lite_area_chunk(const struct lite_area *area, u32 unit, u32 *offset)
 {
 	u32 per = area->chunk_bytes / LITE_RING_UNIT;
@@ -86,7 +85,7 @@ static inline void *lite_area_body(const struct lite_area *area, u32 unit)
 	return lite_area_at(area, unit) + LITE_RPC_HEADER;
 }
 
-/* Copy a header, so that the peer cannot change it any more. */
+/* Copy a header before it is checked: the peer can still change the record. */
 static inline void lite_area_header(const struct lite_area *area, u32 unit, struct lite_wire_rpc *h)
 {
 	memcpy(h, lite_area_at(area, unit), sizeof(*h));

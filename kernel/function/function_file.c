@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RPC state of an open file, which ends with the file. Requests that a process has taken end when
- * it exits, or execs a program and the file is closed, even if other processes have the file open.
+ * RPC state of an open file. It ends with the file; but the requests that a process has taken end
+ * when it exits, or closes the file by execve(2), even if other processes have the file open.
  */
 #include <linux/slab.h>
 
 #include "service.h"
 
-/* Drop a reference; the last one after lite_rpc_file_shut(). Context: any. */
+/* Drop a reference; the last one only after lite_rpc_file_shut(). Context: any. */
 void lite_rpc_file_put(struct lite_rpc_file *file)
 {
 	if (refcount_dec_and_test(&file->ref)) {
@@ -24,7 +24,7 @@ static void lite_rpc_file_wake_work(struct work_struct *work)
 	lite_rpc_file_put(file);
 }
 
-/* Is it one thread that waits? An epoll instance has none here; any number may wait for it. */
+/* Does exactly one thread wait? An epoll instance has none here, as any number may wait for it. */
 static bool lite_rpc_file_has_one(struct lite_rpc_file *file)
 {
 	struct wait_queue_entry *first;
@@ -41,7 +41,7 @@ static bool lite_rpc_file_has_one(struct lite_rpc_file *file)
 }
 
 /*
- * Wake all that wait in poll(2). One is woken here; a work item wakes more, as callers hold
+ * Wake all threads in poll(2). A single one is woken here; a work item wakes more, as callers hold
  * spinlocks. The caller has a reference, or a lock that keeps the last one. Process context;
  * receive handlers.
  */
@@ -58,10 +58,7 @@ void lite_rpc_file_wake(struct lite_rpc_file *file)
 		lite_rpc_file_put(file);
 }
 
-/*
- * Make the RPC state of an open file. May sleep. Return: it, with a reference, for
- * lite_rpc_file_shut() and lite_rpc_file_put(); or NULL.
- */
+/* May sleep. Return: the state, with a reference, for lite_rpc_file_shut() and _put(); or NULL. */
 struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 {
 	struct lite_rpc_file *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
@@ -87,8 +84,6 @@ struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 	return file;
 }
 
-/* ---- functions found by name --------------------------------------------- */
-
 static unsigned long lite_found_key(u32 node, u32 function)
 {
 	return (unsigned long)node << 16 | function;
@@ -106,7 +101,7 @@ static int lite_found_enter(struct lite_rpc_file *file, u32 node, u32 function, 
 		err = -EMFILE;
 	} else {
 		err = xa_err(__xa_store(&file->found, key, entry, GFP_KERNEL));
-		/* The lock may have been dropped: n_found can be too high. */
+		/* __xa_store() may have dropped the lock to allocate: n_found can be too high. */
 		if (!err && !was)
 			file->n_found++;
 	}
@@ -115,10 +110,10 @@ static int lite_found_enter(struct lite_rpc_file *file, u32 node, u32 function, 
 }
 
 /*
- * Find a function, of which @f has the node, and name or number, for an open file. If it is found
- * by name, later calls of the file to that node and number are for this registration only. They
- * fail if the number is registered anew, perhaps by another user. May sleep; killable. Return: 0 or
- * a negative errno, see LITE_IOC_RPC_FIND; -EMFILE.
+ * Find the function that @f gives by node and name, or node and number. If it is found by name,
+ * later calls of this open file to that node and number are for this registration only, and fail if
+ * the number is registered anew, perhaps by another user. May sleep; killable. Return: 0 or a
+ * negative errno as LITE_IOC_RPC_FIND.
  */
 int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f)
 {
@@ -128,31 +123,26 @@ int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f)
 
 	if (err || !f->name[0])
 		return err;
-	/* This node is also 0: a join gives it another id, and its id to another node. */
+	/* This node is 0, too: a join gives it another id, and may give away its old id. */
 	if (here)
 		err = lite_found_enter(file, 0, f->function, cookie);
 	return err || !f->node ? err : lite_found_enter(file, f->node, f->function, cookie);
 }
 
-/*
- * The registration that calls of an open file to a function are for, as in lite_rcall.registration.
- * @node: 0: this one. Process context.
- */
+/* lite_rcall.registration for a file's calls to a function. @node 0: this one. Process context. */
 static u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function)
 {
 	void *entry = NULL;
 
 	if (xa_empty(&file->found))
 		return LITE_ANY_REGISTRATION;
-	/* As 0 first: what was found by this node's id may be older. */
+	/* Look under 0 first: what was found by this node's id may be older. */
 	if (node == lite_cluster_id(file->svc->cl))
 		entry = xa_load(&file->found, lite_found_key(0, function));
 	if (!entry)
 		entry = xa_load(&file->found, lite_found_key(node, function));
 	return entry ? xa_to_value(entry) : LITE_ANY_REGISTRATION;
 }
-
-/* ---- calls --------------------------------------------------------------- */
 
 static int lite_file_call_check(const struct lite_ioc_rpc_call *c)
 {
@@ -169,8 +159,8 @@ static int lite_file_call_check(const struct lite_ioc_rpc_call *c)
 }
 
 /*
- * Make a call or send a message, or begin a call to be collected, with a priority. May sleep;
- * killable. Return: 0 or a negative errno as LITE_IOC_RPC_CALL; the results in @c are set.
+ * Make a call, send a message or begin a call to be collected, and set the results in @c. May
+ * sleep; killable. Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
  */
 int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 		   const struct lite_cred *cred, struct lite_gate *gate, u8 prio)
@@ -206,11 +196,9 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 	return err;
 }
 
-/* ---- the end ------------------------------------------------------------- */
-
 /*
- * Reset the taken requests of a process, or all if @owner is NULL: there may be many. Preemption is
- * off: no caller waits for a thread that may get no processor.
+ * Reset the requests that process @owner has taken, or all if it is NULL. There may be many.
+ * Preemption is off, as their callers must not depend on a thread that may get no processor.
  */
 static void lite_rpc_file_reset(struct lite_rpc_file *file, const void *owner)
 {
@@ -235,14 +223,14 @@ static void lite_rpc_file_reset(struct lite_rpc_file *file, const void *owner)
 	preempt_enable();
 }
 
-/* A process (@owner: its files_struct) exits or execs: reset its requests. Process context. */
+/* Process @owner (its files_struct) exits or execs: end its requests and calls. Process context. */
 void lite_rpc_file_flush(struct lite_rpc_file *file, const void *owner)
 {
 	lite_rpc_file_reset(file, owner);
 	lite_async_cancel(file, NULL, owner);
 }
 
-/* Stop serving and calling through an open file, once. The caller has a reference. May sleep. */
+/* Stop serving and calling through a file, but only once. The caller has a reference. May sleep. */
 void lite_rpc_file_shut(struct lite_rpc_file *file)
 {
 	struct lite_service *svc = file->svc;

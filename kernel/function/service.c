@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The services of a node: their life, and their part of the life of a connection.
- *
- * A connection comes and goes in these steps: conn_init, before the peer can know it; conn_down,
- * when it is dying: no new calls or rings, waiters are woken; conn_gone, after the fence: memory
- * that the peer wrote is freed; conn_release, with the last reference.
+ * The services of a node, from start to stop, and what connections need for them. The fabric calls
+ * conn_init before the peer can know a connection; conn_down when it is dying: no new calls or
+ * rings, and waiters are woken; conn_gone after the fence: memory that the peer wrote is freed;
+ * conn_release with the last reference.
  */
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -39,10 +38,7 @@ static void lite_rpc_peer_exit(struct lite_rpc_peer *rp)
 	xa_destroy(&rp->by_index);
 }
 
-/*
- * End the rings of a peer that is @down; else, after that and the fence, drop them. UNBIND may
- * still remove some until then.
- */
+/* With @down end a peer's rings; else, after the fence, drop those that UNBIND has left. */
 static void lite_rings_end(struct lite_rpc_peer *rp, bool down)
 {
 	struct lite_service *svc = rp->svc;
@@ -51,7 +47,7 @@ static void lite_rings_end(struct lite_rpc_peer *rp, bool down)
 
 	for (i = 0;; i++) {
 		spin_lock(&svc->lock);
-		rp->down = true; /* No ring is added any more. */
+		rp->down = true; /* From now on no ring is added. */
 		ring = xa_find(&rp->rings, &i, LITE_IMM_RING_MAX, XA_PRESENT);
 		if (ring && down)
 			refcount_inc(&ring->ref);
@@ -66,12 +62,7 @@ static void lite_rings_end(struct lite_rpc_peer *rp, bool down)
 	}
 }
 
-/* ---- connections --------------------------------------------------------- */
-
-/*
- * Be ready for calls on a connection that is not connected yet. May sleep. Returns 0 or -ENOMEM;
- * call lite_service_conn_release() in either case.
- */
+/* Prepare a connection for calls. May sleep. Return: 0 or -ENOMEM; release it in either case. */
 int lite_service_conn_init(struct lite_service *svc, struct lite_conn *conn)
 {
 	struct lite_rpc_peer *rp = kzalloc(sizeof(*rp), GFP_KERNEL);
@@ -79,12 +70,12 @@ int lite_service_conn_init(struct lite_service *svc, struct lite_conn *conn)
 	if (!rp)
 		return -ENOMEM;
 	lite_rpc_peer_init(rp, svc, conn);
-	/* conn_down may come meanwhile. */
+	/* Pairs with lite_service_conn_down(), which may run meanwhile. */
 	smp_store_release(&conn->service, rp);
 	return 0;
 }
 
-/* Undo lite_service_conn_init(); no reference is left. */
+/* Undo lite_service_conn_init(); the connection has no reference any more. */
 void lite_service_conn_release(struct lite_conn *conn)
 {
 	struct lite_rpc_peer *rp = conn->service;
@@ -115,7 +106,7 @@ void lite_service_conn_gone(struct lite_conn *conn)
 
 	if (!rp)
 		return;
-	/* Its calls fail at once. */
+	/* Kernel calls on this connection fail at once, so these work items end. */
 	cancel_work_sync(&rp->cancel_work);
 	cancel_work_sync(&rp->lines_work);
 	lite_client_rings_gone(rp);
@@ -133,7 +124,7 @@ static int lite_rpc_peer_deliver(struct lite_rpc_peer *rp, u32 imm)
 	return lite_client_ring_on_reply(rp, ring, at);
 }
 
-/* The peer has written into a ring or a mirror; lite_imm_is_ring(). Receive handler. */
+/* Receive handler: the peer has written into a ring or a mirror (lite_imm_is_ring()). */
 void lite_service_recv(struct lite_conn *conn, u32 imm)
 {
 	struct lite_rpc_peer *rp = conn->service;
@@ -143,15 +134,15 @@ void lite_service_recv(struct lite_conn *conn, u32 imm)
 		lite_conn_kill(conn, -EPROTO);
 		return;
 	}
-	/* A peer calls only after ATTACH, with all its queue pairs connected. */
+	/* A peer calls only after ATTACH, when all its queue pairs are connected. */
 	if (READ_ONCE(conn->state) == LITE_CONN_UP)
 		lite_conn_ready(conn);
 }
 
 /*
- * Write @bytes of a record at @unit of @area to @raddr at the peer, and announce it by @imm. The
- * area stays until the peer answers or is fenced. @how as for lite_qp_post(): may sleep unless
- * LITE_POST_NOWAIT. Return: 0: posted, with no further report; -EHOSTDOWN, -EIO: not posted;
+ * Write @bytes of a record at @unit of @area to @raddr at the peer, and announce it with @imm. The
+ * caller keeps the area until the peer answers or is fenced. @how as for lite_qp_post(): may sleep
+ * unless LITE_POST_NOWAIT. Return: 0: posted, with no further report; -EHOSTDOWN, -EIO: not posted;
  * -EAGAIN: the send queue is full.
  */
 int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 unit, u32 bytes,
@@ -175,7 +166,7 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 uni
 		.length = bytes,
 		.lkey = conn->fab->lkey,
 	};
-	/* The first QP has the receives, and keeps the order. */
+	/* The first QP has the receives. Using only that keeps messages in order. */
 	qp = &conn->qp[0];
 	lite_rdma_wr(&wr, qp, IB_WR_RDMA_WRITE_WITH_IMM, &sge, 1, raddr, imm);
 	err = lite_qp_post(qp, &rp->io, &wr.wr, how);
@@ -184,8 +175,8 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 uni
 }
 
 /*
- * Make a call that concerns rings; the room for its reply has LITE_PAYLOAD_MAX zeroed bytes. May
- * sleep. To this node it cannot fail for want of memory. Return: 0 or a negative errno.
+ * Make a kernel call about rings. @d->reply, if not NULL, has LITE_PAYLOAD_MAX zeroed bytes. A call
+ * to this node needs no memory of its own. May sleep. Return: 0 or a negative errno.
  */
 int lite_rpc_peer_call(struct lite_rpc_peer *rp, struct lite_call_desc *d)
 {
@@ -199,8 +190,6 @@ int lite_rpc_peer_call(struct lite_rpc_peer *rp, struct lite_call_desc *d)
 	d->reply_len = ret;
 	return 0;
 }
-
-/* ---- the layer ----------------------------------------------------------- */
 
 static void lite_idle_work(struct work_struct *work)
 {
@@ -252,7 +241,7 @@ int lite_service_init(struct lite_service *svc, struct lite_memory *mem)
 	svc->fab = mem->fab;
 	svc->stats = mem->stats;
 	svc->pools = mem->fab->pools;
-	/* As LMR ids, not those of an earlier life of the node. */
+	/* As for LMR ids, the clock keeps these apart from those of the node's earlier lives. */
 	atomic64_set(&svc->cookies, ktime_get_real_ns() >> 14);
 	atomic64_set(&svc->seqs, get_random_u32());
 	spin_lock_init(&svc->lock);
@@ -284,7 +273,7 @@ err:
 	return -ENOMEM;
 }
 
-/* Move an open file to @to, and get it with a reference; NULL: none is left, and all are back. */
+/* Move a file to @to and return it, with a reference. NULL: none is left, and all are back. */
 static struct lite_rpc_file *lite_service_next(struct lite_service *svc, struct list_head *to)
 {
 	struct lite_rpc_file *file;
@@ -301,11 +290,11 @@ static struct lite_rpc_file *lite_service_next(struct lite_service *svc, struct 
 	return file;
 }
 
-/* No thread enters the services any more: wake all that wait for a call or a request. May sleep. */
+/* No thread enters the services any more: wake all that wait for calls or requests. May sleep. */
 void lite_service_stop(struct lite_service *svc)
 {
 	struct lite_rpc_file *file;
-	LIST_HEAD(stopped); /* A file that is shut meanwhile leaves it. */
+	LIST_HEAD(stopped); /* A file that is shut meanwhile leaves this list. */
 
 	spin_lock(&svc->lock);
 	WRITE_ONCE(svc->stopping, true);
@@ -338,14 +327,14 @@ void lite_service_exit(struct lite_service *svc)
 	WRITE_ONCE(svc->stopping, true);
 	lite_client_rings_down(&svc->local);
 	lite_rings_end(&svc->local, true);
-	/* Calls that are being begun may queue @idle_work. */
+	/* Jobs that begin calls may queue @idle_work. */
 	lite_crew_flush(&svc->begins);
 	cancel_delayed_work_sync(&svc->idle_work);
 	for (i = 0; i < LITE_SERVICE_WQS; i++)
 		flush_workqueue(svc->wq[i]);
 	lite_client_rings_gone(&svc->local);
 	lite_rings_end(&svc->local, false);
-	/* Waits for rings being unbound; no more are closed. */
+	/* Waits until rings are unbound; no more rings are closed. */
 	for (i = LITE_SERVICE_WQS; i--;)
 		destroy_workqueue(svc->wq[i]);
 	lite_crew_exit(&svc->begins);

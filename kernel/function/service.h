@@ -10,8 +10,8 @@
  * Locking: svc->lock protects the server's side: functions, queues, waiters, states of requests.
  * rp->lock protects the client's side of a connection: its rings, slots, records, lines. Both are
  * spinlocks of process context, held briefly, and never nested in each other. Receive handlers take
- * both, one after the other; so nothing is posted, and no user memory is copied, with one held. The
- * pools' locks nest inside both.
+ * both, one after the other, and within a node posting calls them: so nothing is posted, and no
+ * user memory is copied, with one held. The pools' locks nest inside both.
  */
 #ifndef _LITE_FUNCTION_SERVICE_H
 #define _LITE_FUNCTION_SERVICE_H
@@ -23,18 +23,17 @@
 #include "function/client/call.h"
 #include "function/server/serve.h"
 
-/* Memory for the rings that a node serves: its total memory divided by this. */
+/* Limit of a node's rings and mirrors: its total memory divided by this, but at most BYTES_MAX. */
 #define LITE_RINGS_SHARE 16
 #define LITE_RINGS_BYTES_MAX (64UL << 20)
-/* Reserve for root of that, and of the other pools: the limit divided by this. */
+/* Part of that limit, and of those of other pools, reserved for root: the limit divided by this. */
 #define LITE_SERVICE_RESERVE 8
-/* Maximum number of functions on a node. */
 #define LITE_FUNCTIONS_MAX 4096
-/* Maximum number of open files that serve a function: each request looks at all. */
+/* Maximum number of open files that serve a function: each request may look at all of them. */
 #define LITE_FUNC_SERVERS_MAX 256
 /* Maximum number of functions that an open file has found by name. */
 #define LITE_FOUND_MAX 262144U
-/* A ring that is unused for this long is unbound. */
+/* Time after which an unused ring is unbound. */
 #define LITE_CLIENT_RING_IDLE (10 * HZ)
 
 /* Deadline, in jiffies, of a thread that serves or collects. */
@@ -46,7 +45,7 @@ static inline unsigned long lite_serve_deadline(s32 ms)
 }
 
 /*
- * Deadline of a call, in jiffies. LITE_NOWAIT only concerns room in the ring: it sets that flag in
+ * Deadline of a call, in jiffies. LITE_NOWAIT concerns only room in the ring: it becomes a flag in
  * @flags, and the call itself has the default time-out.
  */
 static inline unsigned long lite_call_deadline(s32 ms, u32 *flags)
@@ -61,18 +60,16 @@ static inline unsigned long lite_call_deadline(s32 ms, u32 *flags)
 	return jiffies + wait;
 }
 
-/* Does a thread that serves or collects not want to wait? */
+/* Must a thread that serves or collects not wait? */
 static inline bool lite_serve_nowait(u32 flags, s32 ms)
 {
 	return flags & LITE_RPC_NOWAIT || ms == LITE_NOWAIT;
 }
 
-/* ---- open files: function_file.c, recv.c, async.c ------------------------- */
-
 /* What an open file serves, has taken, and has called. */
 struct lite_rpc_file {
 	struct lite_service *svc;
-	refcount_t ref;			/* held by the file and by its asynchronous calls */
+	refcount_t ref;			/* of the file, svc->files, @calls and @wake_work */
 	struct list_head list;		/* in svc->files */
 	bool shut;			/* under svc->lock, as the fields up to @waiters */
 	struct list_head servers;	/* struct lite_server */
@@ -83,10 +80,10 @@ struct lite_rpc_file {
 	struct lite_pace pace;		/* of RECV; used by the waiter that is @watching */
 	unsigned long watching;		/* bit 0: a waiter is awake, and does the poller's work */
 	wait_queue_head_t wait;		/* for poll(2) */
-	struct work_struct wake_work;	/* wakes them all, with a reference */
+	struct work_struct wake_work;	/* wakes all of @wait, with a reference to the file */
 	spinlock_t lock;		/* the fields below; inside svc->lock and rp->lock */
 	struct list_head calls;		/* struct lite_async */
-	u32 n_calls;			/* entries of @calls */
+	u32 n_calls;
 	struct lite_line begun;		/* calls that have not ended, or are being collected */
 	struct lite_line ended;		/* calls that have ended */
 	struct lite_line collectors;	/* struct lite_collector, threads that wait in COLLECT */
@@ -119,9 +116,7 @@ int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f, u64
 		      bool *here);
 int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f);
 
-/* ---- the layer: service.c ------------------------------------------------ */
-
-/* Both sides of a connection, or of this node to itself. */
+/* Both sides of the calls on a connection, or of this node's calls to itself. */
 struct lite_rpc_peer {
 	struct lite_service *svc;
 	struct lite_conn *conn;		/* NULL: this node */
@@ -137,27 +132,26 @@ struct lite_rpc_peer {
 	struct rb_root by_function;	/* struct lite_client_ring, NEW and LIVE ones */
 	struct xarray by_index;		/* LIVE and CLOSING ones */
 	struct list_head lines;		/* rings with calls in line, served in turn */
-	u32 n_lines;			/* how many there are */
-	u32 unlooked;			/* of these, at most: see lite_lines_serve() */
-	struct work_struct lines_work;	/* looks at them */
+	u32 n_lines;
+	u32 unlooked;			/* how many of these to look at: lite_lines_serve() */
+	struct work_struct lines_work;	/* serves @lines if there are many */
 	struct list_head cancels;	/* rings with calls that @cancel_work has to cancel */
 	struct work_struct cancel_work;	/* cancels ABANDONED calls at the peer */
 };
 
-/* Workqueues, in the order in which they are flushed, after @begins. */
+/* Workqueues in the order in which they are flushed, after @begins. */
 enum lite_service_wq {
 	LITE_WQ_HANDLERS,	/* handlers of kernel clients */
-	/* What callers and servers wait for. At most one item per peer waits for that peer. */
+	/* Callers and servers wait for these. Only cancel_work and answer_work wait for a peer. */
 	LITE_WQ_CALLS,
 	/*
-	 * Unbinds rings. A peer may delay an item for each of its rings; neither callers nor
-	 * servers wait for these. Last, as ending the last call of a ring closes it.
+	 * UNBIND and GONE. A peer may delay an item for each of its rings, but no caller or server
+	 * waits for these. Flushed last, as the end of a ring's last call queues its UNBIND.
 	 */
 	LITE_WQ_RINGS,
 	LITE_SERVICE_WQS,
 };
 
-/* The services of a node. */
 struct lite_service {
 	struct lite_cluster *cl;
 	struct lite_memory *mem;
@@ -168,9 +162,9 @@ struct lite_service {
 	atomic64_t cookies;		/* of functions; not reused after a restart of the node */
 	atomic64_t seqs;		/* last sequence number of a call */
 	spinlock_t lock;		/* the server's side */
-	bool stopping;			/* the node stops: no more waiting */
+	bool stopping;			/* the node stops: threads must not wait any more */
 	struct xarray functions;	/* by number */
-	struct rb_root names;		/* those that have one, by it */
+	struct rb_root names;		/* functions that have a name, by name */
 	u32 next_function;		/* where to look for a free number */
 	struct xarray rings;		/* by id */
 	u32 requests;			/* number of requests so far */
@@ -196,7 +190,6 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 uni
 		       u64 raddr, u32 imm, u32 how);
 int lite_rpc_peer_call(struct lite_rpc_peer *rp, struct lite_call_desc *d);
 
-/* The node at the other end. */
 static inline u32 lite_rpc_peer_node(const struct lite_rpc_peer *rp)
 {
 	return rp->conn ? rp->conn->from.node : lite_cluster_id(rp->svc->cl);
