@@ -9,13 +9,10 @@
 #include "io.h"
 #include "compat.h"
 
-/* Up to this size, words are copied inline, without usercopy checks. */
+/* Up to this many bytes are copied inline as words, without usercopy checks. */
 #define LITE_COPY_WORDS 256
 
-/*
- * Copy a few words, @write: from the user. On a fault, return false, and lite_buf_copy_nofault()
- * copies again as far as possible.
- */
+/* Copy a few words; @write: from the user. False: a fault; the caller has to copy again. */
 static __always_inline bool lite_words_copy(u64 *k, u64 __user *u, size_t n, bool write)
 {
 	size_t i;
@@ -26,7 +23,7 @@ static __always_inline bool lite_words_copy(u64 *k, u64 __user *u, size_t n, boo
 #pragma GCC unroll 8
 	for (i = 0; i < n / sizeof(u64); i++) {
 		if (write) {
-			/* A fault stores 0 first, if the compiler has no asm goto with outputs. */
+			/* Not straight into @k: without asm goto with outputs, a fault stores 0. */
 			unsafe_get_user(word, &u[i], fault);
 			k[i] = word;
 		} else {
@@ -57,9 +54,9 @@ static void lite_pages_copy(const struct lite_buf *buf, u64 at, void *mem, size_
 }
 
 /*
- * Copy @n bytes between the caller's buffer, from offset @at, and @mem: memory of an LMR, or a
- * bounce page. @write: to the LMR. Returns the bytes copied, from the start: with page faults off,
- * it stops at an absent page. Any process context.
+ * Copy @n bytes between the caller's buffer, from offset @at on, and @mem (memory of an LMR, or a
+ * bounce page); @write: to @mem. Returns the number of leading bytes copied: page faults are off,
+ * so the copy stops at an absent page. Any process context.
  */
 size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem, size_t n, bool write)
 {
@@ -89,9 +86,9 @@ size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem, size
 }
 
 /*
- * Make pages of a buffer present: @n bytes, at least one, from offset @at. They will be read if
- * @write (to an LMR), else written. Returns 0 if at least the first byte is accessible; -EFAULT;
- * -ENODEV: the node was stopped meanwhile. May sleep and fault, with the gate left.
+ * Fault in @n bytes of a buffer, at least one, from offset @at on: for reading if @write (to an
+ * LMR), else for writing. Returns 0: at least the first byte is accessible; -EFAULT; -ENODEV: the
+ * node was stopped meanwhile. May sleep and fault, with the gate left.
  */
 int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
 {
@@ -100,7 +97,7 @@ int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
 
 	if (!buf->user)
 		return 0;
-	/* A copy fails as a whole at the end of user space, which faulting in does not check. */
+	/* Copying beyond the end of user space fails as a whole; faulting in does not check it. */
 	if (!access_ok(u, n))
 		return -EFAULT;
 	lite_gate_leave(buf->gate);
@@ -135,16 +132,16 @@ static int lite_buf_pin_present(unsigned long addr, int want, bool write, struct
 		return -EAGAIN;
 	have = pin_user_pages(addr, want, FOLL_NOFAULT | (write ? 0 : FOLL_WRITE), pages);
 	mmap_read_unlock(current->mm);
-	/* The caller retries where it may wait, and then gets any error. */
+	/* The caller tries again where it may wait, and gets the error then. */
 	return have > 0 ? have : -EAGAIN;
 }
 
 /*
- * Pin at most @max pages of a buffer: @n bytes from offset @at, to be read if @write (to an LMR),
- * else written. With @wait it may sleep and fault, with the gate left meanwhile; else it takes only
- * present pages and does not block. @skip is set to the offset in the first page, @got to the bytes
- * that are pinned: at least 1, maybe fewer than @n. Returns the number of @pages; -EAGAIN: not
- * without @wait; -ENODEV: the node was stopped meanwhile; -EFAULT and others.
+ * Pin at most @max pages of a buffer: @n bytes from offset @at on, to be read if @write (to an
+ * LMR), else written. With @wait it may sleep and fault, with the gate left meanwhile; else it
+ * takes only present pages and does not block. Sets @skip to the offset in the first page, and @got
+ * to the bytes that are pinned: at least 1, maybe fewer than @n. Returns the number of @pages;
+ * -EAGAIN: impossible without @wait; -ENODEV: the node was stopped meanwhile; -EFAULT and others.
  */
 int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write, bool wait,
 		 struct page **pages, int max, size_t *skip, size_t *got)
@@ -168,7 +165,7 @@ int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write, bool 
 		for (i = 0; i < want; i++) {
 			void *k = (void *)(addr & PAGE_MASK) + i * PAGE_SIZE;
 
-			/* Else vmalloc, or a module's own data. */
+			/* Else it is vmalloc's, or a module's own data. */
 			pages[i] = virt_addr_valid(k) ? virt_to_page(k) : vmalloc_to_page(k);
 		}
 		have = want;
@@ -177,7 +174,7 @@ int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write, bool 
 	return have;
 }
 
-/* As unpin_user_pages_dirty_lock() does it, if the lock is free. */
+/* Mark a page dirty as unpin_user_pages_dirty_lock() does, if that needs no waiting. */
 static bool lite_page_trydirty(struct page *page)
 {
 	struct folio *folio = page_folio(page);
@@ -191,7 +188,7 @@ static bool lite_page_trydirty(struct page *page)
 	return true;
 }
 
-/* Unpin pages without blocking. False: a page to be dirtied is locked, and none was unpinned. */
+/* Unpin pages without blocking. False: a page to be dirtied is locked; none was unpinned. */
 bool lite_buf_tryunpin(const struct lite_buf *buf, struct page **pages, int n, bool dirty)
 {
 	int i;
@@ -213,7 +210,7 @@ void lite_buf_unpin(const struct lite_buf *buf, struct page **pages, int n, bool
 		unpin_user_pages_dirty_lock(pages, n, dirty);
 }
 
-/* Keep pages that the device may still access from ever being used again. Users' stay pinned. */
+/* Keep pages that the device may still access from ever being reused; user pages stay pinned. */
 void lite_buf_keep(const struct lite_buf *buf, struct page **pages, int n)
 {
 	int i;

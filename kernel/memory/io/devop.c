@@ -41,9 +41,9 @@ static __always_inline struct ib_send_wr *lite_devop_wr(const struct lite_devop 
 }
 
 /*
- * Post an operation as one work request, without waiting, on a connection to its node that the
- * caller holds live. @io is told of the completion. Returns 0; -EAGAIN: not without waiting; or
- * another errno. Process context; does not sleep.
+ * Post an operation as one work request on a connection to its node, which the caller holds live;
+ * @io is told of the completion. Returns 0; -EAGAIN: impossible without waiting; or another errno.
+ * Process context; does not sleep.
  */
 int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp, struct lite_io *io)
 {
@@ -62,13 +62,12 @@ void lite_devop_link(const struct lite_devop *d, struct lite_chain *chain, struc
 /* A connection to the node of the bytes, held live. */
 static __always_inline struct lite_conn *lite_devop_conn(const struct lite_devop *d)
 {
-	/* Only atomics: see atomic.c. */
+	/* Only for atomics: see atomic.c. */
 	if (unlikely(lite_devop_share(d)->local))
 		return lite_cluster_self_conn_tryget(d->m->mem->cl) ?: ERR_PTR(-EUNATCH);
 	return lite_access_conn(d->m, d->e->share);
 }
 
-/* What is posted in an LMR that has been entered. */
 struct lite_entered_io {
 	struct lite_io io;
 	struct lite_devop *d;
@@ -82,13 +81,13 @@ static bool lite_entered_io_stale(const struct lite_io *io)
 	       (d->task && lite_is_given_up(d->task));
 }
 
-/* Leave the LMR: its revocation must not wait until the waiter gets a processor. */
+/* Leave the LMR here: its revocation must not wait until the waiter gets a processor. */
 static void lite_entered_io_ended(struct lite_io *io)
 {
 	struct lite_devop *d = container_of(io, struct lite_entered_io, io)->d;
 	struct lite_mapping *m = d->m;
 
-	/* After an error the waiter fences the node from itself first. */
+	/* After an error the waiter leaves, once it has fenced this node from itself. */
 	if (d->stays || (io->status && lite_devop_share(d)->local))
 		return;
 	lite_io_result(m, io->status);
@@ -101,7 +100,7 @@ static const struct lite_io_hooks lite_entered_io_hooks = {
 	.ended = lite_entered_io_ended,
 };
 
-/* Packets that are posted together. */
+/* Work requests that are posted together. */
 #define LITE_PACKETS 4
 
 /* Post an operation as several work requests, with a read that confirms it if @confirm is set. */
@@ -124,7 +123,7 @@ static noinline int lite_devop_post_packets(struct lite_devop *d, struct lite_qp
 		last = at >= d->n;
 		if (last && confirm)
 			lite_chain_confirm(&chain, &link[i]);
-		/* The io must not end before all are posted. */
+		/* The io must not end before all packets are posted. */
 		if (!last && !held)
 			lite_io_expect(io, 1);
 		held |= !last;
@@ -139,9 +138,9 @@ static noinline int lite_devop_post_packets(struct lite_devop *d, struct lite_qp
 }
 
 /*
- * Post an operation, in work requests of at most @packet bytes, and wait until the device is done.
- * @d->posted is set, but never cleared. Returns 0; -EAGAIN: renew the handle: there is a newer
- * session, or the LMR is about to be changed; -EINTR: the caller is killed; -EUNATCH: call
+ * Post an operation in work requests of at most @packet bytes, and wait until the device is done.
+ * Sets, but never clears, @d->posted. Returns 0; -EAGAIN: renew the handle (newer session, or the
+ * LMR is about to be changed); -EINTR: the caller is killed; -EUNATCH: call
  * lite_cluster_self_conn() first; -ESTALE: the node has lost the memory; -EHOSTDOWN, -ETIMEDOUT,
  * -EIO. The caller holds no other connection live. May sleep, but waits only for the device and its
  * turn.
@@ -181,22 +180,21 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 	}
 	/*
 	 * Nothing failed: the post gave up waiting for its turn. A killed thread must not renew the
-	 * handle: that would retire a mapping that others use.
+	 * handle, because that would retire a mapping that others use.
 	 */
 	if (err == -EAGAIN && !io.io.status) {
 		lite_conn_put_live(conn);
 		return lite_given_up_for(d->task) ? -EINTR : -EAGAIN;
 	}
 	/*
-	 * What has failed may still be in flight. Before memory is freed, its store fences us from
-	 * it; but a store does not fence itself, so what we have posted to ourselves must end
-	 * before the mapping is left.
+	 * What has failed may still be in flight. Before a store frees memory it fences other
+	 * nodes, but not itself: what was posted to this node must end before the LMR is left.
 	 */
 	lite_conn_get(conn);
 	lite_conn_put_live(conn);
 	if (conn->other_end) {
 		lite_cluster_fence_self(mem->cl, conn);
-		/* Nothing was sent: another connection to ourselves will do. */
+		/* Nothing was posted, so another connection to this node will do. */
 		if (err == -EHOSTDOWN && !d->posted)
 			err = -EUNATCH;
 	}

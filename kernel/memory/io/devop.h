@@ -7,7 +7,7 @@
 #include "io.h"
 #include "trace.h"
 
-/* The right that an operation of a device needs; 0: it is not one. */
+/* The right that an opcode needs; 0: no device performs it. */
 static inline u32 lite_op_right(u32 opcode)
 {
 	switch (opcode) {
@@ -23,13 +23,13 @@ static inline u32 lite_op_right(u32 opcode)
 	}
 }
 
-/* Otherwise, if lite_op_right() is not 0, it is an atomic. */
+/* A read or a write. Any other opcode with a lite_op_right() is an atomic. */
 static inline bool lite_op_is_transfer(u32 opcode)
 {
 	return opcode == LITE_OP_READ || opcode == LITE_OP_WRITE;
 }
 
-/* The work request for it; lite_op_right() is not 0. */
+/* The work request for an opcode with a lite_op_right(). */
 static inline enum ib_wr_opcode lite_op_wr(u32 opcode)
 {
 	switch (opcode) {
@@ -44,7 +44,7 @@ static inline enum ib_wr_opcode lite_op_wr(u32 opcode)
 	}
 }
 
-/* Checks size, flags and reserved fields, but not @reserved1: in a vector that is for output. */
+/* Check size, flags and reserved fields, but not @reserved1, which a vector uses for output. */
 static inline int lite_op_check(const struct lite_op *op)
 {
 	if (op->size != sizeof(*op))
@@ -61,13 +61,13 @@ static inline int lite_op_check_prio(const struct lite_ctx *ctx, const struct li
 	return unlikely(op->priority) ? lite_ctx_may_prio(ctx, op->priority) : 0;
 }
 
-/* The priority that it is posted with: its own, or else its context's. */
+/* The priority to post @op with: its own, or else its context's. */
 static inline u8 lite_op_prio(const struct lite_ctx *ctx, const struct lite_op *op)
 {
 	return op->priority ?: READ_ONCE(ctx->prio);
 }
 
-/* The right that it needs if it is small and valid as far as that can be seen; else 0. */
+/* The right that @op needs, if it is small and, as far as its fields show, valid; else 0. */
 static inline u32 lite_op_small_right(const struct lite_op *op)
 {
 	u32 right = lite_op_right(op->opcode);
@@ -79,22 +79,19 @@ static inline u32 lite_op_small_right(const struct lite_op *op)
 
 /* An operation of a device. */
 struct lite_devop {
-	/*
-	 * Entered by the caller. After the end it calls lite_devop_exit(): the thread that handled
-	 * the completion may have left it already, and set this to NULL.
-	 */
+	/* Entered by the caller; lite_devop_exit() leaves it. NULL: the completion handler has. */
 	struct lite_mapping *m;
-	const struct lite_mapping *also; /* with @stays: entered, too; or NULL */
+	const struct lite_mapping *also; /* another LMR that is entered, with @stays; or NULL */
 	const struct lite_extent *e; /* extent of @m that has all the bytes */
 	u16 opcode;                  /* LITE_OP_READ, _WRITE, _FETCH_ADD or _CMP_SWAP */
 	u8 prio;                     /* of lite_op_prio(); set by the caller of lite_devop_of() */
 	u32 n;                       /* bytes */
 	u64 offset;                  /* in the LMR */
-	u64 dma;                     /* bytes of this node, in memory mapped for the device */
-	const void *data;            /* the same; NULL: not known */
+	u64 dma;                     /* this node's bytes, mapped for the device */
+	const void *data;            /* kernel address of @dma; NULL: not known */
 	u64 operand;                 /* of an atomic: addend, or the value expected */
 	u64 swap;                    /* of LITE_OP_CMP_SWAP: the new value */
-	struct task_struct *task;    /* it is done for, if that is not current; else NULL */
+	struct task_struct *task;    /* the operation is for this task, not current; or NULL */
 	bool stays;                  /* only the caller leaves the LMR */
 	bool posted;                 /* set if it may have been done, even if it failed */
 };
@@ -104,7 +101,7 @@ static inline const struct lite_map_share *lite_devop_share(const struct lite_de
 	return &d->m->share[d->e->share];
 }
 
-/* A caller's operation in its LMR, which has been entered; @dma is still to be set. */
+/* The devop for @op in @m, which has been entered. The caller sets @prio and @dma. */
 static __always_inline struct lite_devop lite_devop_of(const struct lite_op *op,
 						       struct lite_mapping *m)
 {
@@ -119,19 +116,17 @@ static __always_inline struct lite_devop lite_devop_of(const struct lite_op *op,
 	};
 }
 
-/* Are all its bytes in the extent? */
 static inline bool lite_devop_fits(const struct lite_devop *d)
 {
 	return d->n <= d->e->length - (d->offset - d->e->start);
 }
 
-/* Does it bring bytes back? */
 static inline bool lite_devop_fetches(const struct lite_devop *d)
 {
 	return d->opcode != LITE_OP_WRITE;
 }
 
-/* Leave the LMR after lite_devop_run(), unless that is done. */
+/* Leave the LMR after lite_devop_run(), unless the completion handler has. */
 static __always_inline void lite_devop_exit(const struct lite_devop *d)
 {
 	if (likely(d->m))

@@ -14,7 +14,7 @@
 /* Attempts per LMR, across sessions. */
 #define LITE_FENCE_TRIES 3
 
-/* Flush a connection that is held live, and put it. If it is to ourselves, its end will do. */
+/* Flush a connection held live, and put it. If one to this node fails, fencing it will do. */
 static int lite_fence_conn(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	int err = lite_conn_flush(conn);
@@ -31,8 +31,8 @@ static int lite_fence_conn(struct lite_cluster *cl, struct lite_conn *conn)
 }
 
 /*
- * Flush the node of a share, entered nowhere. @generation is set for share 0; after a change the
- * shares are others, and all are flushed anew: -EAGAIN. 1: there is no such share; 0; or an errno.
+ * Flush the node of a share, entered nowhere; share 0 sets @generation. Returns 0; 1: there is no
+ * such share; -EAGAIN: start over at share 0 (LMR changed, or handle renewed); or another errno.
  */
 static int lite_fence_share(const struct lite_access *a, u32 share, u64 *generation)
 {
@@ -51,7 +51,7 @@ static int lite_fence_share(const struct lite_access *a, u32 share, u64 *generat
 		conn = m->share[share].node == lite_cluster_id(cl) ?
 			       lite_cluster_self_conn_tryget(cl) :
 			       lite_access_conn(m, share);
-	/* So no change of the LMR waits for this thread, which may be without a processor. */
+	/* Leave first: no change of the LMR may wait until this thread gets a processor. */
 	lite_access_exit(m);
 	if (!same)
 		return -EAGAIN;
@@ -93,7 +93,7 @@ static int lite_fence_all(struct lite_memory *mem)
 	struct lite_conn *self;
 	u32 node = 0;
 
-	/* Atomics that the device performed on memory of this node. */
+	/* The device performs atomics on memory of this node. */
 	self = err ? NULL : lite_cluster_self_conn_tryget(mem->cl);
 	if (self)
 		err = lite_fence_conn(mem->cl, self);
@@ -106,9 +106,9 @@ static int lite_fence_all(struct lite_memory *mem)
 }
 
 /*
- * Wait until completed operations are visible to processors: of all nodes of LMR @lh, or (0) of all
- * nodes that are not down. Returns 0; errors of lite_access_enter(); -EHOSTDOWN, -ETIMEDOUT; -EIO:
- * the device keeps a queue pair. May sleep; killable.
+ * Wait until completed operations are visible to the processors of all nodes of LMR @lh, or (0) of
+ * all nodes that are not down. Returns 0; errors of lite_access_enter(); -EHOSTDOWN, -ETIMEDOUT;
+ * -EIO: the device keeps a queue pair. May sleep; killable.
  */
 int lite_fence(struct lite_ctx *ctx, u64 lh)
 {

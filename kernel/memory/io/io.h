@@ -5,11 +5,11 @@
 
 #include "memory/handle/ctx.h"
 
-/* Memory of the caller of an operation: a user's; or the kernel's, as pages or at an address. */
+/* The caller's memory for an operation: a user's; or the kernel's, as pages or at an address. */
 struct lite_buf {
 	union {
-		struct lite_gate *gate; /* @user; NULL: kernel memory at @k */
-		struct page **pages;    /* not @user, and not NULL */
+		struct lite_gate *gate; /* if @user; may be NULL */
+		struct page **pages;    /* if not @user; NULL: kernel memory at @k */
 	};
 	bool user;
 	union {

@@ -8,9 +8,6 @@
  *   local     memory of this node: copied, with page faults off
  *   small     up to a page: through a bounce page
  *   large     the caller's pages, pinned meanwhile (transfer_large.c)
- *
- * The device accesses the caller's memory only between posting and the end of lite_io_wait(), which
- * cannot be interrupted.
  */
 #include "core/memop_rules.h"
 #include "memory/memory.h"
@@ -18,7 +15,7 @@
 #include "devop.h"
 #include "transfer.h"
 
-/* Bytes copied locally per entry and reschedule. */
+/* Bytes copied locally at a time, before leaving the LMR and rescheduling. */
 #define LITE_COPY_BYTES (64UL << 10)
 /* Bytes of a large piece, at most. */
 #define LITE_LARGE_BYTES (16ULL << 20)
@@ -35,7 +32,7 @@ static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 
 	p->n = min_t(size_t, p->n, LITE_COPY_BYTES);
 	mem = lite_mapping_address(m, e, p->offset - e->start, &p->n);
-	/* Its home has sent an address that is not ours. */
+	/* The home has sent an address that is not in memory of this node. */
 	if (!mem)
 		return -EIO;
 	return lite_buf_copy_nofault(p->buf, p->at, mem, p->n, lite_piece_writes(p)) ?: -EFAULT;
@@ -45,7 +42,7 @@ static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
 				const struct lite_extent *e)
 {
-	struct lite_devop d LITE_UNINIT; /* but for @posted, what is read is set below */
+	struct lite_devop d LITE_UNINIT; /* what is read, except @posted, is set below */
 	int err;
 
 	d.m = m;
@@ -70,10 +67,9 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
 }
 
 /*
- * The part of a piece for which the LMR is entered. It waits only for the device. Returns bytes, or
- * an errno; these say what to do after leaving: -EFAULT: make the first of @p->n bytes present;
- * -EAGAIN: renew the handle; -ENOBUFS: wait for a bounce page; -EFBIG: transfer @p->run bytes as a
- * large piece.
+ * The part of a piece for which the LMR is entered; waits only for the device. Returns bytes or an
+ * errno. After leaving, -EFAULT means: make the first of @p->n bytes present; -EAGAIN: renew the
+ * handle; -ENOBUFS: wait for a bounce page; -EFBIG: transfer @p->run bytes as a large piece.
  */
 static ssize_t lite_piece_entered(struct lite_piece_io *p)
 {
@@ -83,7 +79,7 @@ static ssize_t lite_piece_entered(struct lite_piece_io *p)
 	p->begun = true;
 	p->n = min(p->left, e->start + e->length - p->offset);
 	if (m->share[e->share].local) {
-		/* It became local while we waited for the page, which is still empty. */
+		/* The bytes became local while the caller waited for the page, which is unused. */
 		if (unlikely(p->bounce)) {
 			lite_bounce_put(m->mem->fab, p->bounce);
 			p->bounce = NULL;
@@ -95,7 +91,7 @@ static ssize_t lite_piece_entered(struct lite_piece_io *p)
 		p->n = LITE_CAREFUL_BYTES;
 	if (p->n > LITE_BOUNCE_SIZE) {
 		p->run = min(p->left, LITE_LARGE_BYTES);
-		/* A run may span whole chunks: each of its batches is in one. */
+		/* A run may span whole chunks, as each of its batches is in one. */
 		p->chunked = m->of && m->length == LITE_CHUNK_BYTES;
 		if (!p->chunked)
 			p->run = lite_extent_run(m->extents, m->n_extents, p->offset, p->run);
@@ -106,7 +102,7 @@ static ssize_t lite_piece_entered(struct lite_piece_io *p)
 	return p->bounce ? lite_piece_small(p, m, e) : -ENOBUFS;
 }
 
-/* Put the bounce page of a piece. @ret: its result. Returns that, or -EFAULT. */
+/* Copy out what was read, and put the bounce page. @ret: result so far. Returns the result. */
 static ssize_t lite_piece_put(struct lite_piece_io *p, ssize_t ret)
 {
 	struct lite_fabric *fab = p->a->ctx->mem->fab;
@@ -137,10 +133,8 @@ static noinline int lite_piece_prepare(struct lite_piece_io *p, int err,
 }
 
 /*
- * Transfer a piece, and advance. 0, or a negative errno; -EAGAIN: try again.
- *
- * Bounce pages are few and shared by all users. Wait for one without having entered the LMR, and
- * put it before renewing the handle.
+ * Transfer a piece, and advance. Returns 0; -EAGAIN: try again; or another errno. Bounce pages are
+ * few and shared by all users: wait for one before entering, put it before renewing the handle.
  */
 static int lite_piece(struct lite_piece_io *p)
 {
@@ -172,8 +166,8 @@ static int lite_piece(struct lite_piece_io *p)
 }
 
 /*
- * Before the LMR was entered nothing was tried; after that, repeating a piece is safe, as it is
- * idempotent. Returns an errno; -EAGAIN: try again.
+ * If the LMR was never entered, nothing was tried; after that, repeating a piece is safe, because
+ * it is idempotent. Returns an errno; -EAGAIN: try again.
  */
 static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
 {
@@ -186,9 +180,9 @@ static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
 }
 
 /*
- * Read from or write to an LMR (LITE_OP_READ, LITE_OP_WRITE). The result of @op is set to the
- * leading bytes that were transferred, also on failure. Returns 0 or an errno, see LITE_IOC_OP;
- * with @a->task also -LITE_EPUTOFF. May sleep; a fatal signal ends it after the piece in flight.
+ * Read from or write to an LMR (LITE_OP_READ, LITE_OP_WRITE). Sets the result of @op to the number
+ * of leading bytes transferred, also on failure. Returns 0 or an errno, see LITE_IOC_OP; with
+ * @a->task also -LITE_EPUTOFF. May sleep; a fatal signal ends it after the piece in flight.
  */
 int lite_transfer(const struct lite_access *a, struct lite_op *op, const struct lite_buf *buf)
 {

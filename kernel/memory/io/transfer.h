@@ -17,13 +17,13 @@ struct lite_piece_io {
 	u64 at;                      /* offset in the buffer */
 	struct lite_mapping *m;      /* entered; NULL: left already */
 	int tries;                   /* how often the current piece has failed */
-	unsigned long until;         /* for lite_range_renew(), if @at is still @until_at */
+	unsigned long until;         /* for lite_range_renew(), while @at is @until_at */
 	u64 until_at;
-	int large;                   /* how often of @tries it was posted as a large piece */
+	int large;                   /* how often of @tries it was a large piece */
 	const struct lite_buf *buf;  /* caller's */
 	size_t n;                    /* bytes of the current piece, if it is not a large one */
 	u64 run;                     /* bytes of a large piece, all in one share of another node */
-	bool chunked;                /* ... of an unpinned LMR, so batches end with chunks */
+	bool chunked;                /* @run is in an unpinned LMR, so batches end with chunks */
 	struct lite_bounce *bounce;  /* held for the current piece, or NULL */
 };
 
@@ -32,13 +32,11 @@ static inline bool lite_piece_writes(const struct lite_piece_io *p)
 	return p->opcode == LITE_OP_WRITE;
 }
 
-/* Is the result no longer wanted? */
 static inline bool lite_piece_given_up(const struct lite_piece_io *p)
 {
 	return lite_given_up_for(p->a->task);
 }
 
-/* Note that @n bytes have been transferred. */
 static inline void lite_piece_advance(struct lite_piece_io *p, size_t n)
 {
 	p->tries = 0;
@@ -48,7 +46,7 @@ static inline void lite_piece_advance(struct lite_piece_io *p, size_t n)
 	p->at += n;
 }
 
-/* lite_range_renew() for its next byte. */
+/* lite_range_renew() for the next byte. Its time-out starts anew after progress. */
 static inline int lite_piece_renew(struct lite_piece_io *p, const struct lite_mapping *stale)
 {
 	if (p->until_at != p->at)

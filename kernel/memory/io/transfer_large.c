@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Large pieces of transfers: zero-copy from or to the caller's pages, which are pinned while in
- * flight.
+ * Large pieces of transfers: zero-copy from or to the caller's pages. These are pinned while the
+ * device may access them, from posting to the end of lite_io_wait_large(), which cannot be
+ * interrupted.
  *
  * A piece is cut into batches: while the device works on some, the next are pinned and posted. Each
  * enters the LMR anew, so that a REVOKE waits for LITE_BATCHES batches at most.
@@ -12,9 +13,6 @@
  *
  * Batches end in the order of posting. After one has failed, later ones do not count: only leading
  * bytes are reported as done.
- *
- * The device accesses the caller's memory only between posting and the end of
- * lite_io_wait_large(), which cannot be interrupted.
  */
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
@@ -26,14 +24,14 @@
 #include "transfer.h"
 
 /*
- * Pages of a batch, and batches in flight: as much as a queue pair has slots for, so that a thread
- * alone waits for a batch, and never for a slot (LITE_ROOM_SPIN_NS).
+ * Pages of a batch, and batches in flight. A queue pair has slots for as much, so a thread that is
+ * alone on it waits for batches, but never for a slot (LITE_ROOM_SPIN_NS).
  */
 #define LITE_BATCH_PAGES 64
 #define LITE_BATCH_BYTES (LITE_BATCH_PAGES * PAGE_SIZE)
 #define LITE_BATCHES 2
 static_assert(LITE_BATCHES * LITE_BATCH_BYTES <= LITE_SQ_BULK * LITE_WR_BYTES_MAX);
-/* Work requests that are posted together: of scattered pages there may be more. */
+/* Work requests that are posted together; a batch of scattered pages may need more. */
 #define LITE_BATCH_WRS 8
 
 /* Bytes that are posted and waited for together. */
@@ -52,11 +50,10 @@ struct lite_batch {
 	struct page *pages[LITE_BATCH_PAGES];    /* of the caller */
 	struct scatterlist sg[LITE_BATCH_PAGES]; /* @pages, merged; mapped while in flight */
 	struct lite_link link[LITE_BATCH_WRS];   /* work requests that are being posted */
-	/* Theirs: each ends with a work request or a page. */
+	/* SGEs of @link: each ends where a work request or a page does. */
 	struct ib_sge sge[LITE_BATCH_WRS + LITE_BATCH_PAGES];
 };
 
-/* A large piece. */
 struct lite_large {
 	struct lite_piece_io *p;          /* its transfer, advanced as batches end */
 	enum dma_data_direction dir;      /* for the device */
@@ -72,11 +69,9 @@ struct lite_large {
 	bool halted;                      /* post no more batches */
 	bool failed;                      /* a batch has ended with an error */
 	int err;                          /* why it went no further */
-	const struct lite_mapping *stale; /* with -EAGAIN: for lite_access_renew(), or NULL */
+	const struct lite_mapping *stale; /* with -EAGAIN: for lite_piece_renew(), or NULL */
 	struct lite_batch batch[];        /* ring; @pinned % @max is the next to pin */
 };
-
-/* ---- posting ------------------------------------------------------------- */
 
 /* Position in the caller's pages, as mapped for the device. */
 struct lite_sg_cursor {
@@ -108,15 +103,15 @@ static size_t lite_sges_fill(struct lite_sg_cursor *c, u32 lkey, struct ib_sge *
 
 /* What is left to post of a batch. */
 struct lite_batch_cursor {
-	struct lite_sg_cursor sg;    /* here */
-	const struct lite_extent *e; /* there */
-	u64 in;                      /* offset in that */
+	struct lite_sg_cursor sg;    /* in the caller's memory */
+	const struct lite_extent *e; /* in the LMR */
+	u64 in;                      /* offset in @e */
 	size_t n;                    /* bytes */
-	bool confirm;                /* and a read that confirms these */
-	bool held;                   /* the io does not end before all is posted */
+	bool confirm;                /* then a read that confirms them */
+	bool held;                   /* the io has an extra share until all is posted */
 };
 
-/* Post some work requests of a batch, which others post if this thread has to wait for slots. */
+/* Post some work requests of a batch. While this thread waits for slots, others post for it. */
 static int lite_batch_post_some(struct lite_batch *b, bool write, u32 prio,
 				struct lite_batch_cursor *c)
 {
@@ -161,7 +156,7 @@ static int lite_batch_post_some(struct lite_batch *b, bool write, u32 prio,
 	return chain.cut ? -EAGAIN : READ_ONCE(b->io.status);
 }
 
-/* Post all of a batch. All its bytes are at the node of the connection. */
+/* Post all of a batch. Its bytes are all at the node of the connection. */
 static int lite_batch_rdma(struct lite_batch *b, bool write, u32 prio)
 {
 	const struct lite_extent *e = lite_extent_at(b->m, b->offset);
@@ -213,7 +208,7 @@ static int lite_batch_map(struct lite_batch *b, struct ib_device *dev, enum dma_
 	return ib_dma_map_sgtable_attrs(dev, &b->sgt, dir, 0);
 }
 
-/* A worker is not killed, but the thread that it works for may be. */
+/* A worker is never killed, but the thread that it works for may be. */
 static bool lite_batch_stale(const struct lite_io *io)
 {
 	const struct lite_batch *b = container_of(io, struct lite_batch, io);
@@ -254,10 +249,7 @@ static int lite_batch_connect(struct lite_large *l, struct lite_batch *b)
 	return PTR_ERR(b->conn);
 }
 
-/*
- * Enter the LMR and post a batch. Does not renew the handle: the renewal may wait for batches that
- * are in flight.
- */
+/* Enter the LMR and post a batch. Does not renew the handle: that may wait for earlier batches. */
 static int lite_batch_post(struct lite_large *l, struct lite_batch *b)
 {
 	struct lite_piece_io *p = l->p;
@@ -277,7 +269,7 @@ static int lite_batch_post(struct lite_large *l, struct lite_batch *b)
 	b->qp = lite_conn_qp(b->conn, !lite_piece_writes(p), p->prio);
 	lite_io_init(&b->io);
 	b->io.hooks = &lite_batch_hooks;
-	/* After an error, what was posted before it is in flight. */
+	/* Even after an error some of the batch may be in flight, so it counts as posted. */
 	b->err = lite_batch_rdma(b, lite_piece_writes(p), p->prio);
 	l->posted++;
 	return b->err;
@@ -295,14 +287,12 @@ static void lite_large_post(struct lite_large *l)
 
 	if (!err)
 		return;
-	/* Precedes any failure to pin, which is of a later batch. */
+	/* If a batch could not be pinned, it is a later one: this error replaces that. */
 	l->err = err;
 	l->halted = true;
 }
 
-/* ---- pinning ------------------------------------------------------------- */
-
-/* Pin the next batch, unless it has to wait or there is none. */
+/* Pin the next batch. False: there is none, it has to wait, or pinning failed. */
 static bool lite_large_pin(struct lite_large *l)
 {
 	struct lite_batch *b = &l->batch[l->pinned % l->max];
@@ -359,7 +349,7 @@ static void lite_large_end(struct lite_large *l)
 
 	lite_io_wait_large(&b->io, b->qp);
 	l->ended++;
-	/* Nothing has failed of a batch that gave up waiting for its turn. */
+	/* If the batch merely gave up waiting for its turn, nothing of it has failed. */
 	cut = b->err == -EAGAIN && !b->io.status;
 	err = b->err ?: b->io.status;
 	if (b->m) {
@@ -368,7 +358,7 @@ static void lite_large_end(struct lite_large *l)
 		lite_access_exit(b->m);
 	}
 	lost = err && !cut && READ_ONCE(b->conn->unfenced);
-	/* If it is lost, the device may still access the pages: they stay pinned and mapped. */
+	/* If the fence failed the device may still use the pages: they stay pinned and mapped. */
 	if (lost) {
 		lite_stat_add(mem->stats, LITE_STAT_QUARANTINED, b->n_pages);
 		lite_buf_keep(p->buf, b->pages, b->n_pages);
@@ -439,8 +429,8 @@ static void lite_large_run(struct lite_large *l)
 }
 
 /*
- * Transfer a piece without copying; @p advances. The LMR is not entered. Returns 0 or an errno;
- * -EAGAIN: try again. May sleep and fault; a fatal signal ends it after what is in flight.
+ * Transfer a piece without copying; @p advances. Entered nowhere. Returns 0; -EAGAIN: try again; or
+ * another errno. May sleep and fault; a fatal signal ends it after what is in flight.
  */
 int lite_piece_large(struct lite_piece_io *p)
 {
