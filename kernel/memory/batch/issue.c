@@ -2,21 +2,21 @@
 /*
  * Small operations that complete without a waiter.
  *
- * Normal operation: easy operations are posted, and the caller returns. Easy means: a page at most,
- * in one other node's memory, the caller's buffer present, the handle valid, a bounce page free,
- * room in a send queue. Reads and writes of this node's own memory are done at once.
+ * Normal operation: easy operations are posted, and the caller returns. Easy means: at most a page,
+ * in the memory of one other node; the caller's buffer is present, and the handle valid; and
+ * neither a bounce page nor a slot of a send queue has to be waited for. Reads and writes of this
+ * node's own memory are done at once. All others wait in their caller (transfer.c, atomic.c).
+ *
  * The thread that handles the completion, mostly the poller, copies what was read out of the bounce
  * page, leaves the LMR, and notifies the caller. So a completed operation holds nothing, however
- * late its owner looks at it. All other operations wait in their caller (transfer.c, atomic.c).
+ * late its owner looks at it.
  *
- * Recovery: a posted operation that fails is not retried here. No waiter polls the send queue, so
- * the poller is told to (lite_cq_arm_sleeper()). No waiter times an operation out, so a work item
- * looks at all in flight. Where the queue pair has completed nothing for the operation time-out, it
- * ends the connection.
+ * Recovery: a failed operation is not retried here. In place of a waiter, the poller polls the send
+ * queue (lite_cq_arm_sleeper()), and a work item looks at all operations in flight. It ends the
+ * connection of one if the queue pair has completed nothing for the operation time-out.
  *
- * The caller keeps the node active until the end; the LMR and the connection are held from here. So
- * stopping the node, a REVOKE and the end of the connection wait for all in flight, which the
- * time-outs bound.
+ * The caller keeps the node active until the end; the operation holds the LMR and the connection.
+ * So stopping the node, a REVOKE and the end of the connection wait for it, up to the time-out.
  */
 #include <linux/slab.h>
 
@@ -24,10 +24,8 @@
 #include "issue.h"
 #include "wait.h"
 
-/* In flight at a time, about: lite_issues_watch() looks at all of them with the lock held. */
+/* Operations in flight, about: lite_issues_watch() looks at all of them with the lock held. */
 #define LITE_ISSUES_MAX 1024
-
-/* ---- in flight ----------------------------------------------------------- */
 
 static void lite_issues_watch_in(struct lite_memory *mem, unsigned long delay)
 {
@@ -51,7 +49,7 @@ static void lite_issue_list(struct lite_issue *i)
 	was_empty = list_empty(&is->flight);
 	list_add_tail(&i->list, &is->flight);
 	is->n++;
-	/* If @watch is queued already, it will look at this one, too. */
+	/* With others in flight, @watch is queued already, and will look at this one, too. */
 	if (was_empty)
 		lite_issues_watch_in(mem, mem->fab->op_timeout);
 	spin_unlock(&is->lock);
@@ -70,7 +68,7 @@ static void lite_issue_unlist(struct lite_issue *i)
 	lite_stat_dec(mem->stats, LITE_STAT_OPS_INFLIGHT);
 }
 
-/* End operations that take too long. */
+/* End the connections of operations that take too long. */
 static void lite_issues_watch(struct work_struct *work)
 {
 	struct lite_issues *is = container_of(to_delayed_work(work), struct lite_issues, watch);
@@ -81,14 +79,14 @@ static void lite_issues_watch(struct work_struct *work)
 	struct lite_issue *i;
 
 	spin_lock(&is->lock);
-	/* If we are late, the machine was stalled, and so may operations be: check again soon. */
+	/* If this runs late the machine was stalled, and so may operations be: check again soon. */
 	is->excused = !is->excused && time_after(now, is->due + part);
 	if (is->excused) {
 		lite_issues_watch_in(mem, part);
 		goto unlock;
 	}
 	list_for_each_entry(i, &is->flight, list) {
-		/* While its queue pair makes progress, it is slow, not stuck. */
+		/* While the queue pair makes progress, the operation is slow, not stuck. */
 		since = READ_ONCE(i->qp->acked);
 		if (time_before(since, i->since))
 			since = i->since;
@@ -122,8 +120,6 @@ void lite_issues_exit(struct lite_memory *mem)
 	cancel_delayed_work_sync(&mem->issues.watch);
 }
 
-/* ---- the end ------------------------------------------------------------- */
-
 static void lite_issue_count(const struct lite_issue *i, int err)
 {
 	const struct lite_op op = {
@@ -136,7 +132,7 @@ static void lite_issue_count(const struct lite_issue *i, int err)
 	lite_op_count(i->mem->stats, &op, err ? 0 : i->d.n, err);
 }
 
-/* The device is done with it. Afterwards @i, and maybe the node, is gone. */
+/* The device is done. Afterwards @i, and maybe the node, is gone. */
 static void lite_issue_end(struct lite_io *io)
 {
 	struct lite_issue *i = container_of(io, struct lite_issue, io);
@@ -155,9 +151,7 @@ static void lite_issue_end(struct lite_io *io)
 	i->end(i, err);
 }
 
-/* ---- posting ------------------------------------------------------------- */
-
-/* Post it on a queue pair that has room. True: lite_issue_end() will be called, or has been. */
+/* Post on a queue pair that has room. True: lite_issue_end() will be called, or has been. */
 static bool lite_issue_post(struct lite_issue *i)
 {
 	struct lite_devop *d = &i->d;
@@ -169,7 +163,7 @@ static bool lite_issue_post(struct lite_issue *i)
 	if (IS_ERR(conn))
 		return false;
 	qps = lite_conn_qps(conn, lite_devop_fetches(d), d->prio);
-	/* A read this long needs a further operation, which confirms it. */
+	/* Reads of more than @read_trusted need a second one, which confirms them. */
 	if (d->opcode == LITE_OP_READ && d->n > conn->read_trusted)
 		n = 0;
 	lite_io_init_unwaited(&i->io, lite_issue_end);
@@ -188,14 +182,12 @@ static bool lite_issue_post(struct lite_issue *i)
 		lite_conn_put_live(conn);
 		return false;
 	}
-	/* If the device refused it, @io has the error. */
+	/* If the device has refused the operation, @io has the error. */
 	lite_io_leave(&i->io);
 	return true;
 }
 
-/* ---- the beginning ------------------------------------------------------- */
-
-/* Memory of this node. Atomics on it go through the device as well. */
+/* For memory of this node. Atomics on it, too, go through the device. */
 static enum lite_issued lite_issue_local(struct lite_issue *i, const struct lite_buf *buf)
 {
 	const struct lite_devop *d = &i->d;
@@ -239,8 +231,8 @@ static enum lite_issued lite_issue_submit(struct lite_issue *i, const struct lit
 }
 
 /*
- * May lite_issue() begin this operation, as it came from the user? False also if it is invalid, or
- * has a priority that must be checked: the way that waits does that.
+ * May lite_issue() begin an operation that comes unchecked from the user? False also if it is
+ * invalid, or has a priority: the path that waits checks these.
  */
 bool lite_issue_may(const struct lite_op *op)
 {
@@ -248,11 +240,10 @@ bool lite_issue_may(const struct lite_op *op)
 }
 
 /*
- * Begin a small operation, for which lite_issue_may() returned true. @i->end and @i->data are set.
- * @ctx stays, and the caller is active on the node, until the end. Returns LITE_ISSUED: begun, and
- * @i may have ended, and be freed, already; LITE_ISSUED_DONE: done, with success; LITE_ISSUED_NOT:
- * do all of it in the way that waits (parts of a local transfer may have been copied). Process
- * context; does not sleep.
+ * Begin a small operation for which lite_issue_may() returned true, with @i->end and @i->data set.
+ * @ctx stays, and the caller is active on the node, until the end. After LITE_ISSUED @i may have
+ * ended, and be freed, already. After LITE_ISSUED_NOT do all of it in the way that waits; parts of
+ * a local transfer may have been copied. Process context; does not sleep.
  */
 enum lite_issued lite_issue(struct lite_issue *i, struct lite_ctx *ctx, const struct lite_op *op)
 {
@@ -276,7 +267,7 @@ enum lite_issued lite_issue(struct lite_issue *i, struct lite_ctx *ctx, const st
 	i->d = lite_devop_of(op, m);
 	i->d.prio = lite_op_prio(ctx, op);
 	ret = lite_issue_submit(i, &buf);
-	/* Otherwise lite_issue_end() leaves, or has left. */
+	/* Otherwise lite_issue_end() leaves the LMR, or has left it. */
 	if (ret != LITE_ISSUED)
 		lite_access_exit(m);
 	return ret;

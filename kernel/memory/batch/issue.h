@@ -5,20 +5,19 @@
 
 #include "memory/io/devop.h"
 
-/* A small operation that completes without a waiter. */
 struct lite_issue {
 	/*
-	 * Called at the end with 0 or an errno as of LITE_IOC_OP, when nothing of the node is held
-	 * for it any more; must not sleep, and may free @i.
+	 * Called at the end, with 0 or an errno of LITE_IOC_OP, when nothing of the node is held
+	 * for the operation any more. Must not sleep; may free the struct.
 	 */
 	void (*end)(struct lite_issue *i, int err);
-	void *data;            /* the caller's: room for bytes read, or an atomic's old value */
+	void *data;            /* the caller's: room for the bytes read, or an atomic's old value */
 	struct lite_memory *mem;
 	struct lite_devop d;   /* the operation; its LMR is entered */
 	struct lite_bounce *page;
 	u64 lh;
 	struct lite_io io;     /* calls lite_issue_end() */
-	struct lite_qp *qp;    /* it was posted there; its connection is held live */
+	struct lite_qp *qp;    /* where it was posted; its connection is held live */
 	struct list_head list; /* in lite_issues.flight */
 	unsigned long since;   /* jiffies at which it was posted */
 };

@@ -3,7 +3,7 @@
 #include "memory/memory.h"
 #include "op.h"
 
-/* lite_op_run(), but for reads and writes. */
+/* lite_op_run() for all operations except reads and writes. */
 int lite_op_run_other(const struct lite_access *a, struct lite_op *op)
 {
 	bool posted;

@@ -3,22 +3,21 @@
  * Small reads and writes, many in a message, at their caller's node.
  *
  * Normal operation: a work request costs Soft-RoCE thousands of instructions at either end,
- * whatever its size; a message is two of them. So many small reads and writes to one node go
- * together, in calls to its kernel (OP_PACK), as memory operations do (memop.c): it works through
- * mappings of its own (pack_serve.c), and we have entered none meanwhile. They are unordered, as
- * posted operations are.
+ * whatever its size; a message is two of them. So many small reads and writes for one node go
+ * together, in calls to its kernel (OP_PACK). As with memory operations (memop.c), that kernel
+ * works through mappings of its own (pack_serve.c), and no LMR is entered here meanwhile. The
+ * operations are unordered, as posted ones are.
  *
- * If the node has not mapped an LMR, it is asked to, in the background, and the operations are done
- * one by one. The same happens if no call can be sent soon, or a message is refused for any other
- * reason; then the context sends no messages for a while (LITE_PACK_PAUSE). All operations may be
- * repeated, as reads and writes are idempotent.
+ * If a message is refused, or no call can be sent soon, the operations are done one by one, and the
+ * context sends no messages for a while (LITE_PACK_PAUSE). If the node has merely not mapped an
+ * LMR, it is asked to, in the background.
  *
- * Recovery: that holds only if the first attempt is over before the second begins. If a message is
- * not answered in time, it ends the session, as an operation does. What the peer has not begun by
- * then it never begins; what it has begun is over before it takes up the next session
- * (lite_memop_execs_conn_down()). We may use the next session before the peer does, so a caller
- * asks it to PREPARE before it repeats operations, which waits for that (lite_pack_settle()). If
- * that fails, their outcome is reported unknown.
+ * Recovery: reads and writes are idempotent, so all operations may be repeated, but only when the
+ * first attempt is over. A message that is not answered in time ends the session, as an operation
+ * does. What the peer has not begun by then it never begins; what it has begun is over before it
+ * takes up the next session (lite_memop_execs_conn_down()). This node may use the next session
+ * before the peer does. So before operations are repeated the peer is asked to PREPARE, which waits
+ * for that (lite_pack_settle()). If PREPARE fails, their outcome is reported as unknown.
  */
 #include <linux/slab.h>
 
@@ -33,16 +32,15 @@
 /* Messages in flight at a time: as many as there are slots for such calls. */
 #define LITE_PACK_MSGS 2
 
-/* A message. */
 struct lite_pack_msg {
 	bool sent;                                    /* in flight */
 	u32 n;
 	u32 n_ranges;
 	u32 out;                                      /* bytes of the request on the wire */
 	u32 in;                                       /* bytes to be read */
-	const struct lite_wave_op *of[LITE_PACK_RANGES]; /* of each LMR, one */
+	const struct lite_wave_op *of[LITE_PACK_RANGES]; /* for each LMR, an operation on it */
 	const struct lite_wave_op *w[LITE_PACK_OPS];
-	u8 range[LITE_PACK_OPS];                      /* of each operation: index of its LMR */
+	u8 range[LITE_PACK_OPS];                      /* for each operation, index of its LMR */
 	struct lite_call_desc call;
 	u8 reply[LITE_WORK_PAYLOAD_MAX] __aligned(8); /* the reply on the wire */
 };
@@ -53,13 +51,11 @@ struct lite_pack {
 	struct lite_conn *conn;
 	unsigned long deadline;   /* jiffies */
 	int err;                  /* first error, or one that has ended the session */
-	u32 done;                 /* operations */
+	u32 done;                 /* operations done */
 	struct lite_pack_msg *at; /* the current message */
 	struct lite_pack_msg msg[LITE_PACK_MSGS];
-	u8 request[LITE_WORK_PAYLOAD_MAX] __aligned(8); /* for encoding one */
+	u8 request[LITE_WORK_PAYLOAD_MAX] __aligned(8); /* for encoding a message */
 };
-
-/* ---- having it mapped ---------------------------------------------------- */
 
 static void lite_pack_prepare_work(struct work_struct *work)
 {
@@ -75,7 +71,7 @@ static void lite_pack_prepare_work(struct work_struct *work)
 	clear_bit_unlock(0, &packs->busy);
 }
 
-/* One at a time: a later message asks again if it is refused. */
+/* Have the node map an LMR. One request at a time: the next refused message asks again. */
 static void lite_pack_prepare(struct lite_pack *p, const struct lite_wire_range *range)
 {
 	struct lite_packs *packs = &p->mem->packs;
@@ -98,8 +94,6 @@ void lite_packs_exit(struct lite_memory *mem)
 	cancel_work_sync(&mem->packs.prepare);
 	kfree(mem->packs.spare);
 }
-
-/* ---- messages ------------------------------------------------------------ */
 
 static void lite_pack_clear(struct lite_pack_msg *msg)
 {
@@ -139,7 +133,6 @@ static u32 lite_pack_encode(struct lite_pack *p, const struct lite_pack_msg *msg
 	return bytes - p->request;
 }
 
-/* Copy the bytes of the reads to their destinations. */
 static void lite_pack_scatter(const struct lite_pack_msg *msg)
 {
 	const u8 *bytes = msg->reply + sizeof(struct lite_wire_pack_reply);
@@ -167,7 +160,6 @@ static int lite_pack_take(struct lite_pack *p, struct lite_pack_msg *msg)
 		p->done += msg->n;
 		return 0;
 	}
-	/* The node has refused the operation at @at. */
 	if (at >= msg->n)
 		return -EPROTO;
 	if (le32_to_cpu(r->status) == LITE_WIRE_OP_UNMAPPED)
@@ -185,13 +177,13 @@ static void lite_pack_finish(struct lite_pack *p, struct lite_pack_msg *msg)
 	if (!msg->sent)
 		return;
 	msg->sent = false;
-	/* Without an answer the session ends. The caller may be late itself. */
+	/* Without an answer the session ends, so allow for this thread being late. */
 	quarter = lite_pack_time(p->mem->fab);
 	d->timeout = max_t(long, p->deadline + 3 * quarter - jiffies, quarter);
 	err = lite_kcall_end(p->conn, d);
 	if (!err)
 		err = lite_pack_take(p, msg);
-	/* Other errors come from the handler, which has ended then. */
+	/* Other errors come from the handler, so it has ended. */
 	if (d->sent && (err == -EHOSTDOWN || err == -ETIMEDOUT || err == -EPROTO)) {
 		lite_conn_kill(p->conn, err);
 		p->err = err == -EPROTO ? -EHOSTDOWN : err;
@@ -200,7 +192,7 @@ static void lite_pack_finish(struct lite_pack *p, struct lite_pack_msg *msg)
 	}
 }
 
-/* Send the current message, and be ready for the next. */
+/* Send the current message. The other one becomes current, once it is answered. */
 static void lite_pack_send(struct lite_pack *p)
 {
 	struct lite_pack_msg *msg = p->at;
@@ -224,7 +216,7 @@ static void lite_pack_send(struct lite_pack *p)
 	err = lite_kcall_begin(p->conn, &msg->call);
 	if (err == -EAGAIN) {
 		lite_pack_finish(p, other);
-		/* The thread may have waited for a processor. */
+		/* The thread may have been without a processor. */
 		if (!p->err && time_after_eq(jiffies, p->deadline))
 			p->err = -EAGAIN;
 		if (p->err)
@@ -241,8 +233,8 @@ static void lite_pack_send(struct lite_pack *p)
 }
 
 /*
- * Index of an LMR in the current message, or the next free one. Mappings have been left, and are
- * only compared: all of a wave were entered at the same time, so no two had the same address.
+ * Index of an LMR in the message, or the next free one. @m was left, and is only compared: all
+ * mappings of a wave were entered at the same time, so no two had the same address.
  */
 static u32 lite_pack_range(const struct lite_pack_msg *msg, const struct lite_mapping *m)
 {
@@ -299,7 +291,7 @@ static void lite_pack_add(struct lite_pack *p, const struct lite_wave_op *w)
  * caller holds the session @conn. Offsets and rights were checked when the wave was entered; each
  * has 1 to LITE_PACK_BYTES bytes. @deadline: jiffies, for all messages. Returns 0: all are done;
  * -EAGAIN: do them all in another way: some may have been done, and none is in flight. Other: the
- * session is over, the outcome unknown, and one message may still be carried out: see
+ * session is over, the outcome unknown, and messages may still be carried out: see
  * lite_pack_settle(). May sleep, in calls of LITE_LANE_WORK.
  */
 int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn, const struct lite_wave_op *w,
@@ -337,23 +329,21 @@ int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn, const struct 
 	return err;
 }
 
-/* ---- afterwards ---------------------------------------------------------- */
-
 /*
- * Wait until no message of ours is being carried out at @node: lite_pack_run() has failed, and the
- * session is over. Waits for a node that is suspect. Returns 0; an errno: the outcome is unknown.
- * May sleep; killable; makes calls; entered nowhere.
+ * Wait until @node carries out no message of this node: lite_pack_run() has failed, and the session
+ * is over. Waits while @node is suspect. Returns 0; an errno: the outcome is unknown. May sleep;
+ * killable; makes calls; entered nowhere.
  */
 int lite_pack_settle(struct lite_memory *mem, u32 node)
 {
-	/* Names no LMR that it ever had, so that nothing is mapped. */
+	/* Name an LMR that @node never had, so that nothing is mapped. */
 	const struct lite_wire_op op = {
 		.range = { .id = cpu_to_le64(1), .home = cpu_to_le32(node) },
 		.length = cpu_to_le64(1),
 	};
 	int err = lite_memop_prepare(mem, node, &op);
 
-	/* PREPARE looks for the LMR last, so it has done its waiting. */
+	/* PREPARE looks for the LMR last, after it has waited. */
 	if (err == -ENOENT || err == -ESTALE)
 		return 0;
 	err = lite_cluster_ready(mem->cl) ?: err;

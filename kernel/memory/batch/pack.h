@@ -11,17 +11,17 @@
 struct lite_wave_op;
 
 /*
- * Fewer operations are posted: a call, with the threads that make and serve it, costs as much as
- * five operations of 64 bytes, or six to seven of LITE_PACK_BYTES.
+ * Operations that make a message worthwhile; fewer are posted. A call, with the threads that make
+ * and serve it, costs as much as five operations of 64 bytes, or six to seven of LITE_PACK_BYTES.
  */
 #define LITE_PACK_MIN 8
 
-/* Jiffies in which the user of a context sends none to a node after some were of no use. */
+/* Jiffies for which a context sends no messages in a session after some were in vain. */
 #define LITE_PACK_PAUSE max(HZ / 20, 1)
 
 /*
- * Jiffies in which a caller sends its messages; later, it posts. Answers have three times as long,
- * so all together have the operation time-out.
+ * Jiffies in which a caller sends its messages; later, it posts. Answers may take three times as
+ * long, so that all together takes no more than the operation time-out.
  */
 static inline unsigned long lite_pack_time(const struct lite_fabric *fab)
 {
@@ -30,8 +30,7 @@ static inline unsigned long lite_pack_time(const struct lite_fabric *fab)
 
 /*
  * May an operation go in a message, in session @conn? Only to software devices: there the other
- * node's processor carries it out either way, and a work request of Soft-RoCE costs more than the
- * rest of the operation.
+ * node's processor does the work either way, and a work request costs more than the rest.
  */
 static inline bool lite_pack_may(const struct lite_ctx *ctx, const struct lite_conn *conn,
 				 u32 opcode, u32 length)

@@ -2,10 +2,10 @@
 /*
  * Small reads and writes, many in a message, at the node that holds the bytes.
  *
- * Normal operation: a peer has checked rights and bounds on its handles. We enter our own mapping
- * of the first LMR (peer_mapping.c), go through the operations in order, and leave it when one
- * names another LMR. A message is a few kilobytes at most, so a REVOKE does not wait
- * long, and nothing here sleeps.
+ * Normal operation: a peer has checked rights and bounds on its handles. The handler enters this
+ * node's mapping of the first LMR (peer_mapping.c), goes through the operations in order, and
+ * leaves it when one names another LMR. A message is a few kilobytes at most, so a REVOKE does not
+ * wait long, and nothing here sleeps.
  *
  * Recovery: none. If an operation fails the reply says so, and the caller does all of them in
  * another way. The message is in mem->work as memory operations are, so that it has ended before
@@ -77,7 +77,7 @@ static int lite_unpack_copy(struct lite_unpack *u, const struct lite_wire_pack_o
 	return 0;
 }
 
-/* Carry out all, in order; @at: index of the one that failed. */
+/* Carry out all operations, in order. Sets @at to the index of one that failed. */
 static int lite_unpack(struct lite_unpack *u, u32 *at)
 {
 	u32 i, n = le32_to_cpu(u->req->n_ops);

@@ -10,22 +10,20 @@
  * unless they would have to wait for their turn. When all have completed, read data is copied to
  * the caller.
  *
- * Each chain enters its LMRs for itself, and the thread that handles its last completion leaves
- * them; the LMRs of a message are left before it is sent, as for memory operations (memop.c).
- * So no revocation waits for the caller, which may be without a processor for long. For the same
- * reason all chains but the last post only into slots that are free now.
+ * A wave delays no REVOKE for long: from entering the first LMR to leaving the last it waits only
+ * for the device. It takes few bounce pages, without waiting, and copies with page faults off. Nor
+ * does a REVOKE wait for the caller, which may be long without a processor: each chain enters its
+ * LMRs for itself, and the thread that handles its last completion leaves them; all chains but the
+ * last post only into slots that are free now; and the LMRs of a message are left before it is
+ * sent, as for memory operations (memop.c).
  *
  * Other operations follow one by one, each as in a call of its own: they may wait for the renewal
  * of a handle, for user space or for a bounce page. A fence is ordered after all operations before
  * it in the array and before all behind it.
  *
- * A wave does not block REVOKE for long: from entering the first LMR to leaving the last it waits
- * only for the device. It enters with lite_tryenter_range(), takes only few bounce pages, for which
- * it does not wait, and copies with page faults off.
- *
  * Recovery: operations of a failed chain are repeated one by one, as reads and writes are
  * idempotent; an atomic that may have been posted is not repeated. After a failure the call posts
- * no more chains. If a failed message may still be carried out, that is waited for first.
+ * no more chains. If the peer may still carry out a failed message, the call waits for that first.
  */
 #include <linux/mm.h>
 
@@ -38,7 +36,6 @@
 
 /* Bounce pages of a wave; all users share them. */
 #define LITE_WAVE_PAGES 8
-/* Chains of a wave. */
 #define LITE_WAVE_CHAINS 8
 
 struct lite_vector;
@@ -53,10 +50,9 @@ struct lite_wave_chain {
 	bool plain;             /* all of it may go in messages */
 	bool lost;              /* whether it was carried out is not known and cannot be learned */
 	u32 owed;               /* node that may still carry out a failed message, or 0 */
-	const struct lite_vector *v; /* that it belongs to */
+	const struct lite_vector *v; /* the vector of the chain */
 };
 
-/* A vector call. */
 struct lite_vector {
 	struct lite_ctx *ctx;   /* of the handles; caches this struct between calls */
 	struct lite_gate *gate; /* for user memory */
@@ -66,19 +62,18 @@ struct lite_vector {
 	u32 n;                  /* operations in the current wave */
 	u32 n_to;               /* chains */
 	u32 n_pages;            /* bounce pages */
-	size_t used;            /* bytes of the last one */
+	size_t used;            /* bytes used of the last page */
 	u64 lh;                 /* handle by which the wave last entered an LMR */
 	u32 rights;             /* LITE_RIGHT_* with which it did */
 	struct lite_mapping *m; /* that LMR; NULL: none yet */
 	struct lite_wave_chain to[LITE_WAVE_CHAINS]; /* by connection */
 	struct lite_bounce *page[LITE_WAVE_PAGES];
 	struct lite_wave_op wave[LITE_WAVE_OPS];
-	struct lite_wire_range range[LITE_WAVE_OPS]; /* LMRs that they have entered, for messages */
-	struct lite_link link[LITE_WAVE_OPS]; /* their work requests */
+	struct lite_wire_range range[LITE_WAVE_OPS]; /* LMRs entered by @wave, for messages */
+	struct lite_link link[LITE_WAVE_OPS]; /* work requests of @wave */
 	struct lite_op ops[LITE_WAVE_OPS]; /* for callers that copy them into the kernel */
 };
 
-/* Result of adding an operation to a wave. */
 enum lite_wave_no {
 	LITE_WAVE_ADDED,
 	LITE_WAVE_FULL, /* not added: try the next wave */
@@ -86,10 +81,9 @@ enum lite_wave_no {
 };
 
 /*
- * Begin a vector call, for lite_vector_put(). @gate, for user memory, may be NULL. @user: the
- * operations' buffers are user addresses. The context caches this object: to allocate its pages
- * (and zero them, with some configurations) can cost more than an operation. NULL: no memory. May
- * sleep.
+ * Begin a vector call, which lite_vector_put() ends. @gate may be NULL. @user: the buffers of
+ * operations are user memory. The context caches the object, as allocating (and perhaps zeroing)
+ * its pages can cost more than an operation. Returns NULL: no memory. May sleep.
  */
 struct lite_vector *lite_vector_get(struct lite_ctx *ctx, struct lite_gate *gate, bool user)
 {
@@ -122,7 +116,7 @@ struct lite_op *lite_vector_ops(struct lite_vector *v)
 
 static struct lite_buf lite_vector_buf(const struct lite_vector *v, const struct lite_op *op)
 {
-	/* @u and @k of it are one and the same. */
+	/* For kernel memory this sets @k: @u and @k are a union. */
 	return (struct lite_buf){ .gate = v->gate, .user = v->user, .u = op->buf };
 }
 
@@ -143,13 +137,12 @@ static bool lite_wave_room(struct lite_vector *v, size_t n)
 	return true;
 }
 
-/* Does the operation belong to a chain? */
 static bool lite_wave_is_to(const struct lite_wave_op *w, const struct lite_wave_chain *to)
 {
 	return to == &to->v->to[w->to];
 }
 
-/* Is an LMR of a chain that is not all posted about to be changed? */
+/* Is an LMR of a chain about to be changed? Asked while some of the chain is not posted. */
 static bool lite_wave_stale(const struct lite_io *io)
 {
 	const struct lite_wave_chain *to = container_of(io, struct lite_wave_chain, io);
@@ -163,7 +156,7 @@ static bool lite_wave_stale(const struct lite_io *io)
 	return false;
 }
 
-/* Leave the LMRs of a chain of which nothing is in flight: the operation that entered one does. */
+/* Leave the LMRs of a chain, once, when nothing of it is in flight. */
 static void lite_wave_leave(struct lite_wave_chain *to)
 {
 	const struct lite_vector *v = to->v;
@@ -195,8 +188,8 @@ static const struct lite_io_hooks lite_wave_hooks = {
 };
 
 /*
- * Find or begin the chain of a priority to a share of an entered mapping. Returns its index, or an
- * errno; -ENOSPC: the wave has no chains left.
+ * Find or begin the chain with priority @prio to a share of an entered mapping. Returns its index;
+ * -ENOSPC: the wave has no chains left; or another errno.
  */
 static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m, u32 share, bool fetch,
 			u8 prio)
@@ -232,10 +225,7 @@ static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m, u32 share
 	return i;
 }
 
-/*
- * Add an operation to the wave. Its LMR has been entered, by it or before it, and there is room for
- * its bytes.
- */
+/* Add @op, for which there is room, to the wave. @m was entered by it (@entered), or before it. */
 static enum lite_wave_no lite_wave_enter(struct lite_vector *v, struct lite_mapping *m,
 					 struct lite_op *op, bool entered)
 {
@@ -257,7 +247,7 @@ static enum lite_wave_no lite_wave_enter(struct lite_vector *v, struct lite_mapp
 		return LITE_WAVE_ALONE;
 	if (op->opcode == LITE_OP_WRITE && lite_buf_copy_nofault(&buf, 0, data, d.n, true) != d.n)
 		return LITE_WAVE_ALONE;
-	/* Each chain leaves what it has entered. */
+	/* Each chain leaves its LMRs, so it has to enter them, too. */
 	if (!entered && k != v->wave[v->n - 1].to) {
 		if (!lite_ops_tryget(m))
 			return LITE_WAVE_ALONE;
@@ -295,7 +285,7 @@ static enum lite_wave_no lite_wave_add(struct lite_vector *v, struct lite_op *op
 		return LITE_WAVE_ALONE;
 	if (v->n == LITE_WAVE_OPS || !lite_wave_room(v, op->length))
 		return v->n ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
-	/* Entered already, with this right. Another chunk, or out of bounds: enter anew. */
+	/* Entered already, with this right? For another chunk, or out of bounds, enter anew. */
 	if (v->m && v->lh == a.lh && !(a.right & ~v->rights) &&
 	    !lite_mapping_bounds(v->m, op->offset, op->length))
 		return lite_wave_enter(v, v->m, op, false);
@@ -342,7 +332,7 @@ static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 	return true;
 }
 
-/* End the operations of chains that have failed, or of those that have not. */
+/* End the operations of the chains that have failed (@failed), or of those that have not. */
 static void lite_wave_end_all(struct lite_vector *v, struct lite_op *ops, bool failed,
 			      unsigned long *left)
 {
@@ -358,15 +348,13 @@ static void lite_wave_end_all(struct lite_vector *v, struct lite_op *ops, bool f
 	}
 }
 
-/* ---- messages ------------------------------------------------------------ */
-
 /* Send a chain in messages; what cannot be sent is done alone. */
 static void lite_wave_pack(struct lite_vector *v, u32 k, unsigned long deadline)
 {
 	struct lite_wave_chain *to = &v->to[k];
 	int err = -EAGAIN;
 
-	/* Not several time-outs. */
+	/* After a failure send no more: the call must not wait for several time-outs. */
 	if (!v->alone) {
 		err = lite_pack_run(v->ctx->mem, to->conn, v->wave, v->n, k, deadline);
 		if (err == -EAGAIN) {
@@ -411,12 +399,12 @@ static void lite_wave_post(struct lite_vector *v)
 	for (i = 0; i < v->n_to; i++) {
 		struct lite_wave_chain *to = &v->to[i];
 
-		/* A message is not scheduled, so it must not pass what waits. */
+		/* Messages bypass the scheduler, so they must not overtake what waits there. */
 		to->packs = to->plain && to->chain.n >= LITE_PACK_MIN &&
 			    lite_turns_pass(to->conn, LITE_WORK_PAYLOAD_MAX);
 		if (to->packs)
 			lite_wave_leave(to);
-		/* Empty: its first operation turned out not to be easy. */
+		/* A chain is empty if its first operation turned out not to be easy. */
 		if (to->packs || !to->chain.n)
 			continue;
 		if (last)
@@ -449,10 +437,7 @@ static void lite_wave_submit(struct lite_vector *v)
 	}
 }
 
-/*
- * End the operations of a wave that has left its LMRs, and put its pages. Sets bits in @left for
- * operations to be done alone.
- */
+/* End a wave that has left its LMRs; put its pages. @left: bits of operations to be done alone. */
 static void lite_wave_finish(struct lite_vector *v, struct lite_op *ops, unsigned long *left)
 {
 	struct lite_memory *mem = v->ctx->mem;
@@ -513,7 +498,7 @@ static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from, u32 n
 	return i;
 }
 
-/* Why no more operations are to be started, or 0. */
+/* Returns why no more operations may be started, or 0. */
 static int lite_vector_over(const struct lite_vector *v)
 {
 	if (v->gate && !v->gate->in)
@@ -521,7 +506,7 @@ static int lite_vector_over(const struct lite_vector *v)
 	return lite_given_up() ? -EINTR : 0;
 }
 
-/* Run operations from @i on, up to a fence. Returns the index of that. */
+/* Run operations from @i up to a fence or @n. Returns the index reached. @ret: 0 or an errno. */
 static u32 lite_vector_part(struct lite_vector *v, struct lite_op *ops, u32 i, u32 n, int *ret)
 {
 	DECLARE_BITMAP(left, LITE_WAVE_OPS);
@@ -562,10 +547,9 @@ static void lite_vector_fence(struct lite_vector *v, struct lite_op *ops, u32 at
 }
 
 /*
- * Carry out @n operations, at most LITE_WAVE_OPS, unordered except by fences; sets error and result
+ * Carry out @n operations, at most LITE_WAVE_OPS, unordered except by fences. Sets error and result
  * of each. @failed: an earlier operation of the call has failed. Returns 0; -EINTR, -ENODEV: also
- * the error of operations that were not tried. May sleep; a fatal signal ends it after what is in
- * flight.
+ * the error of those not tried. May sleep; a fatal signal ends it after what is in flight.
  */
 int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n, bool failed)
 {

@@ -11,8 +11,8 @@
 /* An operation that is in flight. */
 struct lite_wave_op {
 	struct lite_op *op;
-	struct lite_mapping *m; /* its LMR, entered until the chain is done, or sent */
-	const struct lite_wire_range *range; /* the same for other nodes */
+	struct lite_mapping *m; /* its LMR, entered until its chain is done, or goes in messages */
+	const struct lite_wire_range *range; /* the LMR's name on the wire */
 	bool entered;           /* this operation entered @m; else one before it in the chain did */
 	u16 to;                 /* index of its chain */
 	u16 at;                 /* its position in the chain */
