@@ -5,11 +5,12 @@
  *
  * Normal operation: enter the LMRs by the caller's handles, which checks rights and bounds; find
  * the node that holds the next bytes; leave; call that node (memop_serve.c), for as much as it
- * holds in a row; go on with the rest. While it works nothing is entered here: its mapping protects
- * the memory, and the generation that we name the right (lite_peer_mapping_enter()).
+ * holds in a row; go on with the rest. While that node works nothing is entered here: its own
+ * mapping protects the memory, and the generation in the request protects the right
+ * (lite_peer_mapping_enter()).
  *
  * Recovery: after the session broke a piece is repeated, unless that may do harm, and only after a
- * PREPARE: until one has succeeded we ask that node for nothing else (@unsettled).
+ * PREPARE: until one has succeeded, the node is asked for nothing else (@unsettled).
  */
 #include "core/memop_rules.h"
 #include "memory/io/devop.h"
@@ -42,7 +43,7 @@ struct lite_memop_client {
 	bool same;                   /* both ranges are in one LMR */
 	bool backward;               /* they have to be copied from the end */
 	bool chunked;                /* one of them is in an unpinned LMR */
-	bool remote;                 /* what the node needs may be at other nodes, too */
+	bool remote;                 /* some of what the node needs may be at other nodes */
 	unsigned long until;         /* for lite_range_renew() */
 	bool careful;                /* use small packets */
 	u64 done;                    /* bytes */
@@ -50,24 +51,19 @@ struct lite_memop_client {
 	bool different;              /* the byte at @done differs */
 	bool unsettled;              /* a request of an earlier session may still run at @node */
 	int tries;                   /* failed attempts of the current piece */
-	unsigned long stuck;         /* jiffies at which to give up; progress and changes move it */
+	unsigned long stuck;         /* jiffies at which to give up; waits and progress move it */
 	u32 node;                    /* node that has the current bytes */
 	u64 piece;                   /* bytes asked for */
 	struct lite_wire_op req;
 };
 
-/* ---- entering ------------------------------------------------------------ */
-
-/* Leave the first @n LMRs. */
 static void lite_memop_client_exit(struct lite_memop_client *job, u32 n)
 {
 	while (n--)
 		lite_access_exit(job->m[n]);
 }
 
-/*
- * Enter the LMRs. No handle is renewed while one is entered: the renewal could wait for that one.
- */
+/* Enter the LMRs. No handle is renewed while one is entered: that could wait for this one. */
 static int lite_memop_client_enter(struct lite_memop_client *job)
 {
 	const struct lite_mapping *stale;
@@ -76,7 +72,6 @@ static int lite_memop_client_enter(struct lite_memop_client *job)
 	int err;
 
 	while (i < job->n) {
-		/* The byte that comes next. */
 		at = job->offset[i] + (job->backward ? job->op->length - job->done - 1 : job->done);
 		job->m[i] = lite_tryenter_at(&job->range[i], job->offset[i], job->op->length, at,
 					     &stale);
@@ -110,8 +105,8 @@ static void lite_memop_client_note(struct lite_memop_client *job)
 }
 
 /*
- * Decide the direction. It is the same for all pieces: a handle names one LMR for good, whatever
- * mapping of it this is. Returns false if other chunks have to be entered for it.
+ * Decide the direction. It is the same for all pieces: whatever mapping a handle has, it names one
+ * LMR for good. Returns false if that direction begins in other chunks: enter again.
  */
 static bool lite_memop_client_decide(struct lite_memop_client *job)
 {
@@ -127,7 +122,7 @@ static bool lite_memop_client_decide(struct lite_memop_client *job)
 	return job->backward == was || !job->chunked;
 }
 
-/* Does a piece end with the chunks that it is in? @left: bytes that are not done. */
+/* Cut a piece at the end of the chunks that were entered. @left: bytes that are not done. */
 static void lite_memop_client_clamp(struct lite_memop_client *job, u64 left)
 {
 	u32 i;
@@ -147,7 +142,7 @@ static void lite_memop_client_clamp(struct lite_memop_client *job, u64 left)
 /* Fill in the next request. Returns the share that has the bytes. */
 static const struct lite_map_share *lite_memop_client_next(struct lite_memop_client *job)
 {
-	/* The node that has the source copies; else the one that has the first range works. */
+	/* The node of the source does a copy, that of the first range anything else. */
 	const u32 which = job->call == LITE_CALL_OP_COPY;
 	const struct lite_mapping *at = job->m[which];
 	u64 base = job->offset[which], left = job->op->length - job->done;
@@ -187,11 +182,9 @@ static const struct lite_map_share *lite_memop_client_next(struct lite_memop_cli
 	return &at->share[lite_extent_at(at, base + start)->share];
 }
 
-/* ---- calling ------------------------------------------------------------- */
-
 /*
- * The session with the node that has the bytes, which have been entered: with a reference; NULL: it
- * is this node; ERR_PTR: -ESTALE, -EHOSTDOWN.
+ * The session with the node of @s, of an LMR that has been entered. Returns it with a reference;
+ * NULL: @s is at this node; ERR_PTR: -ESTALE: the node has lost the bytes; -EHOSTDOWN.
  */
 static struct lite_conn *lite_memop_client_conn(const struct lite_map_share *s)
 {
@@ -206,8 +199,8 @@ static struct lite_conn *lite_memop_client_conn(const struct lite_map_share *s)
 }
 
 /*
- * Call the node that has the bytes, and put @conn, of lite_memop_client_conn(). @sent: it may have
- * acted; if not, -EAGAIN: there was no slot.
+ * Call the node that has the bytes, and put @conn, of lite_memop_client_conn(). Sets @sent: the
+ * node may have acted; if false, -EAGAIN means that no slot came free.
  */
 static int lite_memop_client_call(struct lite_memop_client *job, struct lite_conn *conn,
 				  struct lite_wire_op_reply *reply, bool *sent)
@@ -218,7 +211,7 @@ static int lite_memop_client_call(struct lite_memop_client *job, struct lite_con
 		LITE_REPLY(*reply),
 		.timeout = max(timeout / 2, 1UL),
 		.slot_timeout = timeout,
-		/* It would wait for a device, with LMRs entered or a mutex held, in this thread. */
+		/* In this thread it could wait for a device with LMRs entered or a mutex held. */
 		.by_worker = job->remote || job->call == LITE_CALL_OP_ATOMIC,
 		.killable = !conn,
 	};
@@ -239,9 +232,9 @@ static int lite_memop_client_call(struct lite_memop_client *job, struct lite_con
 }
 
 /*
- * Ask a node to PREPARE for @req, which names one or two LMRs; waits for the node while it is
- * suspect. Returns 0 or an errno. 0, -EBUSY, -ENOENT and -ESTALE mean that it has ended what we
- * asked for in earlier sessions. May sleep; killable; makes calls; entered nowhere.
+ * Ask @node to PREPARE for @req, which names one or two LMRs; waits while @node is suspect. Returns
+ * 0 or an errno. 0, -EBUSY, -ENOENT and -ESTALE mean that @node has ended what this node asked for
+ * in earlier sessions. May sleep; killable; makes calls; entered nowhere.
  */
 int lite_memop_prepare(struct lite_memory *mem, u32 node, const struct lite_wire_op *req)
 {
@@ -277,7 +270,7 @@ static int lite_memop_client_prepare(struct lite_memop_client *job)
 		job->stuck += jiffies - begun;
 		return err;
 	case -ENOENT:
-		/* A chunk is gone: find out whether its LMR is, too. */
+		/* A chunk is gone. The next attempt finds out whether its LMR is, too. */
 		if (job->chunked) {
 			job->unsettled = false;
 			return 0;
@@ -294,9 +287,9 @@ static int lite_memop_client_prepare(struct lite_memop_client *job)
 }
 
 /*
- * A node of the LMRs is out of reach. Waiting for one that is merely suspect is no attempt: several
- * links may break, and recover one after the other. It may also have come back just now, or be out
- * of another node's reach. 0: try again.
+ * A node of the LMRs is out of reach. If one is suspect, wait for it; this does not count as an
+ * attempt, because several links may break, and recover one after the other. If none is, one may
+ * just have come back, or be out of reach of another node only. Returns 0: try again; or an errno.
  */
 static int lite_memop_client_await_nodes(struct lite_memop_client *job)
 {
@@ -311,7 +304,6 @@ static int lite_memop_client_await_nodes(struct lite_memop_client *job)
 			return err;
 		back |= !err;
 	}
-	/* Nor does this time count as lack of progress. */
 	job->stuck += jiffies - begun;
 	return back || ++job->tries < LITE_MEMOP_CLIENT_TRIES ? 0 : -EHOSTDOWN;
 }
@@ -324,7 +316,7 @@ static int lite_memop_client_prepare_try(struct lite_memop_client *job)
 	return err == -EHOSTDOWN ? lite_memop_client_await_nodes(job) : err;
 }
 
-/* A session broke. 0: try again. */
+/* A session broke. Returns 0: try again; or an errno. */
 static int lite_memop_client_recover(struct lite_memop_client *job, int err)
 {
 	if (++job->tries >= LITE_MEMOP_CLIENT_TRIES)
@@ -333,7 +325,6 @@ static int lite_memop_client_recover(struct lite_memop_client *job, int err)
 	return lite_memop_client_prepare_try(job);
 }
 
-/* Account for what the other node has done. */
 static int lite_memop_client_take(struct lite_memop_client *job,
 				  const struct lite_wire_op_reply *reply)
 {
@@ -341,7 +332,6 @@ static int lite_memop_client_take(struct lite_memop_client *job,
 
 	if (done > job->piece)
 		return -EPROTO;
-	/* Success without progress? */
 	if (!done && !reply->error && !reply->status)
 		return -EPROTO;
 	job->done += done;
@@ -361,7 +351,7 @@ static int lite_memop_client_in_time(const struct lite_memop_client *job)
 	return time_after(jiffies, job->stuck) ? -ETIMEDOUT : 0;
 }
 
-/* Do one piece; 0: check whether all is done. */
+/* Do one piece. Returns 0: go on, unless all is done; or an errno. */
 static int lite_memop_client_piece(struct lite_memop_client *job)
 {
 	bool atomic = job->call == LITE_CALL_OP_ATOMIC, once, sent;
@@ -374,7 +364,6 @@ static int lite_memop_client_piece(struct lite_memop_client *job)
 	if (job->unsettled)
 		return lite_memop_client_recover(job, -EHOSTDOWN);
 	err = lite_memop_client_enter(job);
-	/* Time spent waiting for a change does not count. */
 	job->stuck += jiffies - begun;
 	if (err == -EHOSTDOWN)
 		return lite_memop_client_await_nodes(job);
@@ -408,7 +397,7 @@ static int lite_memop_client_piece(struct lite_memop_client *job)
 		return 0;
 	if (le32_to_cpu(reply.status) == LITE_WIRE_OP_UNMAPPED)
 		err = lite_memop_client_prepare_try(job);
-	/* Mapped and retired, or redirected, for too long? */
+	/* If the node keeps refusing or redirecting the request, give up in time. */
 	if (!err && job->done < job->op->length)
 		err = lite_memop_client_in_time(job);
 	return err;
@@ -420,7 +409,7 @@ static int lite_memop_client_run(struct lite_memop_client *job)
 	int err;
 
 	job->stuck = jiffies + job->mem->fab->op_timeout;
-	/* At least once: this is where everything is checked. */
+	/* At least once, because that checks rights and bounds, too. */
 	do {
 		err = lite_memop_client_piece(job);
 		if (err || job->done == job->op->length || job->different)
@@ -428,13 +417,10 @@ static int lite_memop_client_run(struct lite_memop_client *job)
 		err = lite_given_up() ? -EINTR : lite_cluster_ready(cl);
 		cond_resched();
 	} while (!err);
-	/* This node itself may be down. */
 	if (err == -EHOSTDOWN)
 		err = lite_cluster_ready(cl) ?: err;
 	return err;
 }
-
-/* ---- for callers --------------------------------------------------------- */
 
 /* Set what differs between the opcodes. Returns 0 or an errno. */
 static int lite_memop_client_init(struct lite_memop_client *job)
@@ -469,7 +455,7 @@ static int lite_memop_client_init(struct lite_memop_client *job)
 	}
 }
 
-/* A processor carries it out, and must see what the caller has written. */
+/* A processor carries the operation out, and must see what the caller has written. */
 static int lite_memop_client_fence(struct lite_memop_client *job)
 {
 	int err = 0;
@@ -483,10 +469,10 @@ static int lite_memop_client_fence(struct lite_memop_client *job)
 }
 
 /*
- * An operation on memory of LMRs, carried out where it is: LITE_OP_SET, _COPY, _COMPARE, _CHECKSUM,
- * _SWAP, _FETCH_AND or _FETCH_OR. @op's result is 0, and is set, also on failure. Returns 0 or an
- * errno, see LITE_IOC_OP; after -EHOSTDOWN and -ETIMEDOUT an atomic may or may not have been done.
- * May sleep; a fatal signal ends it after the piece in flight.
+ * Carry out an operation where the memory is: LITE_OP_SET, _COPY, _COMPARE, _CHECKSUM, _SWAP,
+ * _FETCH_AND or _FETCH_OR. @op's result is 0, and is set, also on failure. Returns 0 or an errno,
+ * see LITE_IOC_OP; after -EHOSTDOWN and -ETIMEDOUT an atomic may or may not have been done. May
+ * sleep; a fatal signal ends it after the piece in flight.
  */
 int lite_memop(struct lite_ctx *ctx, struct lite_op *op)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Memory operations that a mapper carries out on bytes it holds, for other mappers and for itself:
- * memop_serve.c. memop.c requests them.
- */
+/* Memory operations: memop.c requests them, memop_serve.c carries them out where the bytes are. */
 #ifndef _LITE_MEMOP_H
 #define _LITE_MEMOP_H
 
@@ -13,7 +10,7 @@
 struct lite_ctx;
 struct lite_op;
 
-/* The name of an LMR on the wire. */
+/* Name an LMR on the wire. */
 static inline void lite_range_fill(struct lite_wire_range *w, const struct lite_mapping *m,
 				   u64 offset)
 {
@@ -25,11 +22,9 @@ static inline void lite_range_fill(struct lite_wire_range *w, const struct lite_
 	w->reserved = 0;
 }
 
-/* ---- operations for others: memop_serve.c -------------------------------- */
-
 /* An operation that is being carried out. */
 struct lite_memop_exec {
-	struct list_head list;  /* with @conn: in mem->work, from before that is checked */
+	struct list_head list;  /* in mem->work if @conn is set, from before @conn is checked */
 	struct lite_memory *mem;
 	struct lite_conn *conn; /* session of the caller; NULL: this node */
 	bool brief;             /* once begun it does not sleep */
@@ -37,7 +32,7 @@ struct lite_memop_exec {
 	u64 done;               /* bytes done */
 	u64 value;              /* of the reply */
 	u32 status;             /* of the reply */
-	struct page *page;      /* buffer for fetched bytes, allocated when first needed */
+	struct page *page;      /* buffer for bytes fetched, allocated when first needed */
 	u32 order;              /* of @page */
 	u64 dma;                /* of @page */
 	u32 since;              /* for lite_dma_unmap_page() */

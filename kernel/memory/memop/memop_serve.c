@@ -3,10 +3,10 @@
  * Memory operations, carried out at the node that holds the bytes (the source for COPY), for a peer
  * or this node itself, which has checked rights and bounds: Documentation/memory-operations.rst.
  *
- * An operation goes step by step: each enters our own mappings (peer_mapping.c), does a little, and
- * leaves, so a REVOKE or RECALL waits for one step at most. After LITE_MEMOP_EXEC_TIME the caller
- * comes back for the rest. A COPY to another node writes straight from the memory of the LMR: no
- * page is pinned.
+ * An operation goes step by step: each enters this node's own mappings (peer_mapping.c), does a
+ * little, and leaves, so a REVOKE or RECALL waits for one step at most. After LITE_MEMOP_EXEC_TIME
+ * the caller has to call again for the rest. A COPY to another node writes straight from the memory
+ * of the LMR: no page is pinned.
  */
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -17,18 +17,16 @@
 #include "compat.h"
 #include "memop.h"
 
-/* Time per call: then the caller leaves its LMRs, and calls again. */
+/* Time per call: for the rest the caller calls again, after checking its rights again. */
 #define LITE_MEMOP_EXEC_TIME max(HZ / 100, 1)
-/* Bytes of local memory, bytes sent, and bytes fetched for a comparison, per entry. */
+/* Bytes of local memory, bytes sent, and bytes fetched for a comparison, per step. */
 #define LITE_MEMOP_EXEC_BYTES (64UL << 10)
 #define LITE_MEMOP_EXEC_SEND (256UL << 10)
 #define LITE_MEMOP_EXEC_FETCH (32UL << 10)
 /* Bytes at a time where large packets overtake each other, and get lost. */
 #define LITE_MEMOP_EXEC_CAREFUL 1024UL
-/* Compare-and-swaps per entry. */
+/* Compare-and-swaps per step. */
 #define LITE_MEMOP_EXEC_SWAPS 16
-
-/* ---- progress ------------------------------------------------------------ */
 
 /*
  * Begin to carry out an operation; @mem, @conn and @brief are set. Returns 0, or -EHOSTDOWN: the
@@ -36,20 +34,16 @@
  */
 int lite_memop_exec_begin(struct lite_memop_exec *r)
 {
-	/* A user may have any number of threads; sessions wait for none of this node's. */
+	/* Local operations, which may be many, are not listed: no session waits for them. */
 	if (!r->conn)
 		return 0;
 	spin_lock(&r->mem->work_lock);
 	list_add(&r->list, &r->mem->work);
 	spin_unlock(&r->mem->work_lock);
-	/*
-	 * If a waiter for earlier sessions did not see us on the list, we see here that our session
-	 * is over.
-	 */
+	/* A waiter for earlier sessions finds @r on the list, or this finds that @conn is over. */
 	return lite_cluster_await_session(r->mem->cl, r->conn);
 }
 
-/* End an operation that lite_memop_exec_begin() was called for. */
 void lite_memop_exec_end(struct lite_memop_exec *r)
 {
 	if (r->conn) {
@@ -64,7 +58,7 @@ void lite_memop_exec_end(struct lite_memop_exec *r)
 		__free_pages(r->page, r->order);
 }
 
-/* Have the brief operations of a session ended, or (@before) all of its peer's earlier sessions? */
+/* Have the brief operations of a session ended, or (@before) all of its peer's other sessions? */
 static bool lite_memop_execs_ended(struct lite_memory *mem, struct lite_conn *conn, bool before)
 {
 	struct lite_memop_exec *r;
@@ -82,9 +76,8 @@ static bool lite_memop_execs_ended(struct lite_memory *mem, struct lite_conn *co
 }
 
 /*
- * Wait for the brief operations of a session that is over: @conn is not the peer's any more. The
- * next session of the peer begins here only after them, as it does after what devices did in this
- * one. May sleep briefly.
+ * Wait for the brief operations of @conn, which is not the peer's session any more: the next one
+ * begins here only after them, as it does after what devices did in @conn. May sleep briefly.
  */
 void lite_memop_execs_conn_down(struct lite_memory *mem, struct lite_conn *conn)
 {
@@ -94,7 +87,7 @@ void lite_memop_execs_conn_down(struct lite_memory *mem, struct lite_conn *conn)
 /*
  * Wait for operations of earlier sessions of the peer that asks in @conn. If that is its current
  * session, they cannot begin any more, and those that have begun end after a step, or when their
- * time is up. Returns 0, or -EHOSTDOWN: it is not the current session; has not waited.
+ * time is up. Returns 0; -EHOSTDOWN: it is not the current session, and nothing was waited for.
  */
 static int lite_memop_execs_settle(struct lite_memory *mem, struct lite_conn *conn)
 {
@@ -114,8 +107,8 @@ static int lite_memop_exec_wanted(const struct lite_memop_exec *r)
 
 /*
  * Carry out an operation for a while, entered nowhere. Returns 0 or a negative errno of the step at
- * @r->done; -EHOSTDOWN: the caller's session is over; -EINTR: the local caller is being killed.
- * After 0 without a status there is progress.
+ * @r->done; -EHOSTDOWN: the caller's session is over; -EINTR: the local caller is being killed. If
+ * it returns 0 and sets no @status, there is progress.
  */
 static int lite_memop_exec(struct lite_memop_exec *r, lite_memop_exec_step *step)
 {
@@ -129,10 +122,8 @@ static int lite_memop_exec(struct lite_memop_exec *r, lite_memop_exec_step *step
 			break;
 		r->done += ret;
 		ret = 0;
-		/* The caller calls again for the rest. */
 		if (r->done && time_after(jiffies, end))
 			break;
-		/* The caller may have gone. */
 		if (r->done < length && !r->status)
 			ret = lite_memop_exec_wanted(r);
 		cond_resched();
@@ -140,8 +131,6 @@ static int lite_memop_exec(struct lite_memop_exec *r, lite_memop_exec_step *step
 	lite_memop_exec_end(r);
 	return ret;
 }
-
-/* ---- memory -------------------------------------------------------------- */
 
 /* An entered part of an LMR. */
 struct lite_memop_cursor {
@@ -166,9 +155,9 @@ static bool lite_memop_cursor_is_local(const struct lite_memop_cursor *p)
 }
 
 /*
- * Enter for the next bytes of one of the operation's ranges: the first that are left or, if it goes
- * backward, the last. Reduces @n to what is in one extent. Returns 0, then call
- * lite_memop_cursor_place() once the length is known, and lite_access_exit(p->m); -ERANGE; or as
+ * Enter for the next bytes of one of the operation's ranges: the first that are left or, going
+ * backward, the last. Reduces @n to what is in one extent. Returns 0: call
+ * lite_memop_cursor_place() once the length is known, and lite_access_exit(p->m); -ERANGE, or as
  * lite_peer_mapping_enter().
  */
 static int lite_memop_cursor_enter(struct lite_memop_exec *r, struct lite_memop_cursor *p,
@@ -189,17 +178,14 @@ static int lite_memop_cursor_enter(struct lite_memop_exec *r, struct lite_memop_
 	return 0;
 }
 
-/* Set the offset of an entered part. */
+/* Set the offset of a part, now that its length, @n, is known. */
 static void lite_memop_cursor_place(struct lite_memop_exec *r, struct lite_memop_cursor *p, u64 n)
 {
 	if (lite_memop_exec_is_backward(r))
 		p->offset += le64_to_cpu(r->op->length) - r->done - n;
 }
 
-/*
- * The kernel address of local memory; @n is reduced to what is contiguous there. NULL: the LMR's
- * home has sent wrong extents.
- */
+/* Kernel address of local memory. Cuts @n to what is contiguous. NULL: the extents are wrong. */
 static void *lite_memop_cursor_address(const struct lite_memop_cursor *p, u64 *n)
 {
 	size_t size = *n;
@@ -210,8 +196,8 @@ static void *lite_memop_cursor_address(const struct lite_memop_cursor *p, u64 *n
 }
 
 /*
- * The kernel address of the end of a part: @n is reduced to the contiguous bytes before its end.
- * Contiguous pieces are at least a page, so this takes few steps.
+ * The kernel address of the end of a part. Cuts @n to the contiguous bytes before the end. As
+ * contiguous pieces are at least a page, this takes few steps.
  */
 static void *lite_memop_cursor_tail(struct lite_memop_cursor *p, u64 *n)
 {
@@ -229,9 +215,8 @@ static void *lite_memop_cursor_tail(struct lite_memop_cursor *p, u64 *n)
 }
 
 /*
- * Enter for the next bytes of the first range, if local; sets @n to their number. Returns their
- * address, then call lite_access_exit(p->m); ERR_PTR: -EXDEV: they are at another node; -EIO; or as
- * lite_memop_cursor_enter().
+ * Enter for the next bytes of the first range, and set @n to their number. Returns their address:
+ * call lite_access_exit(p->m); ERR_PTR: -EXDEV: not local; -EIO; or as lite_memop_cursor_enter().
  */
 static void *lite_memop_cursor_local(struct lite_memop_exec *r, struct lite_memop_cursor *p, u64 *n)
 {
@@ -260,7 +245,7 @@ static ssize_t lite_memop_cursor_run(struct lite_memop_cursor *p, struct lite_me
 		.also = other->m,
 		.e = p->e,
 		.opcode = opcode,
-		/* Calls between kernels wait for nothing but devices. */
+		/* Handlers of these calls wait only for devices, not for turns. */
 		.prio = LITE_POST_UNSCHEDULED,
 		.stays = true,
 		.n = n,
@@ -269,13 +254,11 @@ static ssize_t lite_memop_cursor_run(struct lite_memop_cursor *p, struct lite_me
 	};
 	int err = lite_devop_run(&d, packet);
 
-	/* There is a newer session, or an LMR is about to be changed: map again. */
+	/* A newer session, or an LMR is about to be changed: the caller sends PREPARE. */
 	if (err == -EAGAIN)
 		return -ENOLINK;
 	return err ?: (ssize_t)n;
 }
-
-/* ---- set, checksum ------------------------------------------------------- */
 
 ssize_t lite_memop_exec_set(struct lite_memop_exec *r)
 {
@@ -305,8 +288,6 @@ ssize_t lite_memop_exec_checksum(struct lite_memop_exec *r)
 	lite_access_exit(p.m);
 	return n;
 }
-
-/* ---- copy ---------------------------------------------------------------- */
 
 static ssize_t lite_memop_copy_local(struct lite_memop_exec *r, struct lite_memop_cursor *to,
 				     struct lite_memop_cursor *from, u64 n)
@@ -367,8 +348,6 @@ ssize_t lite_memop_exec_copy(struct lite_memop_exec *r)
 	lite_access_exit(from.m);
 	return ret;
 }
-
-/* ---- compare ------------------------------------------------------------- */
 
 /* Allocate a buffer to fetch into, as large as useful. */
 static int lite_memop_exec_page(struct lite_memop_exec *r)
@@ -442,9 +421,7 @@ ssize_t lite_memop_exec_compare(struct lite_memop_exec *r)
 	return ret == -ENOBUFS ? lite_memop_exec_page(r) : ret;
 }
 
-/* ---- atomics ------------------------------------------------------------- */
-
-/* Some attempts; 0: lost them all. */
+/* Try some compare-and-swaps. Returns 0 if other operations won all of them. */
 static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bounce)
 {
 	u32 opcode = le32_to_cpu(r->op->arg);
@@ -464,7 +441,7 @@ static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bou
 		return PTR_ERR(word);
 	d.m = p.m;
 	d.offset = p.offset;
-	/* A guess, which the device's compare confirms. */
+	/* A guess that the device confirms by comparing. */
 	d.operand = READ_ONCE(*word);
 	for (i = 0; i < LITE_MEMOP_EXEC_SWAPS && !ret; i++) {
 		d.swap = lite_atomic_result(opcode, d.operand, operand);
@@ -475,16 +452,16 @@ static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bou
 		if (r->value == d.operand)
 			ret = sizeof(u64);
 		d.operand = r->value;
-		d.posted = false; /* one that has lost did nothing */
+		d.posted = false; /* a lost one did nothing */
 	}
 	lite_access_exit(p.m);
-	/* PREPARE connects. -EAGAIN: the LMR is about to be changed. */
+	/* The caller sends PREPARE, which connects this node to itself, or maps anew. */
 	return ret == -EUNATCH || ret == -EAGAIN ? -ENOLINK : ret;
 }
 
 /*
- * One at a time, so that they do not race each other. Only workers of the kernel come here, which
- * are not long without a processor while others wait for the mutex.
+ * Atomics are done one at a time, so that they do not race each other. Only workers of the kernel
+ * come here: they are not long without a processor while others wait for the mutex.
  */
 ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
 {
@@ -500,8 +477,8 @@ ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
 	if (!fab->atomics)
 		return -EOPNOTSUPP;
 	/*
-	 * Before: memory for it may be waited for. Not charged to the caller: a memory cgroup would
-	 * throttle this worker, of which there are few.
+	 * Get the page before the mutex, because memory may be waited for. The caller is not
+	 * charged: a memory cgroup would throttle this worker, of which there are few.
 	 */
 	charged = set_active_memcg(NULL);
 	bounce = lite_bounce_get(fab);
@@ -519,8 +496,6 @@ ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
 	lite_bounce_put(fab, bounce);
 	return ret;
 }
-
-/* ---- calls --------------------------------------------------------------- */
 
 /* As lite_mem_handler, for an operation that is done with @step. */
 int lite_serve_memop(struct lite_memory *mem, struct lite_conn *conn, lite_memop_exec_step *step,

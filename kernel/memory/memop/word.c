@@ -3,8 +3,8 @@
  * Compare-and-swap on words of LMRs by the kernel itself. The layer above keeps locks in words, and
  * has to release them even for processes that have lost the right, closed the handle or exited.
  *
- * It enters this node's mapping of the LMR. If there is none, it has the LMR mapped and kept for a
- * while, as for memory operations (peer_mapping.c). REVOKE and RECALL wait for it as for any
+ * The operation enters this node's mapping of the LMR. If there is none, the LMR is mapped and kept
+ * for a while, as for memory operations (peer_mapping.c). REVOKE and RECALL wait for it as for any
  * operation; it waits for a change of the LMR without having entered it.
  */
 #include "memory/io/devop.h"
@@ -16,9 +16,8 @@
 #define LITE_WORD_TRIES 100
 
 /*
- * Look up the word that a handle and an offset name. The handle's mapping may be unusable. 0;
- * -EBADF; -EOPNOTSUPP: it is unpinned, so this node could not have the word at any time. Any
- * context.
+ * Look up the word that a handle and an offset name. The handle's mapping may be unusable. Returns
+ * 0; -EBADF; -EOPNOTSUPP: the LMR is unpinned, so the word is not always within reach. Any context.
  */
 int lite_word_of(struct lite_ctx *ctx, u64 lh, u64 offset, struct lite_word *word)
 {
@@ -86,7 +85,7 @@ static int lite_word_try(struct lite_memory *mem, const struct lite_word *w, str
 	err = lite_atomic_check(w->offset - d->m->base, sizeof(u64), d->m->length);
 	if (!err) {
 		err = lite_atomic_run(d, bounce);
-		/* The thread that noticed the end of the session may have left. PREPARE waits. */
+		/* The completion handler has left the LMR: lite_word_prepare() does the waiting. */
 		if (err == -EHOSTDOWN && !d->posted && !d->m)
 			err = -ENOLINK;
 		peer = err == -EHOSTDOWN && !d->posted ? lite_devop_share(d)->peer : NULL;
@@ -107,7 +106,7 @@ out:
 static int lite_word_recover(struct lite_memory *mem, const struct lite_word *w, int err,
 			     struct lite_peer *suspect)
 {
-	/* -EAGAIN: there is a newer session. */
+	/* -EAGAIN: there is a newer session, or the LMR is about to be changed. */
 	if (err == -EAGAIN || err == -ENOLINK)
 		return lite_word_prepare(mem, w);
 	if (err == -EUNATCH)
@@ -120,10 +119,9 @@ static int lite_word_recover(struct lite_memory *mem, const struct lite_word *w,
 }
 
 /*
- * Compare and swap a word of an LMR. @old is set to the value before, @posted to whether it may
- * have been done, even if it failed. Returns 0; -EIDRM, -ESTALE: the LMR is gone; -ERANGE: the word
- * was cut off; -EHOSTDOWN, -ETIMEDOUT, -EIO, -ENOMEM, -EINTR and others. May sleep; killable; makes
- * calls.
+ * Compare and swap a word of an LMR. Sets @old, and @posted: it may have been done, even if it
+ * failed. Returns 0; -EIDRM, -ESTALE: the LMR is gone; -ERANGE: the word was cut off; -EHOSTDOWN,
+ * -ETIMEDOUT, -EIO, -ENOMEM, -EINTR and others. May sleep; killable; makes calls.
  */
 int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word, u64 expected,
 		       u64 desired, u64 *old, bool *posted)
@@ -152,7 +150,7 @@ int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word, u6
 		err = lite_word_recover(mem, word, err, suspect);
 		if (err)
 			return err == -EHOSTDOWN ? lite_cluster_ready(mem->cl) ?: err : err;
-		/* A change may take long: end with a signal or the node. */
+		/* A change may take long: end with a signal, or with the node. */
 		if (lite_given_up())
 			return -EINTR;
 	}
