@@ -33,7 +33,7 @@
 
 /* Pages that a request always gets: as many as the pipe of a thread that uses sendfile(2). */
 #define LITE_FILE_PAGES_FREE 16
-/* All requests of a node: this part of the memory's pages; and of these, for root only. */
+/* All requests get 1/LITE_FILE_SHARE of memory; of that, 1/LITE_FILE_RESERVE is for root only. */
 #define LITE_FILE_SHARE 16
 #define LITE_FILE_RESERVE 8
 /* Pages written to a file at a time. */
@@ -53,10 +53,9 @@ struct lite_file_set {
 	struct page *pages[];    /* with a reference each */
 };
 
-/* A request. */
 struct lite_file_run {
 	struct lite_access access; /* the caller's */
-	struct lite_access once;   /* a worker's */
+	struct lite_access once;   /* the same for a worker: one attempt */
 	struct lite_gate *gate;
 	const struct cred *cred;   /* the caller's */
 	struct file *file;
@@ -75,8 +74,6 @@ struct lite_file_run {
 	u64 ended;                 /* sets */
 	struct lite_file_set *set[LITE_FILE_SETS_MAX]; /* ring, made when first used */
 };
-
-/* ---- the file ------------------------------------------------------------ */
 
 /*
  * Take references to the pages of a pipe buffer, which may be several of one folio. A set is
@@ -173,13 +170,11 @@ static int lite_set_write(struct lite_file_run *run, struct lite_file_set *set)
 	return min_t(ssize_t, ret, 0);
 }
 
-/* ---- sets ---------------------------------------------------------------- */
-
 static void lite_set_work(struct work_struct *work)
 {
 	struct lite_file_set *set = container_of(work, struct lite_file_set, work);
 	struct lite_file_run *run = set->run;
-	/* The one that operations are scheduled for. */
+	/* Operations are scheduled by user: use the caller's credentials. */
 	const struct cred *old = override_creds(run->cred);
 
 	set->err = lite_transfer(&run->once, &set->op, &set->buf);
@@ -246,7 +241,7 @@ static int lite_set_begin(struct lite_file_run *run, struct lite_file_set *set, 
 	return 0;
 }
 
-/* Wait for a worker. What it has not moved, the caller moves, unless there is no point. */
+/* Wait for the worker of a set. The caller moves what it has not, unless the request is over. */
 static void lite_set_wait(struct lite_file_run *run, struct lite_file_set *set)
 {
 	if (!set->queued)
@@ -277,11 +272,9 @@ static void lite_set_end(struct lite_file_run *run)
 	else if (!run->err)
 		run->err = run->gate->in ? lite_set_write(run, set) : -ENODEV;
 	run->err = run->err ?: set->err;
-	/* A device that is not fenced may still write to those received: see lite_buf_keep(). */
+	/* Pages that a device may still write to have another reference: lite_buf_keep(). */
 	lite_set_put_pages(set);
 }
-
-/* ---- requests ------------------------------------------------------------ */
 
 /* Begin to send a set. Returns 1; 0: the end of the file; or an errno. */
 static int lite_send_next(struct lite_file_run *run, struct lite_file_set *set, size_t want)
@@ -342,10 +335,7 @@ static int lite_file_sets(struct lite_file_run *run)
 	return run->err ?: min(next, 0);
 }
 
-/*
- * Check handle and right, and that @offset is in the LMR. Sets @room and @local. Returns 0 or an
- * errno.
- */
+/* Check handle, right and @offset. Sets @room and @local. Returns 0 or an errno. */
 static int lite_file_room(struct lite_file_run *run)
 {
 	struct lite_mapping *m = lite_access_enter_patiently(&run->access);
@@ -360,7 +350,7 @@ static int lite_file_room(struct lite_file_run *run)
 	return run->offset > length ? -ERANGE : 0;
 }
 
-/* Choose the size and number of sets. Returns the pages that they were charged with. */
+/* Choose the size and number of sets. Returns the pages charged. */
 static u32 lite_file_charge(struct lite_file_run *run, const struct lite_ioc_file *arg,
 			    struct lite_pool *pool, u32 uid)
 {
@@ -370,7 +360,7 @@ static u32 lite_file_charge(struct lite_file_run *run, const struct lite_ioc_fil
 	run->n_pages = min_t(u64, arg->pages ?: LITE_FILE_PAGES, pages);
 	run->n_sets = run->n_pages < pages ? arg->sets ?: LITE_FILE_SETS : 1;
 	pages = run->n_pages * run->n_sets;
-	/* Workers would not be in the control group that is scheduled. */
+	/* A worker would be in another control group than the caller. */
 	if (pages <= LITE_FILE_PAGES_FREE || run->local ||
 	    lite_qos_by_cgroup(run->access.ctx->mem->fab->qos))
 		run->n_sets = 1;
@@ -384,7 +374,7 @@ static u32 lite_file_charge(struct lite_file_run *run, const struct lite_ioc_fil
 	return 0;
 }
 
-/* As sendfile(2). Writing the file has told of IN_MODIFY. */
+/* Account as sendfile(2) does. Writing the file has notified of IN_MODIFY already. */
 static void lite_file_account(struct file *file, bool send, u64 moved)
 {
 	add_rchar(current, moved);
@@ -397,10 +387,9 @@ static void lite_file_account(struct file *file, bool send, u64 moved)
 
 /*
  * Move bytes from a file to an LMR (@send), or back; the caller holds @file. On success @arg has
- * the new file offset and the bytes moved. @uid is charged; it is as seen from the initial user
- * namespace. @gate is left while the file is accessed. Returns 0 if any bytes were moved, or there
- * were none to move; else an errno, see LITE_IOC_SENDFILE. May sleep and wait for user space;
- * killable.
+ * the new file offset and the bytes moved. @uid, of the initial user namespace, is charged. @gate
+ * is left while the file is accessed. Returns 0 if any bytes were moved, or there were none to
+ * move; else an errno, see LITE_IOC_SENDFILE. May sleep and wait for user space; killable.
  */
 int lite_file_move(struct lite_ctx *ctx, struct lite_ioc_file *arg, struct file *file, bool send,
 		   u32 uid, struct lite_gate *gate)
