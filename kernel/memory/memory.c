@@ -16,7 +16,7 @@
 /* Directory entries get this fraction (1/8) of the limits. */
 #define LITE_NAMES_SHARE 8
 
-/* Rooms call only lower rooms, which tell them of what concerns them through this table. */
+/* Rooms call only lower rooms; these tell higher ones through this table. */
 static const struct lite_room_ops lite_room_ops = {
 	.retire_home = lite_mapping_retire_home,
 	.revoke = lite_mapping_revoke,
@@ -28,7 +28,7 @@ static const struct lite_room_ops lite_room_ops = {
 	.chunk_unused = lite_chunk_unused,
 };
 
-/* How a call is served: by one of these. */
+/* The handler of a call: one of the three. */
 static const struct lite_memory_call {
 	lite_mem_handler *serve;
 	lite_lmr_handler *lmr;
@@ -73,7 +73,7 @@ static const struct lite_memory_call {
 	[LITE_CALL_OP_PACK] = { .serve = lite_serve_pack },
 };
 
-/* A lite_handler: serves all of them. */
+/* A lite_handler, for all of these calls. */
 static int lite_memory_serve(void *mem, struct lite_conn *conn, u16 call, const void *req,
 			     void *reply)
 {
@@ -121,15 +121,15 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->orphan = params->orphan;
 	lite_limit_init(&mem->limit, params->mem_limit, params->uid_limit, stats);
 	/*
-	 * Separate limits, so that a node without room for LMRs still serves as a directory. A user
-	 * with only one-page LMRs, one name each and spread over as many nodes, hits the LMR limit
-	 * first.
+	 * Separate limits, so that a node without room for LMRs still serves as a directory. Even a
+	 * user with only one-page LMRs, each with a name, and LMRs and names spread over equally
+	 * many nodes, hits the limit for LMRs first.
 	 */
 	lite_limit_init(&mem->names_limit, params->mem_limit / LITE_NAMES_SHARE,
 			params->uid_limit / LITE_NAMES_SHARE, stats);
 	/*
-	 * Ids of an earlier incarnation must not name LMRs of this one: start above all that it
-	 * reached at fewer than 61,000 a second. Until 2116 ids stay below 2^48, as cursors need.
+	 * Ids of an earlier incarnation must not name LMRs of this one: start above all that fewer
+	 * than 61,000 a second can reach. Until 2116 ids stay below 2^48, as cursors need.
 	 */
 	atomic64_set(&mem->ids, ktime_get_real_ns() >> 14);
 	xa_init(&mem->allocs);
@@ -174,7 +174,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->wq = alloc_workqueue("lite-memory", WQ_UNBOUND, 0);
 	mem->ends_wq = alloc_workqueue("lite-chunks", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	mem->file_wq = alloc_workqueue("lite-file", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	/* A user may have any number of items of these. */
+	/* One user may have any number of items in these. */
 	mem->takes_wq =
 		alloc_workqueue("lite-takes", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	mem->views_wq =
@@ -228,7 +228,7 @@ u64 lite_memory_used(struct lite_memory *mem)
 	       READ_ONCE(mem->limit.lost);
 }
 
-/* The node is LEAVING: free all LMRs at home here. May sleep; makes calls. */
+/* The node is LEAVING: free all LMRs homed here. May sleep; makes calls. */
 void lite_memory_give_up(struct lite_memory *mem)
 {
 	flush_delayed_work(&mem->publish_work);
@@ -259,7 +259,7 @@ void lite_memory_shut(struct lite_memory *mem)
 	struct lite_ctx *ctx;
 
 	lite_peer_mapping_close(mem);
-	/* A context's owner may be closing it, too, or be gone already. */
+	/* The owner of a context may be closing it at the same time, or be gone already. */
 	for (;;) {
 		spin_lock(&mem->ctxs_lock);
 		ctx = list_first_entry_or_null(&mem->ctxs, struct lite_ctx, list);
@@ -297,7 +297,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_names_drop(mem, &mem->local, NULL, 0, 0);
 	lite_names_exit(&mem->local);
 	lite_names_exit(&mem->directory);
-	/* What these drop is freed by lite-memory, on which RCU callbacks queue it. */
+	/* Their items drop objects that RCU callbacks then queue on lite-memory to be freed. */
 	lite_crew_flush(&mem->revokes);
 	destroy_workqueue(mem->takes_wq);
 	destroy_workqueue(mem->ends_wq);
@@ -315,35 +315,34 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_limit_exit(&mem->limit);
 }
 
-/* A member came up or went down. Any process; works in the background. */
+/* A member came up or went down. Any process context; the work is done in the background. */
 void lite_memory_members_changed(struct lite_memory *mem)
 {
-	/* Ordered after the change: a reader of the new count sees it. */
+	/* Ordered after the change: a reader of the new count sees the change. */
 	atomic_inc_return(&mem->changes);
 	queue_work(mem->wq, &mem->retire_work);
-	/* Run now even if they are scheduled for later. */
 	mod_delayed_work(mem->wq, &mem->publish_work, 0);
 	mod_delayed_work(mem->wq, &mem->zombie_work, 0);
 	queue_work(mem->wq, &mem->made_work);
 	mod_delayed_work(mem->wq, &mem->orphans, 0);
 }
 
-/* A session has ended, and its peer is fenced from us. May sleep. */
+/* A session has ended, and its peer is fenced from this node. May sleep. */
 void lite_memory_peer_gone(struct lite_memory *mem, const struct lite_conn *conn)
 {
 	lite_home_session_gone(mem, conn->session);
 	lite_store_session_gone(mem, conn->session);
 	/*
-	 * Its requests may have been served after lite_memory_peer_lost(). (It may also be a
-	 * connection in vain of a life that is about to begin, and has another one.)
+	 * Requests of the session may have been served after lite_memory_peer_lost(). (But @conn
+	 * may also be a superfluous connection of a life that is only about to begin.)
 	 */
 	if (lite_cluster_life_is_over(mem->cl, conn->from.node, conn->from.incarnation))
 		lite_store_lost(mem, conn->from.node, conn->from.incarnation);
 }
 
 /*
- * An incarnation of a node is over for good. What is dropped is only of that one: the next may have
- * a session already. May sleep; makes no calls.
+ * An incarnation of a node is over for good: drop what belongs to it, and nothing of the next one,
+ * which may have a session already. May sleep; makes no calls.
  */
 void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation)
 {

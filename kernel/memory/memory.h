@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * LMRs: their memory, homes, names and handles, and the one-sided operations.
- *
- * Three roles, all of which a node can have for the same LMR:
+ * LMRs: their memory, homes, names and handles, and the one-sided operations. A node can have all
+ * three roles for one LMR:
  *
  *   store    gives memory (struct lite_alloc) to a home: store/
  *   home     keeps an LMR's metadata (struct lite_lmr): owner, placement, mappers: home/, names/
  *   mapper   has handles on an LMR (struct lite_mapping, shared by all handles of the node) and
  *            operates on its memory: the other rooms. A mapper that stores bytes also performs
- *            memory operations on them for others, which have checked the rights: memop/
+ *            memory operations on them for nodes that have checked the rights: memop/
  *
  * Why freed memory is never accessed, nor a changed LMR by its old layout or rights:
  * Documentation/memory-safety.rst, lifetime.rst.
@@ -33,9 +32,8 @@
 
 #include <lite/kapi.h>
 
-/* Callbacks into the layer above. */
 struct lite_memory_ops {
-	/* An LMR at home here was cut to @length bytes, or freed (0). May sleep, must not call. */
+	/* An LMR homed here was cut to @length bytes (0: freed). May sleep; must make no calls. */
 	void (*lmr_cut)(struct lite_node *node, u64 id, u64 length);
 };
 
@@ -52,24 +50,24 @@ struct lite_lmr;
 struct lite_pack;
 struct lite_unpinned;
 
-/* Callbacks of store and home into rooms above, which they must not call: memory.c */
+/* Callbacks of store/ and home/ into higher rooms, which they must not call: memory.c */
 struct lite_room_ops {
 	/* Retire and drain all mappings that this node has of LMRs of @home. May sleep. */
 	void (*retire_home)(struct lite_memory *mem, u32 home);
 	/*
-	 * End and drain this node's mapping of an LMR. @gone: it may not be mapped again. May
-	 * sleep. Return: 0, or -EUCLEAN: a store may still execute a failed operation on it.
+	 * End and drain this node's mapping of an LMR. @gone: the LMR may not be mapped again. May
+	 * sleep. Return: 0, or -EUCLEAN: a store may still execute a failed operation on the LMR.
 	 */
 	int (*revoke)(struct lite_memory *mem, u32 home, u64 id, bool gone);
-	/* The same of several chunks, which are gone. May sleep; allocates nothing. */
+	/* The same for several chunks that are gone. May sleep; allocates nothing. */
 	void (*end_chunks)(struct lite_memory *mem, u32 home, const struct lite_wire_ends *ends);
-	/* An LMR, not published yet, has the memory. */
+	/* @owner, an LMR that is not published yet, gets the memory. */
 	void (*unpinned_begin)(struct lite_unpinned *u, struct lite_lmr *owner, u64 id);
-	/* It is changed: take all pages from all nodes, which may ask for them again. May sleep. */
+	/* The LMR is changed: take all pages from all nodes; they may ask again. May sleep. */
 	void (*unpinned_recall)(struct lite_unpinned *u);
-	/* It ends: take all pages from all nodes. Once. May sleep. */
+	/* The LMR ends: take all pages from all nodes. Called once. May sleep. */
 	void (*unpinned_end)(struct lite_unpinned *u);
-	/* Free the memory, after that if it had an LMR; NULL: does nothing. May sleep. */
+	/* Free the memory, after @unpinned_end if it had an LMR; NULL: does nothing. May sleep. */
 	void (*unpinned_free)(struct lite_unpinned *u);
 	/* A chunk may have lost its last mapper. May sleep. */
 	void (*chunk_unused)(struct lite_lmr *chunk);
@@ -77,7 +75,7 @@ struct lite_room_ops {
 
 /* Cache of mappings by name and user: handle/name_cache.c */
 struct lite_name_cache {
-	spinlock_t lock;             /* protects the cache */
+	spinlock_t lock;
 	DECLARE_HASHTABLE(names, 8); /* struct lite_cached_name by hash of its name */
 	u32 salt;                    /* of the hash, as users choose the names */
 	struct delayed_work work;    /* drops entries that were not used lately */
@@ -91,7 +89,7 @@ struct lite_revoked {
 	u64 count;
 	/*
 	 * Number of the last one, by hash of the LMR. If greater than @count was when a MAP began,
-	 * it has overtaken the MAP, or is a collision, which costs one more MAP.
+	 * it has overtaken the MAP, or two hashes are equal, which costs one more MAP.
 	 */
 	u64 last[1 << LITE_REVOKED_BITS];
 };
@@ -108,18 +106,18 @@ struct lite_peer_mapping {
 struct lite_issues {
 	spinlock_t lock;           /* protects the other fields */
 	struct list_head flight;   /* struct lite_issue, oldest first */
-	u32 n;                     /* how many these are */
+	u32 n;                     /* operations in @flight */
 	struct delayed_work watch; /* ends connections of late operations */
 	unsigned long due;         /* jiffies at which @watch is to run, if queued */
-	bool excused;              /* @watch was late, and ended nothing, this one time */
+	bool excused;              /* @watch was late and let that pass; not twice in a row */
 };
 
 /* Messages of a node: batch/pack.c */
 struct lite_packs {
 	struct lite_pack *spare;    /* cached room for messages, or NULL */
-	struct work_struct prepare; /* has a node map an LMR that it could not work on */
-	unsigned long busy;         /* bit 0: @prepare is queued, and owns the next two */
-	u32 node;                   /* node to ask */
+	struct work_struct prepare; /* has @node map an LMR that it had not mapped */
+	unsigned long busy;         /* bit 0: @prepare is queued, and owns @node and @op */
+	u32 node;
 	struct lite_wire_op op;     /* request, which names the LMR */
 };
 
@@ -154,16 +152,16 @@ struct lite_memory {
 	struct lite_arenas arenas;
 	struct lite_leases leases;
 	struct xarray lmrs;
-	atomic_t n_chunks;         /* of unpinned LMRs, until all of them has been freed */
+	atomic_t n_chunks;         /* chunks of unpinned LMRs that are not all freed */
 	struct rb_root unpinned;   /* unpinned LMRs by process and address; under @runs_lock */
 	struct lite_names local;   /* names of LMRs homed here */
 	struct lite_names directory;
 	struct delayed_work publish_work;
-	atomic_t changes;          /* of members, counted */
+	atomic_t changes;          /* counts changes of members */
 
 	spinlock_t map_lock;       /* protects the next three */
 	struct xarray mappings;    /* by home and id; until drained */
-	struct lite_line unclean;  /* drained mappings left unclean, same key */
+	struct lite_line unclean;  /* drained mappings that are unclean, by the same key */
 	struct lite_revoked revoked;
 	struct lite_name_cache name_cache;
 	struct work_struct retire_work; /* retires mappings of dead sessions */
@@ -172,13 +170,13 @@ struct lite_memory {
 	struct lite_issues issues;
 	struct lite_packs packs;
 
-	spinlock_t work_lock;      /* protects @work */
+	spinlock_t work_lock;
 	struct list_head work;     /* memory operations run for peers */
 	wait_queue_head_t work_wait;
-	/* Serialises swap, fetch-and and fetch-or on words of this node; waits for the device. */
+	/* Serialises swap, fetch-and and fetch-or on local words; held while the device works. */
 	struct mutex words_lock;
 
-	spinlock_t payers_lock;    /* protects @payers */
+	spinlock_t payers_lock;
 	struct lite_line payers;   /* requests for memory to other homes */
 
 	spinlock_t zombies_lock;
@@ -187,7 +185,7 @@ struct lite_memory {
 	/* Anonymous LMRs to release at their homes; under map_lock. */
 	struct list_head made;
 	struct work_struct made_work;
-	unsigned long orphan;      /* jiffies: LMRs stay if maker is down */
+	unsigned long orphan;      /* jiffies for which LMRs stay if their maker is down */
 	struct delayed_work orphans;
 
 	spinlock_t ctxs_lock;
@@ -198,7 +196,7 @@ struct lite_memory {
 	struct workqueue_struct *file_wq;   /* items wait for the network for users */
 	struct workqueue_struct *views_wq;  /* items remove pages from page tables */
 	struct lite_crew reaps;    /* ends of LMRs, by the user charged */
-	struct lite_crew revokes;  /* what mappers are told for these, and for changes */
+	struct lite_crew revokes;  /* REVOKEs and RECALLs for these ends, and for changes */
 };
 
 /*
@@ -207,11 +205,11 @@ struct lite_memory {
  */
 typedef int lite_mem_handler(struct lite_memory *mem, struct lite_conn *conn, const void *req,
 			     void *reply);
-/* The same of a call about @lmr; the request begins with its id. */
+/* The same for a call about @lmr; the request begins with its id. */
 typedef int lite_lmr_handler(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
 			     void *reply);
 
-/* In the rooms, for the table of calls: memory.c */
+/* In the rooms; memory.c has the table of calls. */
 lite_mem_handler lite_serve_chunk, lite_serve_create, lite_serve_ends, lite_serve_list,
 	lite_serve_mem_alloc, lite_serve_mem_copy, lite_serve_mem_extents, lite_serve_mem_free,
 	lite_serve_mem_session, lite_serve_name_drop, lite_serve_name_enter, lite_serve_name_find,
