@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Copying memory between stores, for the home that both gave it to (home/move.c). The source writes
- * straight into the destination's memory, which no node maps yet, in the session that was named to
- * the home before (MEM_SESSION) and in no other. Documentation/lifetime.rst, Changes of an LMR in
- * use, says what follows if that fails. Within one node the copy holds a reference to the
- * destination instead.
+ * straight into the destination's memory, which no node maps yet, but only in the session that it
+ * has named to the home before (MEM_SESSION). Documentation/lifetime.rst, Changes of an LMR in use,
+ * says what the home does if a copy fails. Within one node the copy holds a reference instead.
  */
 #include "memory/memory.h"
 #include "store.h"
@@ -59,7 +58,7 @@ static int lite_copy_run(struct lite_memory *mem, struct lite_copy_io *c, u64 fr
 	return err;
 }
 
-/* Copy from @offset on, for the length of the extents @to. */
+/* Fill the extents @to from @alloc, beginning at @offset. */
 static int lite_copy_extents(struct lite_memory *mem, struct lite_copy_io *c,
 			     const struct lite_alloc *alloc, u64 offset,
 			     const struct lite_wire_extent *to, u32 n)
@@ -114,10 +113,7 @@ static int lite_copy_away(struct lite_memory *mem, const struct lite_alloc *allo
 	return err ?: io.io.status;
 }
 
-/*
- * Extents come from the home: check that they are in this allocation. @at: where the last one was;
- * mostly the next one is there, or follows.
- */
+/* Is a range that the home named in this allocation? @at: extent to look at first; updated. */
 static bool lite_alloc_has(const struct lite_alloc *alloc, u32 *at, u64 addr, u64 n)
 {
 	u32 i;
@@ -154,10 +150,7 @@ static int lite_copy_within(struct lite_memory *mem, u32 home, const struct lite
 	return err;
 }
 
-/*
- * Copy memory of this node to other memory of the same home. If that fails, some may have been
- * copied, and writes may still be in flight.
- */
+/* Copy to other memory of the same home. After a failure, writes may still be in flight. */
 int lite_serve_mem_copy(struct lite_memory *mem, struct lite_conn *conn, const void *req,
 			void *reply)
 {

@@ -3,9 +3,9 @@
  * Leases: pages of unpinned LMRs that stay where they are for a while
  * (Documentation/interfaces/unpinned.rst, Leases). The writable pages of a chunk are pinned when
  * they are brought in, and unpinned after LITE_LEASE_MS, or when memory is short. Nothing relies on
- * a lease: it only keeps the kernel from wanting some pages.
+ * a lease: it only keeps the kernel from taking some pages away.
  *
- * A lease ends under lite_leases.lock, so the chunk cannot go meanwhile: it ends its lease first.
+ * Pages are unpinned under lite_leases.lock. The end of a chunk waits for it, so the chunk stays.
  */
 #include <linux/mm.h>
 #include <linux/shrinker.h>
@@ -16,8 +16,8 @@
 #include "store.h"
 
 /*
- * Pin pages of a process that were just brought in to be written. With mmap_lock. @pages: what they
- * should be. May sleep. Return: are they pinned?
+ * Pin @n pages of a process that were just brought in to be written, if they are still @pages. The
+ * caller holds mmap_lock. May sleep. Return: are they pinned?
  */
 bool lite_lease_pin(const struct lite_lease_terms *terms, unsigned long addr, struct page **pages,
 		    unsigned long n)
@@ -30,7 +30,7 @@ bool lite_lease_pin(const struct lite_lease_terms *terms, unsigned long addr, st
 
 	if (!terms->max)
 		return false;
-	/* Those would be migrated to be pinned, so that the chunk could not be made. */
+	/* Pinning would migrate such pages, so that the chunk could not be made. */
 	for (i = 0; i < n; i++) {
 		if (is_zone_movable_page(pages[i]))
 			return false;
@@ -40,7 +40,7 @@ bool lite_lease_pin(const struct lite_lease_terms *terms, unsigned long addr, st
 	got = kmalloc_array(n, sizeof(*got), GFP_KERNEL);
 	if (got) {
 		pinned = pin_user_pages_remote(terms->mm, addr, n, flags, got, NULL);
-		/* Otherwise they have changed: the chunk will not be made. */
+		/* If the pages have changed, the chunk will not be made, either. */
 		ok = pinned == (long)n && !memcmp(got, pages, n * sizeof(*got));
 		if (!ok && pinned > 0)
 			unpin_user_pages(got, pinned);
@@ -58,7 +58,7 @@ void lite_lease_unpin(const struct lite_lease_terms *terms, struct page **pages,
 	lite_locked_uncharge(terms->user, terms->mm, n);
 }
 
-/* The pages of a chunk, @pin, were pinned. @terms outlive it. Any process. */
+/* Begin the lease of a chunk, after lite_lease_pin(). @terms outlive it. Context: process. */
 void lite_lease_begin(struct lite_pinned *pin, const struct lite_lease_terms *terms)
 {
 	struct lite_leases *all = &pin->mem->leases;
@@ -88,7 +88,7 @@ static void lite_lease_drop(struct lite_leases *all, struct lite_pinned *pin)
 	lite_stat_add(pin->mem->stats, LITE_STAT_LEASED_PAGES, -(s64)pin->n_pages);
 }
 
-/* A chunk ends: so does its lease, if it has one. Any process; does not wait. */
+/* A chunk ends: end its lease, if it has one. Context: process; does not wait. */
 void lite_lease_end(struct lite_pinned *pin)
 {
 	struct lite_leases *all = &pin->mem->leases;
@@ -99,7 +99,6 @@ void lite_lease_end(struct lite_pinned *pin)
 	spin_unlock(&all->lock);
 }
 
-/* The lease that began first. */
 static struct lite_pinned *lite_lease_oldest(struct lite_leases *all)
 {
 	return list_first_entry_or_null(&all->list, struct lite_pinned, lease);
@@ -116,7 +115,7 @@ static void lite_leases_work(struct work_struct *work)
 		lite_lease_drop(all, pin);
 		cond_resched_lock(&all->lock);
 	}
-	/* A new lease may have set the timer meanwhile. */
+	/* A new lease may have queued the work meanwhile, for a later time. */
 	if (pin)
 		mod_delayed_work(mem->wq, &all->work, pin->lease_end - jiffies);
 	spin_unlock(&all->lock);
@@ -129,7 +128,7 @@ static unsigned long lite_leases_count(struct shrinker *shrinker, struct shrink_
 	return READ_ONCE(mem->leases.n_pages) ?: SHRINK_EMPTY;
 }
 
-/* Waits for nothing. */
+/* Does not wait, except for the lock. */
 static unsigned long lite_leases_scan(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	struct lite_memory *mem = lite_shrinker_data(shrinker);
@@ -158,7 +157,7 @@ int lite_leases_init(struct lite_memory *mem)
 	return all->shrinker ? 0 : -ENOMEM;
 }
 
-/* There are no chunks any more. May sleep. */
+/* No chunks are left. May sleep. */
 void lite_leases_exit(struct lite_memory *mem)
 {
 	lite_shrinker_free(mem->leases.shrinker);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Limits on a node's memory for LMRs: pages, at their stores, and metadata, at stores, homes and
- * directories. Memory is charged to the uid that owns the LMR when it is taken, whichever node made
- * the LMR, and stays charged to that uid when the LMR changes owner. What processes of this node
- * take is also charged to their memory cgroups.
+ * directories. Memory is charged to the uid that then owns the LMR, whichever node made it, and
+ * stays charged to that uid when the LMR changes owner. What processes of this node take is also
+ * charged to their memory cgroups.
  */
 #include <linux/slab.h>
 
@@ -38,8 +38,8 @@ static u64 lite_limit_used(struct lite_limit *limit, u32 uid)
 }
 
 /*
- * Root has no limit of its own, as with disk quotas. @over: set to the bytes that are too many, if
- * it fails; U64_MAX: it never fits.
+ * Do @bytes fit now? Root has no limit of its own, as with disk quotas. @over: set on failure to
+ * the bytes that must be freed before they fit; U64_MAX: they never will.
  */
 static int lite_limit_check(struct lite_limit *limit, u32 uid, u64 bytes, u64 *over)
 {
@@ -55,7 +55,7 @@ static int lite_limit_check(struct lite_limit *limit, u32 uid, u64 bytes, u64 *o
 		return -ENOSPC;
 	if (uid && bytes > limit->each)
 		return -EDQUOT;
-	/* First, so that others give up nothing for a user that is over its own limit. */
+	/* Check this first: others give up nothing for a user that is over its own limit. */
 	if (uid && used > limit->each - bytes) {
 		*over = used - (limit->each - bytes);
 		return -EDQUOT;
@@ -68,8 +68,8 @@ static int lite_limit_check(struct lite_limit *limit, u32 uid, u64 bytes, u64 *o
 }
 
 /*
- * Check bytes, and if @take charge them. Memory for a new entry is allocated without the lock:
- * memory may be reclaimed only after another thread got it (memory/unpinned/).
+ * Check bytes, and if @take charge them. Memory for a new entry is allocated without the lock,
+ * because its reclaim may wait for another thread, which needs the lock (memory/unpinned/).
  */
 static int lite_limit_try(struct lite_limit *limit, u32 uid, u64 bytes, bool take, u64 *over)
 {
@@ -94,10 +94,10 @@ static int lite_limit_try(struct lite_limit *limit, u32 uid, u64 bytes, bool tak
 	return err;
 }
 
-/* The same; if a limit is met, after freeing what is not in use. */
+/* As lite_limit_try(). If a limit is met, free what is not in use, and try again. */
 static int lite_limit_fit(struct lite_limit *limit, u32 uid, u64 bytes, bool take)
 {
-	/* There are two limits to be met. */
+	/* One for each of the two limits. */
 	int err, tries = 2;
 	u64 over;
 
@@ -123,7 +123,7 @@ int lite_limit_take(struct lite_limit *limit, u32 uid, u64 bytes)
 	return lite_limit_fit(limit, uid, bytes, true);
 }
 
-/* Count uncharged bytes as quarantined, for good. Also with spinlocks held. */
+/* Count bytes that are not charged any more as quarantined. Also with spinlocks held. */
 void lite_limit_lose(struct lite_limit *limit, u64 bytes)
 {
 	spin_lock(&limit->lock);

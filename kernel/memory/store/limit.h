@@ -9,7 +9,7 @@
 
 struct lite_stats;
 
-/* Share of an entry in tree nodes or hash buckets. */
+/* Bytes charged for an entry's share of tree nodes or hash buckets. */
 #define LITE_INDEX_COST 64
 
 /* Limits on memory for LMRs and its metadata, bytes. */
@@ -22,8 +22,8 @@ struct lite_limit {
 	struct xarray uids;  /* charged to each uid that has any, as values */
 	struct lite_stats __percpu *stats;
 	/*
-	 * Free @over bytes that are not in use, of @uid or (@all_users) of all; or NULL.
-	 * Called without @lock, but with what callers of lite_limit_take() hold. May sleep. Return:
+	 * Free @over bytes that are not in use, of @uid or (@all_users) of all; or NULL. Called
+	 * without @lock, but under the locks of lite_limit_take()'s callers. May sleep. Return:
 	 * whether there were any.
 	 */
 	bool (*spare)(struct lite_limit *limit, u32 uid, bool all_users, u64 over);

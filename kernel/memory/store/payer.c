@@ -2,13 +2,12 @@
 /*
  * Memory cgroups of processes that ask homes at other nodes for memory.
  *
- * Such a home may place memory at this node, in a MEM_ALLOC that a kernel thread serves. It is
- * charged to the process here that is asking that home for it, as if the home were here: one that
- * is changing that LMR, or else one of the LMR's owner that is making an LMR there. The owner
- * LITE_UID_NOBODY may be root, which the home may have squashed. If the process is at another node,
- * the memory is charged to the owner's limit only.
- *
- * A process that is killed pays, too: its call has a reference until the home has served it.
+ * Such a home may place memory at this node: a kernel thread serves its MEM_ALLOC. That thread
+ * charges the process here that is asking the home, as if the home were here: one that is changing
+ * the LMR or, if there is none, one of the LMR's owner that is making an LMR there. (The owner
+ * LITE_UID_NOBODY may be root, squashed by the home.) If no process here is asking, only the
+ * owner's limit is charged. A process that has been killed pays, too: its call has a reference
+ * until the home has served it.
  */
 #include <linux/memcontrol.h>
 #include <linux/sched.h>
@@ -20,9 +19,9 @@
 #include "store.h"
 
 /*
- * The calling process asks a home for memory. @key: id of the LMR that it changes; or uid of the
- * owner of one that it makes, which is less than all ids. May sleep. Return: for the call's @held,
- * and lite_payer_end().
+ * The calling process asks a home for memory. @key: id of the LMR that it changes, or uid of the
+ * owner of one that it makes; ids are greater than all uids. May sleep. Return: the payer, for the
+ * call's @held and for lite_payer_end().
  */
 struct lite_payer *lite_payer_begin(struct lite_memory *mem, u32 home, u64 key)
 {
@@ -51,8 +50,8 @@ void lite_payer_release(struct kref *ref)
 }
 
 /*
- * The memory cgroup to charge for a home's request for an LMR of @uid, for mem_cgroup_put(); NULL:
- * none. Context: process.
+ * Find the memory cgroup to charge for a home's request for an LMR of @uid. Context: process.
+ * Return: it, for mem_cgroup_put(), or NULL.
  */
 struct mem_cgroup *lite_payer_find(struct lite_memory *mem, u32 home, u64 lmr, u32 uid)
 {

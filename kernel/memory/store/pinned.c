@@ -5,14 +5,14 @@
  * Pages are pinned long-term, as for a memory region of verbs, and accounted to the user in the
  * same counter as io_uring's: a per-process account would be multiplied by fork(2).
  *
- * The interval tree of runs serves operations of this node, which have only the device address. A
- * page may be registered many times, so runs may overlap. A run does not cross into another large
- * folio: hardened usercopy rejects copies that do.
+ * Operations of this node, which have only the device address, look it up in the interval tree of
+ * runs. A page may be registered many times, so runs may overlap. A run does not cross into another
+ * large folio: hardened usercopy rejects copies that do.
  *
- * File system pages are refused: unpinning dirty ones takes the page lock, which a file system in
- * user space may hold for ever. So are driver mappings, LITE's own LMRs above all: a process may
- * use them only as long as the driver allows, and must not pass them on for longer. Pages are
- * checked while pinned, so the result stays valid.
+ * File system pages are refused, because unpinning dirty ones takes the page lock, which a file
+ * system in user space may hold for ever. Driver mappings are refused, too (above all LITE's own):
+ * a process may use them only as long as the driver allows. Pages are checked while pinned, so the
+ * result stays valid.
  */
 #include <linux/capability.h>
 #include <linux/interval_tree_generic.h>
@@ -48,7 +48,7 @@ static u64 lite_run_last(const struct lite_pinned_run *run)
 INTERVAL_TREE_DEFINE(struct lite_pinned_run, rb, u64, subtree_last, lite_run_start, lite_run_last,
 		     static inline, lite_runs)
 
-/* As lite_store_address(), for registered memory alone. Context: any. */
+/* As lite_store_address(), but of registered memory only. Context: process. */
 void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
 	struct lite_pinned_run *run;
@@ -64,15 +64,13 @@ void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n)
 	return addr;
 }
 
-/* ---- pinning ------------------------------------------------------------- */
-
 /* How many pages the current process may have locked. */
 unsigned long lite_locked_limit(void)
 {
 	return capable(CAP_IPC_LOCK) ? ULONG_MAX : rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 }
 
-/* Count pages as locked, unless the user then had more than @limit. Any context. */
+/* Count pages as locked, unless the user would then have more than @limit. Context: any. */
 bool lite_locked_charge(struct user_struct *user, struct mm_struct *mm, unsigned long limit,
 			unsigned long n)
 {
@@ -115,7 +113,7 @@ static bool lite_run_continues(const struct lite_pinned *pin, const struct lite_
 	       (!PageCompound(page) && !PageCompound(last));
 }
 
-/* Takes over a pinned page, or borrows it; on failure the caller keeps it. */
+/* Add a page to the runs, and take over its pin, if any; on failure the caller keeps that. */
 static int lite_pinned_add(struct lite_pinned *pin, struct page *page, u32 *room)
 {
 	struct lite_pinned_run *runs;
@@ -230,9 +228,9 @@ struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr,
 }
 
 /*
- * As lite_pinned_new(), but of pages of a chunk, to which LITE needs no reference: they may not be
- * the process's any more, until lite_unpinned has checked that, and are not once it was told so.
- * @write: peers may write to them. May sleep. Return: for lite_pinned_adopt(); ERR_PTR(-ENOMEM).
+ * As lite_pinned_new(), but for the pages of a chunk, without references to them. The process may
+ * have lost them already: lite_chunk_add() checks that, and later the kernel tells of it. @write:
+ * peers may write to them. May sleep. Return: for lite_pinned_adopt(); ERR_PTR(-ENOMEM).
  */
 struct lite_pinned *lite_pinned_borrow(struct lite_memory *mem, struct page **pages, u32 n,
 				       bool write)
@@ -256,11 +254,9 @@ struct lite_pinned *lite_pinned_borrow(struct lite_memory *mem, struct page **pa
 	return ERR_PTR(err);
 }
 
-/* ---- in the store -------------------------------------------------------- */
-
 /*
- * Give borrowed pages back. @lost: they are in quarantine, so the process's end must not free them.
- * Pages that were never lent may be another one's by now.
+ * Give borrowed pages back. @lost: they are in quarantine, where a reference keeps them for good.
+ * Pages that were never lent may be in other use by now: leave them alone.
  */
 static void lite_run_return(const struct lite_pinned *pin, const struct lite_pinned_run *run,
 			    bool lost)
@@ -274,21 +270,21 @@ static void lite_run_return(const struct lite_pinned *pin, const struct lite_pin
 	for (i = 0; i < run->n; i++) {
 		if (lost)
 			get_page(run->page + i);
-		/* As the page tables know of no write by a device. */
+		/* The page tables do not show writes of the device. */
 		if (pin->written)
 			set_page_dirty(run->page + i);
 	}
 }
 
 /*
- * Unmap registered memory, which no node can reach as an LMR. @since: lite_dma_since() before it
- * was mapped. Allocates nothing. May sleep.
+ * Unmap the memory of an LMR, which no node can reach, for the device. @since: lite_dma_since()
+ * before it was mapped. Allocates nothing. May sleep.
  */
 void lite_pinned_unmap(struct lite_memory *mem, struct lite_pinned *pin, u32 since)
 {
 	u32 i;
 
-	/* The process has the pages for as long as they can be reached. */
+	/* Nothing needs the pins: the process keeps the pages while nodes can reach them. */
 	if (pin->borrowed)
 		lite_lease_end(pin);
 	for (i = 0; i < pin->n_mapped; i++) {
@@ -311,10 +307,7 @@ void lite_pinned_unmap(struct lite_memory *mem, struct lite_pinned *pin, u32 sin
 	pin->n_mapped = 0;
 }
 
-/*
- * Unmap, unless that was done, and unpin registered memory, which no node can reach as an LMR.
- * @since: as for lite_pinned_unmap(). Quarantined pages stay pinned and accounted. May sleep.
- */
+/* Unmap, unless that was done, and unpin. Quarantined pages stay pinned, accounted. May sleep. */
 void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin, u32 since)
 {
 	u32 n_pages = pin->borrowed ? 0 : pin->n_pages;
@@ -346,8 +339,8 @@ static int lite_pinned_map(struct lite_memory *mem, struct lite_pinned *pin)
 }
 
 /*
- * Make pinned memory an allocation of the store. @pin: consumed, also on failure; @uid: owner of
- * the LMR, charged for metadata. May sleep. Return: the memory, in the table, with a reference for
+ * Make pinned memory an allocation of the store, in its table. @pin: consumed, also on failure;
+ * @uid: owner of the LMR, charged for metadata. May sleep. Return: the memory, with a reference for
  * lite_store_free(); ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM.
  */
 struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem, struct lite_pinned *pin, u32 uid)

@@ -3,15 +3,13 @@
  * Memory for LMRs: physically contiguous pieces, as large as the page allocator provides, zeroed
  * and mapped for the device.
  *
- * Pages are charged (limit.c) before allocation and uncharged after they are freed. That happens
- * when the home asks for it, which it does once every mapper has let go or is fenced; when the
- * home's incarnation is over; or when the home never learned of the memory
- * (lite_store_session_gone()).
+ * Pages are charged (limit.c) before they are allocated and uncharged after they are freed. The
+ * store frees them when the home asks for it, once every mapper has let go or is fenced; when the
+ * home's incarnation is over; or when the home never learned of them (lite_store_session_gone()).
  *
- * A piece that a process maps is split into pages with a reference count each, and freed page by
- * page: one that is still in a page table or pinned is reused only after its last reference is
- * gone, and its neighbours are free at once. Otherwise one pinned page could keep 4 MB that no
- * limit counts.
+ * A piece that a process maps is split into pages with a reference count each. They are freed one
+ * by one: a page that is still in a page table or pinned is reused only after its last reference is
+ * gone, its neighbours at once. Otherwise one pinned page could keep 4 MB that no limit counts.
  */
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
@@ -32,9 +30,9 @@
 #define LITE_PIECE_COST (sizeof(struct lite_piece) + sizeof(struct lite_extent))
 
 /*
- * Make room for one more entry of @size bytes in a table, which is freed if it is replaced. @n:
- * entries so far; @room: how many there is room for, updated; @first: the same of a first table.
- * May sleep. Return: the table, maybe another one; NULL: no memory, and @table stays.
+ * Grow a table, if it is full, to have room for one more entry of @size bytes. @n: entries in use;
+ * @room: entries allocated, updated; @first: entries to allocate at first. May sleep. Return: the
+ * table, which may have moved; NULL: no memory, and @table is unchanged.
  */
 void *lite_table_grow(void *table, size_t size, u32 n, u32 *room, u32 first)
 {
@@ -72,10 +70,7 @@ static bool lite_piece_less(struct rb_node *a, const struct rb_node *b)
 	return rb_entry(a, struct lite_piece, rb)->dma < rb_entry(b, struct lite_piece, rb)->dma;
 }
 
-/*
- * For local operations, which look up the kernel's address by the device's. The table of pieces
- * must not move any more. May sleep.
- */
+/* Enter pieces, which must not move any more, in the tree for lite_piece_find(). May sleep. */
 static void lite_pieces_enter(struct lite_memory *mem, struct lite_alloc *alloc)
 {
 	u32 i;
@@ -109,7 +104,7 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 		alloc->pieces = pieces;
 		while (left < 1ULL << order)
 			order--;
-		/* Large pieces only where easily had. */
+		/* Do not try hard for large pieces. */
 		piece.page = alloc_pages(order ? (gfp & ~__GFP_RETRY_MAYFAIL) | __GFP_NORETRY : gfp,
 					 order);
 		if (!piece.page) {
@@ -135,8 +130,8 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 }
 
 /*
- * Make room for @n extents, and charge the metadata, @cost bytes each, of all @n pieces but the
- * first. May sleep. Return: 0; -ENOSPC, -EDQUOT, -ENOMEM.
+ * Allocate @n extents, and charge @cost bytes of metadata for each but the first, which
+ * lite_store_new() has charged. May sleep. Return: 0; -ENOSPC, -EDQUOT, -ENOMEM.
  */
 int lite_store_extents(struct lite_alloc *alloc, u32 n, size_t cost)
 {
@@ -154,8 +149,8 @@ int lite_store_extents(struct lite_alloc *alloc, u32 n, size_t cost)
 }
 
 /*
- * Drop the caller's reference; NULL: does nothing. The last put unmaps and frees the pages; by then
- * no node can reach them. A copy in flight may hold a reference a little longer. May sleep.
+ * Drop a reference; NULL is ignored. The last put unmaps and frees the pages; by then no node can
+ * reach them. A copy in flight may hold a reference a little longer. May sleep.
  */
 void lite_store_free(struct lite_alloc *alloc)
 {
@@ -198,7 +193,6 @@ void lite_store_free(struct lite_alloc *alloc)
 	lite_limit_lose(&mem->limit, lost);
 }
 
-/* Memory of @home, while the table is locked; or NULL. */
 static struct lite_alloc *lite_store_find(struct lite_memory *mem, u64 id, u32 home)
 {
 	struct lite_alloc *alloc = xa_load(&mem->allocs, id);
@@ -208,8 +202,8 @@ static struct lite_alloc *lite_store_find(struct lite_memory *mem, u64 id, u32 h
 }
 
 /*
- * Memory of @home, with a reference for lite_store_free(); or NULL. @take: it leaves the table,
- * which gives its reference.
+ * Find memory of @home. @take: also remove it from the table. Context: process. Return: it, with a
+ * reference for lite_store_free() (with @take, the table's), or NULL.
  */
 struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home, bool take)
 {
@@ -226,8 +220,8 @@ struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home, boo
 }
 
 /*
- * Enter memory into the table, which takes a reference of its own, or free it if it is not complete
- * (@err). May sleep. Return: @alloc; ERR_PTR: @err, -ENOMEM: the caller has no reference any more.
+ * Enter memory into the table, which takes a reference of its own; or, if @err says that it is
+ * incomplete, free it. May sleep. Return: @alloc; ERR_PTR(@err or -ENOMEM): the reference is gone.
  */
 struct lite_alloc *lite_store_enter(struct lite_alloc *alloc, int err)
 {
@@ -243,10 +237,9 @@ struct lite_alloc *lite_store_enter(struct lite_alloc *alloc, int err)
 }
 
 /*
- * Allocate and charge the object for @bytes, whole pages, without the memory. @charged: bytes to
- * charge for pages: @bytes or 0. May sleep. Return: the object, charged also for its metadata and
- * that of one piece, for lite_store_enter() or lite_store_free(); ERR_PTR: -ENOSPC, -EDQUOT,
- * -ENOMEM.
+ * Allocate the object for @bytes (whole pages) without the memory. Charge @charged bytes for the
+ * pages (@bytes or 0), and the metadata of the object and of one piece. May sleep. Return: the
+ * object, for lite_store_enter() or lite_store_free(); ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM.
  */
 struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home, u64 home_incarnation,
 				  u64 bytes, u64 charged, u32 uid)
@@ -271,8 +264,8 @@ struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home, u64 home_in
 }
 
 /*
- * Refuse early what would only push other users out of memory, after freeing blocks that arenas
- * have kept, which count as used. May sleep. Return: 0, -ENOMEM.
+ * Refuse early an allocation that would only push other users out of memory. Before that, free kept
+ * blocks of arenas, which count as used. May sleep. Return: 0, -ENOMEM.
  */
 int lite_store_room(struct lite_memory *mem, u32 uid, u64 bytes)
 {
@@ -281,14 +274,14 @@ int lite_store_room(struct lite_memory *mem, u32 uid, u64 bytes)
 
 	if (wanted <= free)
 		return 0;
-	/* What that frees may be counted late, by each processor. */
+	/* Do not look again: per-CPU counters may be late in showing what was freed. */
 	wanted = (wanted - free) << PAGE_SHIFT;
 	return mem->limit.spare && mem->limit.spare(&mem->limit, uid, true, wanted) ? 0 : -ENOMEM;
 }
 
 /*
- * Allocate memory of @bytes, whole pages, not 0, without a place in the table. May sleep; killable.
- * Return: the memory, for lite_store_free(); ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
+ * Allocate @bytes of memory (whole pages, not 0), but do not enter it in the table. May sleep;
+ * killable. Return: the memory, for lite_store_free(); ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
  */
 struct lite_alloc *lite_store_make(struct lite_memory *mem, u32 home, u64 home_incarnation,
 				   u64 bytes, u32 uid)
@@ -316,9 +309,9 @@ struct lite_alloc *lite_store_make(struct lite_memory *mem, u32 home, u64 home_i
 }
 
 /*
- * Allocate memory for a part of an LMR of @length bytes, not 0. @session: of the request; 0: this
- * node is the home. May sleep; killable. Return: the memory, in the table, with a reference for
- * lite_store_free(), as the table's may go at any time; ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
+ * Allocate @length bytes, not 0, for a part of an LMR, and enter them in the table. @session: of
+ * the request; 0: this node is the home. May sleep; killable. Return: the memory, with a reference
+ * for lite_store_free() (the table's may go any time); ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
  */
 struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_incarnation,
 				    u64 session, u64 length, u32 uid)
@@ -332,10 +325,7 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_
 	return lite_store_enter(alloc, 0);
 }
 
-/*
- * Copy what describes the piece that holds a device address. @n is reduced to what the piece has
- * from there. Return: false: not ours. Any context.
- */
+/* Copy out the piece that has a device address. @n: reduced to the bytes that it has from there. */
 static bool lite_piece_find(struct lite_memory *mem, u64 dma, size_t *n, struct lite_piece *piece)
 {
 	const struct lite_piece *p;
@@ -358,12 +348,10 @@ static bool lite_piece_find(struct lite_memory *mem, u64 dma, size_t *n, struct 
 }
 
 /*
- * The page at a device address of the store's own memory, for a page table; NULL: not the store's
- * own, or not a whole page. @n: bytes wanted; reduced to what is contiguous.
- *
- * A page in a page table can be pinned, so it needs its own reference count: the first call splits
- * the piece. Most pieces are never split. Context: any process; the caller keeps the memory from
- * being freed.
+ * Find the page at a device address, for a page table. @n: bytes wanted; reduced to what is
+ * contiguous. A page in a page table can be pinned, so it needs its own reference count: the first
+ * call splits the piece. Most pieces are never split. Context: process; the caller keeps the memory
+ * from being freed. Return: the page; NULL: not the store's own memory, or not a whole page.
  */
 struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n)
 {
@@ -381,8 +369,8 @@ struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n)
 }
 
 /*
- * Of memory that no page table has and no node can reach: is the store's reference to each page
- * the only one? Then it stays so. Context: any.
+ * Does only the store have references to the pages? The memory is in no page table and no node can
+ * reach it; so if the answer is yes, it stays yes. Context: any.
  */
 bool lite_store_unpinned(const struct lite_alloc *alloc)
 {
@@ -399,12 +387,12 @@ bool lite_store_unpinned(const struct lite_alloc *alloc)
 			if (page_count(p->page + i) != 1)
 				return false;
 	}
-	/* After all that was done with another one. Pairs with the release in put_page(). */
+	/* Order after all uses by other references. Pairs with the release in put_page(). */
 	smp_acquire__after_ctrl_dep();
 	return true;
 }
 
-/* Zero memory that only the caller has. May sleep. */
+/* Zero memory that only the caller can access. May sleep. */
 void lite_store_zero(const struct lite_alloc *alloc)
 {
 	u32 i;
@@ -415,7 +403,7 @@ void lite_store_zero(const struct lite_alloc *alloc)
 	}
 }
 
-/* lite_store_address() of the store's own memory alone. Context: any. */
+/* As lite_store_address(), but of the store's own memory only. */
 static void *lite_piece_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
 	struct lite_piece p;
@@ -424,9 +412,9 @@ static void *lite_piece_address(struct lite_memory *mem, u64 dma, size_t *n)
 }
 
 /*
- * The kernel's address of the device address @dma of this store, registered memory included; NULL:
- * not in use here. @n: bytes wanted; reduced to what is contiguous. Context: any; the caller keeps
- * the memory from being freed.
+ * Translate device address @dma of this store, registered memory included, to the kernel's address.
+ * @n: bytes wanted; reduced to what is contiguous. Context: process; the caller keeps the memory
+ * from being freed. Return: NULL: @dma is not in use here.
  */
 void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
@@ -434,8 +422,8 @@ void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n)
 }
 
 /*
- * As lite_store_address(), but pieces that follow each other for the device and for the kernel are
- * one. For tables of addresses. May sleep.
+ * As lite_store_address(), but @n may extend over several pieces, if they follow each other for the
+ * device and for the kernel. For tables of addresses. May sleep.
  */
 void *lite_store_whole(struct lite_memory *mem, u64 dma, size_t *n)
 {
@@ -454,8 +442,8 @@ void *lite_store_whole(struct lite_memory *mem, u64 dma, size_t *n)
 }
 
 /*
- * Take the next entry, from @id on, of an incarnation of a home, or unconfirmed and of @session.
- * Handlers that enter one then check that its session is alive.
+ * Remove the next entry, from @id on, of an incarnation of a home or, if @session is not 0, the
+ * next unconfirmed one of it. Handlers that enter one later check that their session is alive.
  */
 static struct lite_alloc *lite_store_take_next(struct lite_memory *mem, unsigned long *id, u32 home,
 					       u64 incarnation, u64 session)
@@ -484,9 +472,9 @@ static struct lite_alloc *lite_store_take_next(struct lite_memory *mem, unsigned
 }
 
 /*
- * An incarnation of a home is over: free its memory. Mappers of its LMRs may not have noticed yet,
- * and are unknown to a store. So all peers are fenced; sessions come back at once. This node may be
- * a mapper, too: its mappings from @home are retired. May sleep.
+ * An incarnation of a home is over: free its memory. The store does not know the mappers, which may
+ * not have noticed yet: so it fences all peers, which can connect again at once, and retires this
+ * node's own mappings from @home. May sleep.
  */
 void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation)
 {
@@ -505,8 +493,8 @@ void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation)
 }
 
 /*
- * Free what a home may never have learned of. It tells mappers where memory is only after reading
- * all of its extents. May sleep.
+ * A session is over: free memory of it that the home has not confirmed. No mapper can know it: the
+ * home tells mappers where memory is only after reading all extents. May sleep.
  */
 void lite_store_session_gone(struct lite_memory *mem, u64 session)
 {
@@ -524,12 +512,10 @@ void lite_store_exit(struct lite_memory *mem)
 	unsigned long id;
 
 	xa_for_each(&mem->allocs, id, alloc) {
-		/* Freed by the thread that takes it out of the table. */
+		/* NULL: another thread has removed it, and frees it. */
 		lite_store_free(xa_erase(&mem->allocs, id));
 	}
 }
-
-/* ---- for other homes ----------------------------------------------------- */
 
 /* Put @n extents into a message. Context: any. */
 void lite_extents_copy(struct lite_wire_extent *to, const struct lite_extent *from, u32 n)
@@ -542,10 +528,7 @@ void lite_extents_copy(struct lite_wire_extent *to, const struct lite_extent *fr
 	}
 }
 
-/*
- * Fill a reply with the extents of a table from @first on, less than @n, as far as they fit.
- * Return: its length.
- */
+/* Fill a reply with extents of a table, from @first (below @n) on, that fit. Return: its length. */
 u32 lite_extents_put(struct lite_wire_extents_reply *r, const struct lite_extent *table, u32 n,
 		     u32 first)
 {
@@ -595,7 +578,7 @@ int lite_serve_mem_extents(struct lite_memory *mem, struct lite_conn *conn, cons
 
 	if (!conn)
 		return -EBADMSG;
-	/* The lock, as lite_store_lost() may free it meanwhile. */
+	/* Without the lock, lite_store_lost() might free it meanwhile. */
 	xa_lock(&mem->allocs);
 	alloc = lite_store_find(mem, le64_to_cpu(e->id), conn->from.node);
 	if (alloc && first < alloc->n_extents) {
@@ -614,15 +597,12 @@ static int lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
 	u32 n = le32_to_cpu(f->n_fences), i;
 	int err = 0;
 
-	/*
-	 * Spare the session of this request, or the home would not get the reply. An operation that
-	 * failed has ended its own session.
-	 */
+	/* Spare the request's session, for the reply: it is alive, so no operation in it failed. */
 	for (i = 0; i < n; i++)
 		err = lite_cluster_fence(mem->cl, le32_to_cpu(f->fence[i]), home) ?: err;
 	if (f->fence_all)
 		err = lite_cluster_fence(mem->cl, LITE_ALL_NODES, home);
-	/* This node may be a mapper that the home has lost. */
+	/* This node may be one of the lost mappers. */
 	if (f->fence_all || n)
 		mem->rooms->retire_home(mem, home->from.node);
 	return err;
@@ -638,13 +618,13 @@ int lite_serve_mem_free(struct lite_memory *mem, struct lite_conn *conn, const v
 	if (!conn)
 		return -EBADMSG;
 	/*
-	 * NULL: a repeated request. Fence all the same: the home sends no fences with what it frees
-	 * next, and the first request's handler may still be fencing.
+	 * NULL: a repeated request. Fence all the same: the first request's handler may still be
+	 * fencing, and the home names no nodes to fence in the requests that follow.
 	 */
 	alloc = lite_store_get(mem, le64_to_cpu(f->id), conn->from.node, true);
 	/* If a fence fails, lite_dma_unmap_page() quarantines the pages. */
 	err = lite_store_fence(mem, conn, f);
 	lite_store_free(alloc);
-	/* A home that frees nothing goes on using the memory, so it gets the result. */
+	/* A home that only fences goes on using the memory, so it gets the result. */
 	return f->id ? 0 : err;
 }

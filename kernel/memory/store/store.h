@@ -33,7 +33,7 @@ struct lite_pinned_run {
 	u32 n;             /* pages; 0: quarantined */
 };
 
-/* An LMR made of memory of a process, of struct lite_alloc or lite_unpinned. */
+/* Links an LMR made of process memory to its context: in struct lite_alloc and lite_unpinned. */
 struct lite_registered {
 	struct list_head list;        /* ctx->registered, until shut; under mem->runs_lock */
 	u64 lmr;                      /* its id */
@@ -42,33 +42,33 @@ struct lite_registered {
 /* Memory of a process that is an LMR. */
 struct lite_pinned {
 	struct lite_memory *mem;
-	/* A chunk of an unpinned LMR: without a lease it has no pages, @user and @mm. */
+	/* A chunk of an unpinned LMR: only a lease pins its pages, and sets @user and @mm. */
 	bool borrowed;
-	bool lent;                    /* @borrowed: peers may have learnt of them */
-	bool written;                 /* @borrowed: and may have written to them */
+	bool lent;                    /* if @borrowed: peers may know where the pages are */
+	bool written;                 /* if @borrowed: peers may write to the pages */
 	struct user_struct *user;     /* charged for RLIMIT_MEMLOCK */
 	struct mm_struct *mm;         /* its VmPin counts the pages */
 	unsigned long n_pages;        /* pinned and accounted */
 	u32 n_mapped;                 /* leading runs mapped for the device and in the tree */
 	u32 n_runs;
 	struct lite_pinned_run *runs; /* the pages, in order */
-	struct list_head lease;       /* @borrowed: lite_leases.list; empty: it has no lease */
+	struct list_head lease;       /* if @borrowed: in lite_leases.list; empty: no lease */
 	unsigned long lease_end;      /* jiffies */
 };
 
 /* How long the pages of a chunk with a lease stay pinned. */
 #define LITE_LEASE_MS 10000
 
-/* Of an LMR of a process. */
+/* Which leases the chunks of an unpinned LMR get. */
 struct lite_lease_terms {
 	struct mm_struct *mm;
 	struct user_struct *user;     /* charged; with a reference, unless @max is 0 */
-	unsigned long max;            /* pages of @user, with all that it has pinned; 0: none */
+	unsigned long max;            /* pages that @user may have locked in all; 0: no leases */
 };
 
 /* Memory given to a home. */
 struct lite_alloc {
-	refcount_t ref;              /* of the table, of its remover, of copies in flight */
+	refcount_t ref;              /* of the table or its remover, of copies; see also arena.c */
 	struct lite_memory *mem;
 	u64 id;                      /* unique on this node */
 	u32 home;                    /* node that it was given to */
@@ -78,23 +78,23 @@ struct lite_alloc {
 	u32 uid;                     /* charged user */
 	u64 bytes;                   /* whole pages */
 	u32 since;                   /* lite_dma_since() before it was mapped */
-	u64 charged;                 /* bytes: the pages, if of @pieces, and metadata */
+	u64 charged;                 /* bytes: metadata and, if of @pieces, the pages */
 	u32 n_pieces;
 	struct lite_piece *pieces;
 	u32 n_extents;
 	struct lite_extent *extents; /* pieces or runs, merged, as published; share is 0 */
 	struct lite_pinned *pinned;  /* instead of @pieces: process memory of this home; or NULL */
-	struct lite_alloc **blocks;  /* the same: parts of these, with a reference each; or NULL */
+	struct lite_alloc **blocks;  /* instead of @pieces: has parts of these, and references */
 	u32 n_blocks;
-	/* Process memory; or a block of an arena: in lite_kept.blocks, under lite_arenas.lock. */
+	/* Of process memory; or of a kept block: in lite_kept.blocks, under lite_arenas.lock. */
 	struct lite_registered reg;
 };
 
-/* A request for memory to a home at another node; in mem->payers. */
+/* A process here asks a home at another node for memory; in mem->payers. */
 struct lite_payer {
 	struct lite_memory *mem;
 	struct kref ref;              /* of the asking thread and, until served, of the call */
-	struct lite_line_place place; /* by home and, if it changes an LMR, id, else uid */
+	struct lite_line_place place; /* by home and LMR id or, if it makes an LMR, home and uid */
 	struct mem_cgroup *memcg;     /* of the process that asks */
 };
 
@@ -150,7 +150,7 @@ struct lite_payer *lite_payer_begin(struct lite_memory *mem, u32 home, u64 key);
 void lite_payer_release(struct kref *ref);
 struct mem_cgroup *lite_payer_find(struct lite_memory *mem, u32 home, u64 lmr, u32 uid);
 
-/* The asking thread has its answer, or waits for it no more. */
+/* The asking thread has its answer, or no longer waits for it. */
 static inline void lite_payer_end(struct lite_payer *p)
 {
 	kref_put(&p->ref, lite_payer_release);
