@@ -3,17 +3,17 @@
  * Bringing in pages of a process for a chunk of an unpinned LMR.
  *
  * hmm_range_fault() makes pages present as if the process had touched them, and returns them
- * without a reference: they are valid until an invalidation begins there, which lite_bring_begin()
- * asks to be told of. It has a notifier of its own for that: the LMR's is told of changes anywhere
- * in the LMR, so under memory pressure bringing in would never succeed.
+ * without a reference: they are valid until an invalidation begins there, which struct lite_bring
+ * records in a notifier of its own. The LMR's notifier changes with every invalidation in the LMR,
+ * so with that one bringing in pages would never succeed under memory pressure.
  *
- * A fault must not wait for user space, as its caller has a slot of a call. Only anonymous memory
- * and that of tmpfs is brought in, never that of a file system, and hmm_range_fault() does not wait
- * for a userfaultfd (it fails). The process's mmap_lock is only tried for: the thread that has it
- * may be waiting for anything, an end of a chunk included. A fault in tmpfs waits for a thread that
- * punches a hole there, and any fault waits for a thread that moves the page; these may be
- * throttled. lite_bring_locked() brings in nothing while a hole is being punched, but that may
- * begin right after. So a user's faults have few workers and slots (kcall.c, kcall_local.c).
+ * A fault must not wait for user space, because its caller has a slot of a call. So only anonymous
+ * memory and tmpfs are brought in, no other file system. hmm_range_fault() fails rather than wait
+ * for a userfaultfd. mmap_lock is only tried for, because its holder may be waiting for anything,
+ * even for the end of a chunk. Any fault waits for a thread that migrates the page and, in tmpfs,
+ * for one that punches a hole there: lite_bring_locked() looks for one, but it may begin right
+ * after. These threads may be throttled, so a user's faults have few workers and slots (kcall.c,
+ * kcall_local.c).
  */
 #include <linux/hmm.h>
 #include <linux/hugetlb_inline.h>
@@ -31,10 +31,7 @@ static int lite_vma_check(const struct vm_area_struct *vma)
 {
 	struct inode *inode;
 
-	/*
-	 * Drivers' memory, LITE's own above all: their owners decide what may be done with it. A
-	 * shadow stack cannot be written by its process, either.
-	 */
+	/* Drivers (LITE, too) decide about their memory. Processes cannot write a shadow stack. */
 	if (vma->vm_flags & (VM_IO | VM_PFNMAP | VM_MIXEDMAP | VM_SHADOW_STACK) ||
 	    is_vm_hugetlb_page((struct vm_area_struct *)vma))
 		return -EOPNOTSUPP;
@@ -94,12 +91,12 @@ static int lite_bring_locked(struct lite_unpinned *u, struct lite_bring *b)
 	struct vm_area_struct *vma = vma_lookup(u->mm, u->addr + (b->page << PAGE_SHIFT));
 	int err = vma ? lite_vma_check(vma) : -EFAULT;
 
-	/* User space is not waited for. hmm_range_fault() would complain on debug kernels. */
+	/* Do not wait for user space. hmm_range_fault() fails, but complains on debug kernels. */
 	if (!err && vma->vm_flags & __VM_UFFD_FLAGS)
 		err = -EFAULT;
 	if (!err && b->write && !(vma->vm_flags & VM_WRITE))
 		err = -EFAULT;
-	/* A thread is in fallocate(2): shmem_fault() may wait for it. (/dev/zero needs none.) */
+	/* tmpfs: shmem_fault() may wait for a thread that is in fallocate(2). */
 	if (!err && !vma_is_anonymous(vma) && READ_ONCE(file_inode(vma->vm_file)->i_private))
 		err = -EAGAIN;
 	if (err)
@@ -110,16 +107,15 @@ static int lite_bring_locked(struct lite_unpinned *u, struct lite_bring *b)
 	err = lite_bring_range(u, b, vma);
 	if (!err || err == -EAGAIN || b->end - b->first == 1)
 		return err;
-	/* A neighbour has none: beyond the end of a file, say. */
+	/* A neighbour may be missing, beyond the end of a file, say: take the wanted page alone. */
 	WRITE_ONCE(b->first, b->page);
 	WRITE_ONCE(b->end, b->page + 1);
 	return lite_bring_range(u, b, vma);
 }
 
 /*
- * Bring in the pages of @b, after lite_bring_begin(); it is set to what was brought in. Returns 0;
- * -EAGAIN: try again, later; -EFAULT: there is no such memory, or none to be written; -EOPNOTSUPP.
- * May sleep.
+ * Bring in the pages of @b, after lite_bring_begin(), and set @b to those brought in. May sleep.
+ * Return: 0; -EAGAIN: try again later; -EFAULT: no such memory, or not writable; -EOPNOTSUPP.
  */
 int lite_bring_pages(struct lite_unpinned *u, struct lite_bring *b)
 {
@@ -129,18 +125,18 @@ int lite_bring_pages(struct lite_unpinned *u, struct lite_bring *b)
 	/* The process has ended. */
 	if (!mmget_not_zero(u->mm))
 		return -EFAULT;
-	/* Not while munmap(2), say, has it. */
+	/* Only tried for: munmap(2), say, may hold it and wait for a chunk. */
 	if (mmap_read_trylock(u->mm)) {
 		err = lite_bring_locked(u, b);
 		for (i = 0; !err && i < b->end - b->first; i++)
 			b->pages[i] = hmm_pfn_to_page(b->pfn[i]);
-		/* Pinning what is only read may copy it (FAULT_FLAG_UNSHARE). */
+		/* Only writable pages: pinning others may copy them (FAULT_FLAG_UNSHARE). */
 		b->leased = !err && b->writable &&
 			    lite_lease_pin(&u->lease, u->addr + (b->first << PAGE_SHIFT), b->pages,
 					   b->end - b->first);
 		mmap_read_unlock(u->mm);
 	}
-	/* Ending it here would hold up other calls. */
+	/* If the mm has no other user, tearing it down here would hold up other calls. */
 	mmput_async(u->mm);
 	if (err && err != -EAGAIN && err != -EOPNOTSUPP)
 		err = -EFAULT;

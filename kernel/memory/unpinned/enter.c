@@ -2,8 +2,8 @@
 /*
  * Which memory may be unpinned LMRs at the same time.
  *
- * The kernel tells one LMR after the other that it takes a page away, so its waits add up.
- * Therefore no page is in two LMRs of a node and a process, and few LMRs have parts of one huge
+ * When the kernel takes a page away, it tells one LMR after the other, so its waits add up.
+ * Therefore no page of a process is in two unpinned LMRs of a node, and few have parts of one huge
  * page.
  */
 #include "memory/memory.h"
@@ -35,7 +35,7 @@ static bool lite_unpinned_crowded(const struct lite_unpinned *u)
 	struct rb_node *node;
 	u32 n = 0;
 
-	/* All in the first one, then all in the last one. */
+	/* Count those in the first huge page, then those in the last one. */
 	for (node = rb_prev(&u->node); lite_unpinned_same_mm(node, u); node = rb_prev(node)) {
 		const struct lite_unpinned *o = rb_entry(node, struct lite_unpinned, node);
 
@@ -56,10 +56,10 @@ static bool lite_unpinned_crowded(const struct lite_unpinned *u)
 }
 
 /*
- * Account for noted memory: charge @uid for metadata, and enter @u in @registered, the list of what
- * a context has registered. Returns 0: @u is for lite_home_create() or lite_unpinned_free();
- * otherwise it is for lite_unpinned_drop(): -EEXIST: a part is an unpinned LMR already; -EBUSY: too
- * many LMRs have parts of a huge page; -EDQUOT, -ENOSPC, -ENOMEM. May sleep, in the gate.
+ * Charge @uid for metadata, and enter @u in @registered, the list of a context. Inside the gate;
+ * may sleep. Return: 0: @u is for lite_home_create() or lite_unpinned_free(). On failure @u is for
+ * lite_unpinned_drop(): -EEXIST: a part is an unpinned LMR already; -EBUSY: too many LMRs have
+ * parts of a huge page; -EDQUOT, -ENOSPC, -ENOMEM.
  */
 int lite_unpinned_enter(struct lite_unpinned *u, u32 uid, struct list_head *registered)
 {

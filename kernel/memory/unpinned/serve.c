@@ -17,7 +17,7 @@
 /* Attempts per call; the mapper asks again after a pause. */
 #define LITE_CHUNK_TRIES 4
 
-/* Make an LMR of pages that were brought in, for @c. */
+/* Make the LMR of a chunk, of pages that were brought in. */
 static int lite_chunk_lmr(struct lite_chunk *c, struct lite_bring *b)
 {
 	struct lite_unpinned *u = c->u;
@@ -92,7 +92,7 @@ static int lite_chunk_new(struct lite_unpinned *u, struct lite_bring *b)
 	return err;
 }
 
-/* Have a page in a chunk. @alone: only that. 0: look it up; -EAGAIN; or another errno. */
+/* Make a chunk with a page (@alone: no others). 0: look the chunk up; -EAGAIN: retry; or errno. */
 static int lite_chunk_make(struct lite_unpinned *u, unsigned long page, bool write, bool alone)
 {
 	struct lite_bring *b = kzalloc(sizeof(*b), GFP_KERNEL);
@@ -156,12 +156,12 @@ static int lite_chunk_serve(struct lite_unpinned *u, struct lite_conn *conn, uns
 	bool writable;
 	int tries, ret;
 
-	/* Once more to look up what was made last. */
+	/* One more round to look up what the last attempt has made. */
 	for (tries = 0; tries <= LITE_CHUNK_TRIES; tries++) {
 		lmr = lite_chunk_get(u, page, write, &writable);
 		if (lmr) {
 			ret = lite_chunk_answer(lmr, conn, writable, reply);
-			/* It may have no mapper yet. */
+			/* The chunk may have no mapper: then nothing else ends it. */
 			if (ret < 0)
 				lite_chunk_unused(lmr);
 			lite_lmr_put(lmr);
@@ -189,10 +189,7 @@ int lite_serve_chunk(struct lite_memory *mem, struct lite_conn *conn, const void
 
 	if (!lmr)
 		return -ENOENT;
-	/*
-	 * The mapper checked its users' rights when it mapped the LMR, and checks again when they
-	 * change.
-	 */
+	/* The mapper checks its users' rights: when it maps the LMR, and when they change. */
 	spin_lock(&lmr->lock);
 	if (!lite_mapper_known(lmr, conn) || lmr->closed)
 		ret = -ENOENT;

@@ -2,14 +2,14 @@
 /*
  * Unpinned LMRs at their home: the table of chunks, and how chunks end. Registering notes where the
  * memory is; serve.c makes chunks when mappers ask for them. Before the kernel takes a page away
- * from the process it tells us (lite_unpinned_invalidate()) and waits until no node can reach the
- * page. Documentation/interfaces/unpinned.rst says how, and how long; memory-safety.rst, what keeps
- * making a chunk and taking its pages apart, and why nothing is allocated from a chunk's mark to
- * its end.
+ * from the process, it calls lite_unpinned_invalidate() and waits until no node can reach the page.
+ * Documentation/interfaces/unpinned.rst says how, and how long; memory-safety.rst, what keeps the
+ * making of a chunk and the taking of its pages apart, and why nothing is allocated from a chunk's
+ * mark to its end.
  *
- * A chunk is ended by one thread, which first marks it. It stays in the table until its pages
- * cannot be reached. Other threads wait for that, so it must be a kernel thread, which gets a
- * processor: those that reclaim memory do it themselves, and a worker does it for all others.
+ * One thread ends a chunk: it marks the chunk, which stays in the table until no node can reach its
+ * pages. Other threads wait for that, so only a kernel thread may do it, which is sure to get a
+ * processor: kernel threads that reclaim memory do it themselves, a worker does it for all others.
  *
  * The kernel removes a notifier only at a moment when no invalidation of the process is under way.
  * A process can put that off for ever, so the wait is left to workers that users share (a crew).
@@ -24,10 +24,10 @@
 #include "unpinned.h"
 #include "wait.h"
 
-/* Waits for processes' memory; of all nodes. */
+/* Waits until invalidations are over; for all nodes. */
 static struct lite_crew lite_quiets;
 
-/* What has ended, but still watches the memory of a process. */
+/* Unpinned LMRs that have ended, but still watch the memory of a process. */
 static struct {
 	spinlock_t lock;
 	struct rb_root by_mm;
@@ -39,7 +39,7 @@ int lite_unpinned_init(void)
 	return lite_crew_init(&lite_quiets, "lite-quiet");
 }
 
-/* All nodes are stopped. May sleep, until processes do not change memory that was unpinned LMRs. */
+/* All nodes are stopped. May sleep until no process is changing memory that was an unpinned LMR. */
 void lite_unpinned_exit(void)
 {
 	lite_crew_exit(&lite_quiets);
@@ -64,7 +64,7 @@ static void lite_chunk_work(struct work_struct *work)
 	lite_chunk_uncount(mem);
 }
 
-/* Nothing is left of a chunk, or nothing waits for its end. */
+/* A chunk is freed, or the kernel no longer waits for one: lower mem->n_chunks. */
 void lite_chunk_uncount(struct lite_memory *mem)
 {
 	if (atomic_dec_and_test(&mem->n_chunks))
@@ -72,8 +72,8 @@ void lite_chunk_uncount(struct lite_memory *mem)
 }
 
 /*
- * Free a chunk that is not in the table, with pages that no node can reach. Its @lmr, @parent and
- * @alloc are references that are given up. Any process; does not wait.
+ * Free a chunk that is not in the table and that no node can reach, and put its references @lmr,
+ * @parent and @alloc. Context: process; does not wait.
  */
 void lite_chunk_drop(struct lite_chunk *c)
 {
@@ -81,9 +81,7 @@ void lite_chunk_drop(struct lite_chunk *c)
 	queue_work(c->u->mem->wq, &c->work);
 }
 
-/* ---- the table ----------------------------------------------------------- */
-
-/* The first chunk that has pages of a range, from @i on; NULL: there is none. */
+/* The first chunk that has pages of a range, from index @i on; or NULL. */
 static struct lite_chunk *lite_chunk_next(struct lite_unpinned *u, unsigned long *i,
 					  unsigned long first, unsigned long last)
 {
@@ -120,7 +118,7 @@ static void lite_unpinned_release(struct kref *ref)
 	kfree(u);
 }
 
-/* Find out when the invalidations that have begun are over. Allocates nothing, does not wait. */
+/* Have a worker note when the invalidations that have begun are over. Allocates nothing. */
 static void lite_unpinned_ask(struct lite_unpinned *u)
 {
 	kref_get(&u->ref);
@@ -128,7 +126,7 @@ static void lite_unpinned_ask(struct lite_unpinned *u)
 		kref_put(&u->ref, lite_unpinned_release);
 }
 
-/* Is an invalidation of any of these pages perhaps not over? Then ask. With u->lock. */
+/* May an invalidation of any of these pages not be over yet? Then ask. */
 static bool lite_unpinned_upset(struct lite_unpinned *u, unsigned long first, unsigned long last)
 {
 	u32 i;
@@ -144,11 +142,10 @@ static bool lite_unpinned_upset(struct lite_unpinned *u, unsigned long first, un
 }
 
 /*
- * Find out which pages a new chunk may have, and begin to bring them in: sets @b->first and
- * @b->end.
- * @alone: only @b->page. May sleep. Return: 0, then lite_bring_end() must follow; -EAGAIN: there is
- * one that has @b->page, or is ending; -EBUSY: the process's memory is being changed there;
- * -EFAULT: there is one, read-only, and it has to be writable; -ENOENT: the LMR is ending.
+ * Choose the pages of a new chunk (sets @b->first and @b->end), and begin to bring them in. @alone:
+ * @b->page only. May sleep. Return: 0, then lite_bring_end() must follow; -EAGAIN: a chunk, perhaps
+ * an ending one, has @b->page; -EBUSY: the process's memory is being changed there; -EFAULT: the
+ * chunk that has it is read-only, and must be writable; -ENOENT: the LMR is ending.
  */
 int lite_bring_begin(struct lite_unpinned *u, struct lite_bring *b, bool alone)
 {
@@ -172,7 +169,7 @@ int lite_bring_begin(struct lite_unpinned *u, struct lite_bring *b, bool alone)
 		else if (c->first + c->n <= b->page)
 			b->first = c->first + c->n;
 		else
-			/* mprotect(2) would have ended it. */
+			/* The page is still read-only: mprotect(2) would have ended the chunk. */
 			err = b->write && !c->writable && !c->ending ? -EFAULT : -EAGAIN;
 		i++;
 	}
@@ -191,8 +188,8 @@ void lite_bring_end(struct lite_unpinned *u, struct lite_bring *b)
 }
 
 /*
- * Enter a chunk in the table, and let it be mapped, if its pages, @b, are still the process's. May
- * sleep. Return: 0; -EAGAIN: they are not, or there is another one; -ENOENT: the LMR ends; -ENOMEM.
+ * Enter a chunk in the table, and let nodes map it, if the process still has its pages (@b). May
+ * sleep. Return: 0; -EAGAIN: it has not, or another chunk has some; -ENOENT: the LMR ends; -ENOMEM.
  */
 int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b)
 {
@@ -200,7 +197,7 @@ int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b)
 	unsigned long i = 0;
 	int err;
 
-	/* Now, as that is not possible under the lock. */
+	/* Allocate now, because the lock is a spinlock. */
 	err = xa_reserve(&u->chunks, c->first, GFP_KERNEL_ACCOUNT);
 	if (err)
 		return err;
@@ -211,7 +208,7 @@ int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b)
 		 lite_chunk_next(u, &i, c->first, c->first + c->n - 1))
 		err = -EAGAIN;
 	else if (xa_is_err(xa_store(&u->chunks, c->first, c, GFP_NOWAIT)))
-		/* A chunk in this slot ended just now, and its reserved memory went with it. */
+		/* A chunk at this index has just ended, and the reserved memory went with it. */
 		err = -EAGAIN;
 	if (!err) {
 		c->alloc->pinned->lent = true;
@@ -219,7 +216,7 @@ int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b)
 		c->lmr->closed = false;
 		spin_unlock(&c->lmr->lock);
 	} else if (!xa_load(&u->chunks, c->first)) {
-		/* Under the lock, or it would be another one's that is being added. */
+		/* Under the lock, or it might be the place of another chunk that is added. */
 		xa_release(&u->chunks, c->first);
 	}
 	spin_unlock(&u->lock);
@@ -228,9 +225,7 @@ int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b)
 	return err;
 }
 
-/* ---- the end ------------------------------------------------------------- */
-
-/* All mappers have been told. */
+/* No node can reach the chunk any more: end it. */
 static void lite_chunk_finish(struct lite_chunk *c)
 {
 	struct lite_unpinned *u = c->u;
@@ -270,18 +265,18 @@ static void lite_chunks_await(struct lite_unpinned *u, unsigned long first, unsi
 /* Pages to be taken from all nodes; on the stack of the thread that waits. */
 struct lite_taking {
 	struct work_struct work;
-	struct completion done; /* the last access */
+	struct completion done; /* completed in the worker's last access */
 	struct lite_unpinned *u;
 	unsigned long first;
 	unsigned long last;
 	bool kernel;            /* the kernel waits; mem->n_chunks has been raised */
-	bool here;              /* the thread that waits does it */
+	bool here;              /* the thread that waits does the work itself */
 	ktime_t begun;
 };
 
 /*
- * All mappers are told at once, each one of all its chunks. May sleep, for the time in the comment
- * above; allocates nothing.
+ * Take the pages: tell all mappers at once, each of all its chunks, and wait until they have let go
+ * or are fenced (lite_ends_tell()). Allocates nothing.
  */
 static void lite_taking_work(struct work_struct *work)
 {
@@ -294,7 +289,7 @@ static void lite_taking_work(struct work_struct *work)
 	LIST_HEAD(chunks);
 	LIST_HEAD(ends);
 
-	/* The lock is not held for all, as there may be very many. */
+	/* The lock is dropped for each chunk, because there may be very many. */
 	do {
 		spin_lock(&u->lock);
 		c = lite_chunk_next(u, &i, t->first, t->last);
@@ -327,28 +322,28 @@ static void lite_taking_work(struct work_struct *work)
 	complete(&t->done);
 }
 
-/* Does this thread get a processor? Not all of the kernel's do: some are in a user's cgroup. */
+/* Is this thread sure to get a processor? Some kernel threads are not: they are in user cgroups. */
 static bool lite_taking_here(void)
 {
 	return current->flags & PF_KTHREAD && !current->mm && task_nice(current) <= 0;
 }
 
 /*
- * Begin to take pages, from @t->first to @t->last. Others wait for chunks that are marked, so
- * only threads that get a processor do that themselves. With u->lock, or active on the node.
+ * Begin to take pages, from @t->first to @t->last. Other threads wait for marked chunks, so only a
+ * thread that is sure to get a processor marks them itself. With u->lock, or active on the node.
  */
 static void lite_taking_begin(struct lite_taking *t)
 {
 	INIT_WORK_ONSTACK(&t->work, lite_taking_work);
 	init_completion(&t->done);
 	t->begun = ktime_get();
-	/* Once: root may change its nice value. */
+	/* Decide this once: root may change the thread's nice value. */
 	t->here = lite_taking_here();
 	if (!t->here)
 		queue_work(t->u->mem->takes_wq, &t->work);
 }
 
-/* Wait until they are taken. Does not touch the node, which may be gone then. May sleep. */
+/* Wait until the pages are taken; then the node, which may be gone, is not touched. May sleep. */
 static void lite_taking_end(struct lite_taking *t)
 {
 	if (t->here)
@@ -360,13 +355,13 @@ static void lite_taking_end(struct lite_taking *t)
 
 static void lite_chunk_unused_work(struct work_struct *work)
 {
-	/* This queues @work for another function. */
+	/* This queues @work again, for lite_chunk_work(). */
 	lite_chunk_finish(container_of(work, struct lite_chunk, work));
 }
 
 /*
- * A chunk's LMR may have lost its last mapper: have it end then, as nothing else may do so for
- * long. May sleep; waits for nothing.
+ * The LMR of a chunk may have lost its last mapper: if so, have the chunk end, because nothing else
+ * may end it for long. May sleep; waits for nothing.
  */
 void lite_chunk_unused(struct lite_lmr *lmr)
 {
@@ -375,7 +370,7 @@ void lite_chunk_unused(struct lite_lmr *lmr)
 	struct lite_unpinned *u;
 	struct lite_chunk *c;
 
-	/* NULL: it has ended. */
+	/* NULL: the unpinned LMR, and so the chunk, has ended. */
 	if (!parent)
 		return;
 	u = parent->unpinned;
@@ -383,7 +378,7 @@ void lite_chunk_unused(struct lite_lmr *lmr)
 	c = lite_chunk_at(u, page);
 	if (c && c->lmr == lmr && !c->ending && lite_chunk_close_unused(lmr)) {
 		c->ending = true;
-		/* At once: the kernel may wait for it, and this may be a thread of any user. */
+		/* By a worker: the kernel may wait for it, and this may be a thread of any user. */
 		INIT_WORK(&c->work, lite_chunk_unused_work);
 		queue_work(u->mem->ends_wq, &c->work);
 	}
@@ -391,9 +386,7 @@ void lite_chunk_unused(struct lite_lmr *lmr)
 	lite_lmr_put(parent);
 }
 
-/* ---- news of the process's memory ---------------------------------------- */
-
-/* Note that an invalidation begins. If there are many, make one of several. With u->lock. */
+/* Note that an invalidation begins. If there are too many, merge it with the last one. */
 static void lite_unpinned_note(struct lite_unpinned *u, unsigned long first, unsigned long last)
 {
 	struct lite_upset *upset = &u->upset[u->n_upsets];
@@ -415,7 +408,7 @@ static void lite_unpinned_note(struct lite_unpinned *u, unsigned long first, uns
 	}
 }
 
-/* Forget invalidations that are over. They wait for mappers, so this may take their time. */
+/* Wait for invalidations to be over, which may wait for mappers themselves, and forget them. */
 static void lite_unpinned_quiet(struct work_struct *work)
 {
 	struct lite_unpinned *u = container_of(work, struct lite_unpinned, quiet.work);
@@ -439,10 +432,7 @@ static void lite_unpinned_quiet(struct work_struct *work)
 	kref_put(&u->ref, lite_unpinned_release);
 }
 
-/*
- * Wait until invalidations that have begun are over, for a jiffy: mostly they are, and only a work
- * item has to find that out. May sleep.
- */
+/* Wait a jiffy at most for the invalidations that have begun: mostly only the worker is to run. */
 void lite_unpinned_await(struct lite_unpinned *u)
 {
 	u64 begun;
@@ -460,22 +450,19 @@ static bool lite_unpinned_invalidate(struct mmu_interval_notifier *notifier,
 	unsigned long end = min(range->end, u->addr + (u->n_pages << PAGE_SHIFT));
 	unsigned long first = (max(range->start, u->addr) - u->addr) >> PAGE_SHIFT;
 	unsigned long last = (end - 1 - u->addr) >> PAGE_SHIFT, i = 0;
-	/*
-	 * Only the OOM killer's helper does not wait. Then it leaves the memory to the process's
-	 * end.
-	 */
+	/* Only the OOM reaper must not wait: it then leaves the memory to the process's end. */
 	bool blocks = mmu_notifier_range_blockable(range), any;
 	struct lite_taking t = { .u = u, .first = first, .last = last, .kernel = true };
 
 	spin_lock(&u->lock);
 	mmu_interval_set_seq(notifier, seq);
 	lite_unpinned_note(u, first, last);
-	/* Before the next fault asks. */
+	/* Now, so that the next fault need not ask first. */
 	if (!u->dying)
 		lite_unpinned_ask(u);
 	any = lite_chunk_next(u, &i, first, last);
 	if (any && blocks) {
-		/* Without a chunk the node may be gone. Another thread may end the last one. */
+		/* A chunk keeps the node. If another thread ends the last one, the count does. */
 		atomic_inc(&u->mem->n_chunks);
 		lite_taking_begin(&t);
 	}
@@ -488,8 +475,6 @@ static bool lite_unpinned_invalidate(struct mmu_interval_notifier *notifier,
 static const struct mmu_interval_notifier_ops lite_unpinned_ops = {
 	.invalidate = lite_unpinned_invalidate,
 };
-
-/* ---- registering --------------------------------------------------------- */
 
 static int lite_parting_cmp(const void *mm, const struct rb_node *node)
 {
@@ -504,7 +489,7 @@ static bool lite_parting_less(struct rb_node *a, const struct rb_node *b)
 	       rb_entry(b, struct lite_unpinned, parting)->mm;
 }
 
-/* Do very many that have ended still watch the memory of a process, and so delay its changes? */
+/* Do very many ended LMRs still watch the memory of a process, and so delay its changes? */
 static bool lite_partings_many(const struct mm_struct *mm)
 {
 	struct rb_node *node;
@@ -519,7 +504,7 @@ static bool lite_partings_many(const struct mm_struct *mm)
 	return node;
 }
 
-/* Stop watching the process's memory. Waits until that does not change. */
+/* Stop watching the process's memory. Waits until no thread is changing that. */
 static void lite_unpinned_part(struct work_struct *work)
 {
 	struct lite_unpinned *u = container_of(work, struct lite_unpinned, part.work);
@@ -533,12 +518,11 @@ static void lite_unpinned_part(struct work_struct *work)
 }
 
 /*
- * Note memory of the current process, whole pages, for an unpinned LMR; touches neither them nor
- * @mem. @leased: pages may be pinned for a while when they are used. Waits for locks of the
- * process's memory, so call it outside the gate. Returns an object for lite_unpinned_enter() or
- * lite_unpinned_drop(), or ERR_PTR: -EFAULT, -EOPNOTSUPP, -ENOMEM; -EBUSY: too many ended LMRs
- * still watch the process's memory; -ERESTARTNOINTR, or -EINTR for an io_uring command: a signal.
- * May sleep; killable.
+ * Note memory of the current process, whole pages, for an unpinned LMR; touches neither the pages
+ * nor @mem. @leased: pages may be pinned for a while when they are used. Waits for locks of the
+ * process's memory, so call it outside the gate. May sleep; killable. Return: an object for
+ * lite_unpinned_enter() or lite_unpinned_drop(); ERR_PTR: -EFAULT, -EOPNOTSUPP, -ENOMEM; -EBUSY:
+ * too many ended LMRs watch the memory; -ERESTARTNOINTR (an io_uring command: -EINTR): a signal.
  */
 struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long addr, u64 length,
 					bool leased)
@@ -573,12 +557,12 @@ struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long a
 				 GFP_KERNEL);
 	if (err)
 		goto err_quiet;
-	/* An invalidation that has begun before is not told of. */
+	/* The kernel does not tell of an invalidation that has begun before. */
 	spin_lock(&u->lock);
 	lite_unpinned_note(u, 0, u->n_pages - 1);
 	spin_unlock(&u->lock);
 	err = mmu_interval_notifier_insert(&u->notifier, u->mm, addr, length, &lite_unpinned_ops);
-	/* A signal, before the mm had its first notifier: a system call can begin anew. */
+	/* A signal came before the mm had its first notifier: restart the system call. */
 	if (err == -EINTR && !lite_wait_is_command())
 		err = -ERESTARTNOINTR;
 	if (err)
@@ -589,7 +573,7 @@ struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long a
 	u->lease.max = leased ? lite_locked_limit() / 2 : 0;
 	if (u->lease.max)
 		u->lease.user = get_uid(current_user());
-	/* So that the first fault need not wait for that. */
+	/* Now, so that the first fault need not wait for the answer. */
 	lite_unpinned_ask(u);
 	return u;
 
@@ -602,10 +586,7 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/*
- * Undo lite_unpinned_new(), if it was not entered, or has ended. Does not touch the node, and does
- * not wait.
- */
+/* Undo lite_unpinned_new(), if not entered or after the end. Does not touch the node, or wait. */
 void lite_unpinned_drop(struct lite_unpinned *u)
 {
 	spin_lock(&lite_partings.lock);
@@ -614,7 +595,7 @@ void lite_unpinned_drop(struct lite_unpinned *u)
 	lite_crew_queue(&lite_quiets, &u->part);
 }
 
-/* Note the LMR that owns it, before that is published. */
+/* Note the LMR that owns the memory, before that LMR is published. */
 void lite_unpinned_begin(struct lite_unpinned *u, struct lite_lmr *owner, u64 id)
 {
 	u->owner = owner;
@@ -630,7 +611,7 @@ void lite_unpinned_recall(struct lite_unpinned *u)
 	lite_taking_end(&t);
 }
 
-/* The LMR ends: take all pages from all nodes. Once. May sleep. */
+/* The LMR ends: take all pages from all nodes. Called once. May sleep. */
 void lite_unpinned_end(struct lite_unpinned *u)
 {
 	spin_lock(&u->lock);
@@ -644,8 +625,8 @@ void lite_unpinned_end(struct lite_unpinned *u)
 }
 
 /*
- * Free it, and end it if its LMR has not; NULL or ERR_PTR: does nothing. May sleep, but does not
- * wait for changes of the process's memory.
+ * Free the object, and end it first if its LMR has not; NULL and ERR_PTR are ignored. May sleep,
+ * but does not wait for changes of the process's memory.
  */
 void lite_unpinned_free(struct lite_unpinned *u)
 {

@@ -20,16 +20,16 @@
 struct lite_lmr;
 struct lite_memory;
 
-/* How much may be one LMR: 16384 chunks, so the kernel never waits for more of one. */
+/* Most bytes of an LMR: 16384 chunks, so the kernel never waits for more of one LMR. */
 #define LITE_UNPINNED_MAX (4ULL << 30)
 
-/* How many LMRs may have a part of the same huge page of a process, which is taken away at once. */
+/* Most LMRs with a part of one huge page of a process: the kernel takes it away as a whole. */
 #define LITE_UNPINNED_EACH 8
 
-/* How many that have ended may still watch a process's memory when it registers another one. */
+/* Most ended LMRs that may still watch a process's memory when it registers another one. */
 #define LITE_UNPINNED_PARTING 1024
 
-/* Pages that an invalidation, which may not be over, takes away. */
+/* An invalidation that may not be over: the pages that the kernel takes away. */
 struct lite_upset {
 	u64 number;
 	unsigned long first;
@@ -38,9 +38,9 @@ struct lite_upset {
 
 #define LITE_UPSETS 8
 
-/* Memory of a process that is an LMR, of which nothing need be pinned. The LMR owns it. */
+/* Process memory that is an LMR without being pinned. The LMR owns this object. */
 struct lite_unpinned {
-	struct kref ref;            /* of its owner, then @part; of @quiet while that is to run */
+	struct kref ref;            /* of the owner, later @part; of @quiet while that is queued */
 	struct mmu_interval_notifier notifier; /* of @mm and all of the range */
 	struct lite_memory *mem;
 	struct mm_struct *mm;       /* with a reference (mmgrab) */
@@ -58,18 +58,18 @@ struct lite_unpinned {
 	struct lite_upset upset[LITE_UPSETS]; /* oldest first */
 	u32 n_upsets;
 	u64 upsets;                 /* number of the last invalidation */
-	u64 quieted;                /* of the last one known to be over, with those before it */
+	u64 quieted;                /* all invalidations up to this number are over */
 	bool dying;                 /* takes no new chunks */
 	struct lite_crew_job quiet; /* waits for the ends of invalidations */
-	struct lite_crew_job part;  /* ends watching; the node may be gone */
+	struct lite_crew_job part;  /* removes @notifier; the node may be gone */
 };
 
 /*
- * Neighbouring pages, all within LITE_CHUNK_PAGES from a multiple of that, that are an LMR of their
- * own as long as they stay where they are.
+ * Neighbouring pages, within an aligned group of LITE_CHUNK_PAGES, that are an LMR of their own as
+ * long as they stay where they are.
  */
 struct lite_chunk {
-	struct kref ref;           /* of @work, which ends it, and of threads that wait for it */
+	struct kref ref;           /* of @work, which frees it, and of threads that wait for it */
 	struct lite_unpinned *u;
 	struct lite_lmr *parent;   /* owner of @u, with a reference */
 	struct lite_lmr *lmr;      /* with a reference */
@@ -80,18 +80,18 @@ struct lite_chunk {
 	bool ending;               /* being taken from its mappers; under u->lock */
 	struct completion ended;   /* no node can reach its pages; it is not in u->chunks */
 	struct list_head list;     /* of the thread that ends it */
-	struct work_struct work;   /* ends it without mappers; then frees what it has */
+	struct work_struct work;   /* ends it if it has no mappers; then frees what it has */
 };
 
 /* Pages to bring in. */
 struct lite_bring {
-	struct list_head list;     /* u->brings, under u->lock: those from @first to @end */
+	struct list_head list;     /* u->brings, under u->lock */
 	/*
-	 * For hmm_range_fault(), never registered: its number becomes 1 under u->lock when an
-	 * invalidation of any of these pages begins.
+	 * For hmm_range_fault(); never registered. Its sequence number becomes 1, under u->lock,
+	 * when an invalidation of pages from @first to @end begins.
 	 */
 	struct mmu_interval_notifier still;
-	unsigned long page;        /* that is wanted */
+	unsigned long page;        /* the one that is wanted */
 	unsigned long first;       /* pages that may come with it; reduced to those that do */
 	unsigned long end;
 	bool write;                /* it must be writable */
