@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arenas: memory of a process in blocks of 2 MB, allocated and mapped for the device once, of which
- * LMRs can be made for the price of their description: Documentation/interfaces/arenas.rst, In the
- * kernel.
+ * Arenas: memory of a process, in blocks of 2 MB that are allocated and mapped for the device once.
+ * An LMR of a part of it only describes it (Documentation/interfaces/arenas.rst, In the kernel).
  *
- * A block is memory of the store that no home has (struct lite_alloc, not in the table). The arena
- * that it is in, later lite_kept, and each LMR with a part of it hold references to it. The last
+ * A block is memory of the store that no home has (struct lite_alloc, not in the table). Its arena,
+ * later struct lite_kept, has a reference to it, and so has each LMR with a part of it. The last
  * put frees it; LMRs put theirs when no node can reach the memory (home/free.c).
  *
  * Page faults fill in a block at a time. They do not enter the node: they hold the arena's lock,
@@ -30,7 +29,7 @@ void lite_arena_put(struct lite_arena *arena)
 	kfree(arena);
 }
 
-/* Give up all blocks, once. @keep: for the next arena, if possible. May sleep. */
+/* Give up all blocks, once. @keep: keep them for the next arena, if possible. May sleep. */
 static void lite_arena_detach(struct lite_arena *arena, bool keep)
 {
 	struct lite_alloc **blocks;
@@ -42,7 +41,7 @@ static void lite_arena_detach(struct lite_arena *arena, bool keep)
 	mutex_unlock(&arena->lock);
 	if (!blocks)
 		return;
-	/* The list is taken from its front: the next arena of this size gets them in this order. */
+	/* Blocks are taken from the list's front: the next arena gets them in their order here. */
 	for (i = arena->n_blocks; i--;) {
 		if (!keep || !lite_kept_add(arena->kept, blocks[i], arena->mm))
 			lite_store_free(blocks[i]);
@@ -52,10 +51,7 @@ static void lite_arena_detach(struct lite_arena *arena, bool keep)
 	lite_stat_dec(arena->kept->mem->stats, LITE_STAT_ARENAS);
 }
 
-/*
- * No page table of a process has the arena any more. The node is active. The caller's reference
- * stays. May sleep.
- */
+/* No VMA has the arena any more. Active on the node; the caller keeps its reference. May sleep. */
 void lite_arena_close(struct lite_arena *arena)
 {
 	struct lite_arenas *all = &arena->kept->mem->arenas;
@@ -65,14 +61,14 @@ void lite_arena_close(struct lite_arena *arena)
 	listed = !list_empty(&arena->list);
 	list_del_init(&arena->list);
 	spin_unlock(&all->lock);
-	/* Otherwise lite_arenas_exit() has taken it, with the list's reference. */
+	/* Not listed: lite_arenas_exit() has taken it, with the list's reference. */
 	if (!listed)
 		return;
 	lite_arena_detach(arena, !READ_ONCE(arena->eager));
 	lite_arena_put(arena);
 }
 
-/* Refuse early what does not fit, less what may be kept for the process. */
+/* Refuse early what does not fit in addition to the blocks that are kept for the process. */
 static int lite_arena_room(struct lite_kept *kept, u64 length, u32 uid)
 {
 	u64 own, new;
@@ -81,12 +77,12 @@ static int lite_arena_room(struct lite_kept *kept, u64 length, u32 uid)
 	do {
 		own = lite_kept_count(kept) * LITE_ARENA_BLOCK;
 		new = length - min(length, own);
-		/* Blocks that are kept are charged. */
+		/* Kept blocks are charged already. */
 		if (!new)
 			return 0;
 		err = lite_limit_room(&kept->mem->limit, uid, new) ?:
 		      lite_store_room(kept->mem, uid, new);
-		/* Room may have been made by freeing what was counted on. */
+		/* Again if kept blocks that this has counted on were freed to make room. */
 	} while (!err && lite_kept_count(kept) * LITE_ARENA_BLOCK < own);
 	return err;
 }
@@ -115,8 +111,8 @@ static int lite_arena_fill(struct lite_arena *arena, bool zero, u32 uid)
 
 /*
  * Make an arena of @length bytes (whole blocks, not 0) for the current process; @kept is its open
- * file's, @flags LITE_ARENA_*. Returns it for lite_arena_close() and lite_arena_put(), or ERR_PTR:
- * -ENOSPC, -EDQUOT, -ENOMEM, -EINTR. The node is active. May sleep; killable.
+ * file's, @flags LITE_ARENA_*. Active on the node. May sleep; killable. Return: the arena, for
+ * lite_arena_close() and lite_arena_put(); ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
  */
 struct lite_arena *lite_arena_new(struct lite_kept *kept, u64 length, u32 flags, u32 uid)
 {
@@ -125,7 +121,7 @@ struct lite_arena *lite_arena_new(struct lite_kept *kept, u64 length, u32 flags,
 	int err;
 
 	lite_kept_use(kept);
-	/* First, as it bounds the table, too. */
+	/* First, because this bounds the table, too. */
 	err = lite_arena_room(kept, length, uid);
 	if (err)
 		return ERR_PTR(err);
@@ -163,8 +159,6 @@ err_put:
 	return ERR_PTR(err);
 }
 
-/* ---- page tables --------------------------------------------------------- */
-
 /* The page at an offset in a block; @n: pages wanted, reduced to those that are contiguous. */
 static struct page *lite_block_page(struct lite_alloc *block, u64 offset, size_t *n)
 {
@@ -180,8 +174,8 @@ static struct page *lite_block_page(struct lite_alloc *block, u64 offset, size_t
 }
 
 /*
- * Insert contiguous pages into a page table, LITE_INSERT_PAGES at most. @done: set to the number of
- * those that are there now. Return: of vm_insert_pages().
+ * Insert up to LITE_INSERT_PAGES contiguous pages into a page table. @done: set to how many are
+ * there now. Return: 0, or an errno of vm_insert_pages().
  */
 int lite_pages_insert(struct vm_area_struct *vma, unsigned long addr, struct page *page, size_t n,
 		      unsigned long *done)
@@ -231,7 +225,7 @@ static vm_fault_t lite_arena_fault(struct vm_fault *vmf)
 	unsigned long addr = vmf->address & PAGE_MASK;
 	u64 offset = (u64)vmf->pgoff << PAGE_SHIFT;
 	u64 in = offset % LITE_ARENA_BLOCK;
-	/* What the VMA has of the block on both sides. */
+	/* Bytes of the block that the VMA has before @addr, and from there on. */
 	u64 before = min_t(u64, in, addr - vma->vm_start);
 	u64 after = min_t(u64, LITE_ARENA_BLOCK - in, vma->vm_end - addr);
 	int err = -ENXIO;
@@ -253,10 +247,7 @@ static vm_fault_t lite_arena_fault(struct vm_fault *vmf)
 	return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 }
 
-/*
- * A part of the VMA, or a child's copy (MADV_DOFORK). What a child leaves there, perhaps after the
- * arena's process has unmapped it, is the child's: so no block of it is kept.
- */
+/* A VMA was split, or copied to a child (MADV_DOFORK), which may use blocks longer: keep none. */
 static void lite_arena_copied(struct vm_area_struct *vma)
 {
 	struct lite_arena *arena = vma->vm_private_data;
@@ -270,9 +261,7 @@ const struct vm_operations_struct lite_arena_vm_ops = {
 	.fault = lite_arena_fault,
 };
 
-/* ---- LMRs ---------------------------------------------------------------- */
-
-/* Is all of @length bytes, from @addr in @vma on, a writable part of one arena, in its order? */
+/* Are @length bytes, from @addr in @vma on, a writable and contiguous part of one arena? */
 static bool lite_arena_covers(struct vm_area_struct *vma, unsigned long addr, u64 length)
 {
 	const struct vm_area_struct *first = vma;
@@ -289,9 +278,9 @@ static bool lite_arena_covers(struct vm_area_struct *vma, unsigned long addr, u6
 }
 
 /*
- * Is memory of the current process a writable part of one arena of this node? Takes mmap_lock, a
- * holder of which may wait for user space: so call it outside the gate. Killable. Return: 0:
- * @range->file tells, for lite_arena_range_put(); -EINTR.
+ * Is memory of the current process a writable part of one arena of this node? Takes mmap_lock, but
+ * its holder may be waiting for user space: so call this outside the gate. Killable. Return: 0:
+ * @range->file tells, and lite_arena_range_put() must follow; -EINTR.
  */
 int lite_arena_find(struct lite_memory *mem, unsigned long addr, u64 length,
 		    struct lite_arena_range *range)
@@ -324,7 +313,7 @@ void lite_arena_range_put(struct lite_arena_range *range)
 		fput(range->file);
 }
 
-/* Take references to @n blocks of a range. Return: their extents, or -EFAULT. */
+/* Take references to the blocks of a range. Return: the number of their extents, or -EFAULT. */
 static int lite_arena_take(struct lite_alloc *alloc, const struct lite_arena_range *range,
 			   u64 n_blocks)
 {
@@ -346,7 +335,7 @@ static int lite_arena_take(struct lite_alloc *alloc, const struct lite_arena_ran
 	return n ?: -EFAULT;
 }
 
-/* Describe the part of a block from @from to @to. */
+/* Append the extents of a part of a block, from @from to @to. */
 static void lite_arena_describe(struct lite_alloc *alloc, const struct lite_alloc *block, u64 from,
 				u64 to)
 {
@@ -364,9 +353,9 @@ static void lite_arena_describe(struct lite_alloc *alloc, const struct lite_allo
 }
 
 /*
- * Make a part of an arena (lite_arena_find()) an allocation of the store; @uid, the owner of the
- * LMR, is charged for metadata. Returns it, in the table, with a reference for lite_store_free(),
- * or ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EFAULT. The node is active. May sleep.
+ * Make a part of an arena (lite_arena_find()) an allocation of the store, in its table; @uid, the
+ * owner of the LMR, is charged for metadata. Active on the node; may sleep. Return: the allocation,
+ * with a reference for lite_store_free(); ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EFAULT.
  */
 struct lite_alloc *lite_arena_adopt(struct lite_memory *mem, const struct lite_arena_range *range,
 				    u32 uid)
@@ -400,8 +389,6 @@ struct lite_alloc *lite_arena_adopt(struct lite_memory *mem, const struct lite_a
 	}
 	return lite_store_enter(alloc, err);
 }
-
-/* ---- the node ------------------------------------------------------------ */
 
 /* Context: may sleep. Return: 0, for lite_arenas_exit(), or -ENOMEM. */
 int lite_arenas_init(struct lite_memory *mem)

@@ -20,7 +20,7 @@ struct lite_kept {
 	struct lite_memory *mem;
 	refcount_t ref;          /* of the context, and of its arenas */
 	struct list_head list;   /* in lite_arenas.keepers, while there are blocks */
-	struct mm_struct *mm;    /* they are kept for this one, and for no other; mmgrab() */
+	struct mm_struct *mm;    /* that they are kept for; mmgrab() */
 	struct list_head blocks; /* the last one unmapped first */
 	u32 n;
 	bool closed;             /* keep no more */
@@ -29,8 +29,8 @@ struct lite_kept {
 /* The arenas of a node. */
 struct lite_arenas {
 	spinlock_t lock;          /* protects all lists, and all of struct lite_kept but @ref */
-	struct list_head all;     /* with a reference each */
-	struct list_head keepers; /* struct lite_kept */
+	struct list_head all;     /* struct lite_arena, with a reference each */
+	struct list_head keepers; /* struct lite_kept with blocks */
 	u32 n_kept;               /* blocks */
 	struct list_head leaving; /* blocks to be freed by @work */
 	struct workqueue_struct *wq;
@@ -52,7 +52,7 @@ struct lite_arena {
 
 /* A part of an arena that the current process has mapped. */
 struct lite_arena_range {
-	struct file *file; /* of the arena, with a reference; NULL: it is no arena's memory */
+	struct file *file; /* of the arena, with a reference; NULL: not memory of an arena */
 	struct lite_arena *arena;
 	u64 offset;
 	u64 length;

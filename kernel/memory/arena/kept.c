@@ -4,8 +4,8 @@
  * unmapped for the device nor zeroed. Documentation/interfaces/arenas.rst, Lazy unmapping, says
  * which process a list is for, when a block is given out again and when it is freed.
  *
- * The shrinker runs wherever memory is allocated, and freeing a block takes locks under which
- * memory is allocated: so a work item frees them.
+ * The shrinker runs wherever memory is allocated, but freeing a block takes locks under which
+ * memory is allocated: so it leaves that to a work item.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -16,7 +16,6 @@
 #include "memory/memory.h"
 #include "memory/store/store.h"
 
-/* Pages of a block. */
 #define LITE_BLOCK_PAGES (LITE_ARENA_BLOCK >> PAGE_SHIFT)
 /* Open files looked at per hold of the lock. */
 #define LITE_KEPT_LOOK 16
@@ -64,7 +63,7 @@ static struct lite_alloc *lite_kept_oldest(struct lite_kept *kept)
 	return list_last_entry(&kept->blocks, struct lite_alloc, reg.list);
 }
 
-/* Move up to @max blocks to a list. Return: their number. */
+/* Move up to @max blocks to a list, the oldest first. Return: their number. */
 static u32 lite_kept_move(struct lite_kept *kept, struct list_head *to, u32 max)
 {
 	u32 n;
@@ -120,20 +119,20 @@ u32 lite_kept_count(const struct lite_kept *kept)
 	return READ_ONCE(kept->mm) == current->mm ? READ_ONCE(kept->n) : 0;
 }
 
-/* Has nothing else a block that was on the list, so that the process can have it again? */
+/* Is a block that was on the list in no other use, so that its process can have it again? */
 static bool lite_block_alone(const struct lite_alloc *block)
 {
 	if (refcount_read(&block->ref) != 1)
 		return false;
 	/*
-	 * After all that an LMR's last user did, above all counting a fence that failed. Pairs with
-	 * the release in lite_store_free().
+	 * Order after all that an LMR's last user did, also counting a failed fence. Pairs with the
+	 * release in lite_store_free().
 	 */
 	smp_acquire__after_ctrl_dep();
 	return block->since == lite_dma_since(block->mem->fab) && lite_store_unpinned(block);
 }
 
-/* Take the block unmapped last; or NULL. */
+/* Take the block that the current process unmapped last; or NULL. */
 static struct lite_alloc *lite_kept_pop(struct lite_kept *kept)
 {
 	struct lite_arenas *all = &kept->mem->arenas;
@@ -151,8 +150,8 @@ static struct lite_alloc *lite_kept_pop(struct lite_kept *kept)
 }
 
 /*
- * A block for the current process, as it left it; or NULL. Those that it cannot have leave. @uid:
- * to be charged. May sleep.
+ * Take a kept block for the current process, with the contents that the process left there, and
+ * drop those that it cannot have. @uid: to be charged. May sleep. Return: the block, or NULL.
  */
 struct lite_alloc *lite_kept_take(struct lite_kept *kept, u32 uid)
 {
@@ -167,8 +166,8 @@ struct lite_alloc *lite_kept_take(struct lite_kept *kept, u32 uid)
 }
 
 /*
- * Keep a block that process @mm has unmapped, in place of the oldest one if there are enough. May
- * sleep. Return: whether it is kept, with the caller's reference.
+ * Keep a block that process @mm has unmapped; if too many are kept, free the oldest one. May sleep.
+ * Return: whether it is kept, with the caller's reference.
  */
 bool lite_kept_add(struct lite_kept *kept, struct lite_alloc *block, const struct mm_struct *mm)
 {
@@ -196,8 +195,8 @@ bool lite_kept_add(struct lite_kept *kept, struct lite_alloc *block, const struc
 }
 
 /*
- * A process closes the open file: if it has ended, free what was kept for it. @close: the file has
- * no user any more, or the node stops: free all, and keep nothing. May sleep.
+ * A process closes the open file: free the kept blocks if the process that they are for has ended.
+ * @close: the file has no user any more, or the node stops: free all, and keep no more. May sleep.
  */
 void lite_kept_drop(struct lite_kept *kept, bool close)
 {
@@ -211,8 +210,6 @@ void lite_kept_drop(struct lite_kept *kept, bool close)
 	spin_unlock(&all->lock);
 	lite_blocks_free(&blocks);
 }
-
-/* ---- shortage of memory -------------------------------------------------- */
 
 static void lite_leaving_work(struct work_struct *work)
 {
@@ -233,7 +230,7 @@ static unsigned long lite_shrink_count(struct shrinker *shrinker, struct shrink_
 	return n ? n * LITE_BLOCK_PAGES : SHRINK_EMPTY;
 }
 
-/* Give away the blocks unmapped longest ago, of each open file in turn. */
+/* Have the blocks freed that were unmapped longest ago, of each open file in turn. */
 static unsigned long lite_shrink_scan(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	struct lite_memory *mem = lite_shrinker_data(shrinker);
@@ -246,7 +243,7 @@ static unsigned long lite_shrink_scan(struct shrinker *shrinker, struct shrink_c
 	while (n < want && !list_empty(&all->keepers)) {
 		kept = list_first_entry(&all->keepers, struct lite_kept, list);
 		list_move_tail(&kept->list, &all->keepers);
-		/* What an LMR has, too, stays until that is freed. */
+		/* A block that an LMR has, too, stays until the LMR is freed. */
 		freed += refcount_read(&lite_kept_oldest(kept)->ref) == 1;
 		n += lite_kept_move(kept, &all->leaving, 1);
 	}
@@ -259,8 +256,8 @@ static unsigned long lite_shrink_scan(struct shrinker *shrinker, struct shrink_c
 }
 
 /*
- * A limit is exceeded by @bytes: free so many, of @uid or (@all_users) of all users; other users'
- * blocks only if that is enough. May sleep. Return: whether there were any.
+ * A limit is exceeded by @bytes: free as many bytes of kept blocks, of @uid or (@all_users) of all
+ * users; none if all that are kept have less. May sleep. Return: whether there were any.
  */
 static bool lite_kept_spare(struct lite_limit *limit, u32 uid, bool all_users, u64 bytes)
 {
@@ -274,7 +271,7 @@ static bool lite_kept_spare(struct lite_limit *limit, u32 uid, bool all_users, u
 	if (bytes > left * LITE_ARENA_BLOCK)
 		return false;
 	want = DIV_ROUND_UP_ULL(bytes, LITE_ARENA_BLOCK);
-	/* There are no more open files with blocks than blocks. */
+	/* @left bounds the search: there are no more open files with blocks than blocks. */
 	while (left && n < want) {
 		spin_lock(&all->lock);
 		if (list_empty(&all->keepers))
@@ -302,7 +299,7 @@ int lite_kept_init(struct lite_memory *mem)
 	INIT_LIST_HEAD(&all->keepers);
 	INIT_LIST_HEAD(&all->leaving);
 	INIT_WORK(&all->work, lite_leaving_work);
-	/* Its own: what frees memory waits for no LMR. */
+	/* Its own workqueue, because freeing memory must not wait for LMRs. */
 	all->wq = alloc_workqueue("lite-arena", WQ_UNBOUND | WQ_MEM_RECLAIM, 1);
 	if (!all->wq)
 		return -ENOMEM;
