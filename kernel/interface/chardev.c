@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Open and close /dev/liteN. A job of a crew releases the resources of a closed file. close()
+ * Opening and closing /dev/liteN. A job of a crew releases the resources of a closed file. close()
  * waits for it, so that they are gone when the process is, but only for a while: an exiting process
  * must not hang because the network does.
  */
@@ -18,8 +18,8 @@
 static struct lite_crew lite_closes;
 
 /*
- * Jiffies at which a close() of a user waited in vain, or 0: for a while its others do not wait. By
- * uid; users that share an entry only do not wait, either.
+ * Jiffies at which a close() of a user waited in vain, or 0: for a while the user's other closes do
+ * not wait. By a hash of the uid: if users share an entry, the others do not wait, either.
  */
 static unsigned long lite_close_slow[1 << LITE_CLOSE_SLOW_BITS];
 
@@ -39,7 +39,7 @@ static void lite_close_work(struct work_struct *work)
 
 	/* A node that is stopping shuts all its contexts itself. */
 	if (lite_node_enter(lf->node)) {
-		/* The calls are in its user's lines, not in the kernel's. */
+		/* As the opener: calls queue in that user's lines, not in the kernel's. */
 		old = override_creds(lf->cred);
 		lite_locks_ctx_gone(&lf->node->locks, lf->ctx);
 		lite_ctx_shut(lf->ctx);
@@ -56,10 +56,7 @@ static void lite_close_work(struct work_struct *work)
 	lite_file_put(lf);
 }
 
-/*
- * Make the state of an open file; the caller is active on the node. Context: may sleep. Return: it,
- * for lite_file_close(), or NULL.
- */
+/* Make the state of a file. Active on @node; may sleep. Return: for lite_file_close(); or NULL. */
 struct lite_file *lite_file_new(struct lite_node *node)
 {
 	struct lite_file *lf = kzalloc(sizeof(*lf), GFP_KERNEL_ACCOUNT);
@@ -97,7 +94,7 @@ static int lite_open(struct inode *inode, struct file *file)
 
 	if (!lite_node_enter(node))
 		return -ENODEV;
-	/* First: lite_file_close() may wait, and misc_open() has a lock that all need. */
+	/* First, so that no failure needs lite_file_close(): it may wait, and misc_mtx is held. */
 	rpc = lite_rpc_file_new(&node->service);
 	lf = rpc ? lite_file_new(node) : NULL;
 	if (rpc && !lf) {
@@ -115,8 +112,8 @@ static int lite_open(struct inode *inode, struct file *file)
 
 /*
  * Wait for the end of a closed file, unless a close() of its user has waited in vain recently, or
- * the thread may be another user's: that of a process to which the file was sent, or the one that
- * closes files for all of the kernel.
+ * the calling thread may be another user's: of a process to which the file was sent, or the kernel
+ * thread that closes files for all.
  */
 static void lite_file_await(struct lite_file *lf)
 {
@@ -151,10 +148,7 @@ static int lite_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/*
- * Requests that a process has taken end when it exits, or execs and closes the
- * file, even if other processes have the file open.
- */
+/* End the requests that an exiting or exec'ing process has taken, even if others use the file. */
 static int lite_flush(struct file *file, fl_owner_t id)
 {
 	struct lite_file *lf = file->private_data;
@@ -164,7 +158,7 @@ static int lite_flush(struct file *file, fl_owner_t id)
 	/* A node that is stopping resets all of them itself. */
 	if (lite_node_enter(lf->node)) {
 		lite_rpc_file_flush(lf->rpc, id);
-		/* Its memory is gone already; that of a process which shares the file is not. */
+		/* The process's mm is gone by now: frees its blocks, but not another process's. */
 		lite_kept_drop(lf->ctx->kept, false);
 		lite_node_exit(lf->node);
 	}

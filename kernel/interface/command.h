@@ -7,14 +7,14 @@
 
 struct lite_command {
 	struct lite_node *node; /* active */
-	struct lite_ctx *ctx;   /* has the handles that it names */
+	struct lite_ctx *ctx;   /* of the handles that the command names */
 	struct lite_file *lf;   /* NULL: a kernel module's command, pointers are to kernel memory */
 	struct lite_gate gate;  /* to leave the node; only with @lf */
-	struct lite_target target; /* the LMR that it is about, if its row has a name */
+	struct lite_target target; /* the LMR that the command is about, if its row has @name */
 	struct lite_cred cred;     /* see lite_cmd_user() */
 };
 
-/* How all structures of commands begin, and most go on. */
+/* All structures of commands begin with @size and @flags, and in most @lh follows. */
 struct lite_ioc_head {
 	u32 size;
 	u32 flags;
@@ -25,8 +25,8 @@ struct lite_ioc_head {
 struct lite_ioc {
 	u16 size;     /* of its whole structure */
 	u16 min_size; /* of its first published version */
-	u32 flags;    /* that it may have; LITE_IOC_FLAGS: the handler checks them */
-	u32 quick;    /* flags with any of which it returns without waiting */
+	u32 flags;    /* allowed ones; LITE_IOC_FLAGS: the handler checks them */
+	u32 quick;    /* with any of these flags the command does not wait */
 	u16 zero;     /* offset of a u32 that must be 0; 0: there is none */
 	u16 name;     /* offset of its LMR's name, used if the handle is 0; 0: it has no target */
 	bool out;     /* copied out, if the handler succeeds */
@@ -37,7 +37,7 @@ struct lite_ioc {
 	int (*change)(struct lite_ctx *ctx, const struct lite_target *target, void *arg);
 	/* Undoes what could not be copied out; the node is active. */
 	void (*undo)(struct lite_command *cmd, void *arg);
-	/* The same, without the node, as it may wait for user space. */
+	/* As @undo, but not active on the node, because this may wait for user space. */
 	void (*unwind)(void *arg);
 };
 

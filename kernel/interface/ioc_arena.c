@@ -2,8 +2,8 @@
 /*
  * LITE_IOC_ARENA: arenas (memory/arena/arena.c) in the address space of a process.
  *
- * As a mapped LMR (mmap.c), an arena is an open file without a descriptor; it ends with its last
- * VMA. The file has the node's object, as it may outlive the node and the open file that made it.
+ * Like a mapped LMR (mmap.c), an arena is an open file without a descriptor, which ends with its
+ * last VMA. It has a reference to the node's object, because it may outlive the node.
  */
 #include <linux/anon_inodes.h>
 #include <linux/fs.h>
@@ -32,7 +32,7 @@ static int lite_arena_release(struct inode *inode, struct file *file)
 	struct lite_arena *arena = file->private_data;
 	struct lite_node *node = arena->kept->mem->priv;
 
-	/* A node that is stopping takes the blocks itself. */
+	/* A node that is stopping takes the blocks back itself. */
 	if (lite_node_enter(node)) {
 		lite_arena_close(arena);
 		lite_node_exit(node);
@@ -58,7 +58,7 @@ static struct file *lite_arena_open(struct lite_command *cmd, const struct lite_
 		return ERR_CAST(arena);
 	file = anon_inode_getfile("[lite-arena]", &lite_arena_fops, arena, O_RDWR);
 	if (!IS_ERR(file)) {
-		/* Only the caller has the file yet. */
+		/* Not too late: only the caller has the file yet. */
 		refcount_inc(&cmd->node->ref);
 		return file;
 	}

@@ -17,7 +17,7 @@ static int lite_ioc_file(struct lite_command *cmd, struct lite_ioc_file *f, bool
 	f->moved = 0;
 	if (!file)
 		return -EBADF;
-	/* As sendfile(2), without the lock that read(2) takes. */
+	/* Like sendfile(2), this does not take the lock for f_pos that read(2) takes. */
 	if (position)
 		f->file_offset = file->f_pos;
 	err = lite_file_move(cmd->ctx, f, file, send, lite_cmd_user(cmd)->uid, &cmd->gate);
@@ -38,8 +38,6 @@ int lite_ioc_recvfile(struct lite_command *cmd, void *arg)
 {
 	return lite_ioc_file(cmd, arg, false);
 }
-
-/* ---- for kernel clients -------------------------------------------------- */
 
 static s64 lite_kapi_file(struct lite_ctx *ctx, u64 lh, u64 offset, struct file *file, loff_t *pos,
 			  u64 length, bool send)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Commands about LMRs (include/uapi/lite.h), but for operations on them. */
+/* Commands about LMRs (include/uapi/lite.h), except operations on them. */
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -7,7 +7,7 @@
 #include "core/name.h"
 #include "command.h"
 
-/* Copy @k to or from memory of the caller. That of a process may keep it waiting. */
+/* Copy @k to or from memory of the caller. A process's may keep it waiting: leave the node. */
 static int lite_cmd_copy(struct lite_command *cmd, u64 caller, void *k, size_t n, bool out)
 {
 	void __user *user = u64_to_user_ptr(caller);
@@ -25,10 +25,7 @@ static int lite_cmd_copy(struct lite_command *cmd, u64 caller, void *k, size_t n
 	return left ? -EFAULT : 0;
 }
 
-/*
- * Elements of arrays may grow, as structures of ioctls do: a program passes the size of its own,
- * at least that of the first published version.
- */
+/* Elements of arrays may grow, so programs pass their size: at least that of the first version. */
 #define LITE_LMR_INFO_FIRST sizeof(struct lite_lmr_info)
 #define LITE_GRANT_FIRST sizeof(struct lite_grant)
 
@@ -37,7 +34,7 @@ static bool lite_ioc_element(u32 size, u32 first)
 	return size >= first && size <= PAGE_SIZE;
 }
 
-/* Copy out what the program knows of an element; what this kernel does not know is 0. */
+/* Copy out as much of an element as the program knows; fields unknown to this kernel are 0. */
 static int lite_cmd_copy_element(struct lite_command *cmd, u64 array, u32 i, u32 size, void *from,
 				 u32 known)
 {
@@ -70,8 +67,6 @@ static int lite_ioc_query(struct lite_command *cmd, void *arg)
 	};
 	return 0;
 }
-
-/* ---- making and opening -------------------------------------------------- */
 
 static int lite_ioc_alloc(struct lite_command *cmd, void *arg)
 {
@@ -129,8 +124,6 @@ static int lite_ioc_unmap(struct lite_command *cmd, void *arg)
 {
 	return lite_ctx_unmap(cmd->ctx, ((struct lite_ioc_unmap *)arg)->lh);
 }
-
-/* ---- describing ---------------------------------------------------------- */
 
 static int lite_ioc_stat(struct lite_command *cmd, void *arg)
 {
@@ -201,7 +194,7 @@ static int lite_ioc_grants(struct lite_command *cmd, void *arg)
 	return err;
 }
 
-/* How far it got counts, whether it succeeded or not. */
+/* Reports how much was moved, even if it fails. */
 static int lite_ioc_move(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_move *m = arg;

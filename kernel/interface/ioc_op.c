@@ -6,7 +6,7 @@
 #include "compat.h"
 #include "node.h"
 
-/* Fetch a structure at once; false: it does not have the size known here, or there was a fault. */
+/* Fetch a structure in one go. False: it does not have the size known here, or a fault occurred. */
 static bool lite_op_get(struct lite_op *op, const struct lite_op __user *from)
 {
 	const u64 __user *u = (const u64 __user *)from;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Commands of functions and calls (include/uapi/lite_rpc.h); and the table of these, of vectors,
- * files and arenas.
- */
+/* Commands of functions and calls (include/uapi/lite_rpc.h), and their table. */
 #include "command.h"
 
 static int lite_ioc_rpc_register(struct lite_command *cmd, void *arg)

@@ -2,9 +2,9 @@
 /*
  * Many operations in one call: LITE_IOC_VECTOR and lite_lmr_vector().
  *
- * The user's array is processed in waves. Each is copied in, checked to be writable by writing to
- * it, and executed, and its results are copied out. So the kernel memory for a call is bounded, and
- * nothing is executed that cannot be reported.
+ * The user's array is processed in waves: each is copied in, written to (so that it is known to be
+ * writable) and executed, and its results are copied out. So the kernel memory for a call is
+ * bounded, and nothing is executed that cannot be reported.
  */
 #include <linux/export.h>
 #include <linux/uaccess.h>
@@ -111,8 +111,6 @@ int lite_ioc_vector(struct lite_command *cmd, void *arg)
 	return err;
 }
 
-/* ---- for kernel clients -------------------------------------------------- */
-
 int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n)
 {
 	struct lite_node *node;
@@ -134,7 +132,7 @@ int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n)
 	own = lite_vector_ops(v);
 	for (i = 0; i < n && !err; i += some) {
 		some = min_t(u32, n - i, LITE_WAVE_OPS);
-		/* What has been checked is what is done, even if the client changes its array. */
+		/* A copy, because the client may change its array after the checks. */
 		memcpy(own, ops + i, some * sizeof(*own));
 		err = lite_vector_run(v, own, some, failed);
 		for (j = 0; j < some; j++) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The ioctls of /dev/liteN (include/uapi/lite.h). ioc_op.c implements LITE_IOC_OP. The tables of
- * the other commands are in ioc_lmr.c, ioc_sync.c and ioc_rpc.c, the last with those of vectors,
- * files and arenas.
+ * the other commands are in ioc_lmr.c, ioc_sync.c and ioc_rpc.c.
  *
- * The structure is copied in once and copied out as a whole, so nothing holds the node while it
- * waits for user memory; the few handlers that access more leave the node (struct lite_gate).
- * Before something is made, called or collected, the structure is made writable. If copying it out
- * fails all the same, what was made is undone.
+ * The structure is copied in once, before the node is entered, and copied out after it was left, so
+ * a thread that waits for user memory does not hold the node. The few handlers that access more
+ * leave the node meanwhile (struct lite_gate). Before something is made, called or collected, the
+ * structure is made writable. If copying it out fails all the same, what was made is undone.
  */
 #include <linux/cred.h>
 #include <linux/mm.h>
@@ -44,7 +43,7 @@ int lite_cmd_target(struct lite_command *cmd, u64 lh, const char *name)
 	cmd->target = (struct lite_target){ .cred = lite_cmd_user(cmd), .lh = lh, .name = name };
 	if (lh)
 		return 0;
-	/* Functions for kernel modules take a name or a handle. */
+	/* A kernel module passed handle 0 to a function that takes no name. */
 	if (!cmd->lf && !name[0])
 		return -EBADF;
 	return min(lite_name_check(name, LITE_NAME_SIZE), 0);
@@ -115,9 +114,9 @@ static int lite_ioc_writeable(void __user *user, u32 size)
 }
 
 /*
- * Any ioctl but LITE_IOC_OP: this has a large frame. With @nowait it must not wait for a peer: if
- * its flags do not make it quick (struct lite_ioc), or it would wait, it returns -LITE_EPUTOFF and
- * has done nothing. Otherwise as lite_ioctl(). May sleep; killable.
+ * Any ioctl but LITE_IOC_OP; not inlined, because it has a large frame. With @nowait it must not
+ * wait for a peer: if its flags do not make it quick (struct lite_ioc), or it would wait, it does
+ * nothing and returns -LITE_EPUTOFF. Otherwise as lite_ioctl(). May sleep; killable.
  */
 noinline long lite_ioctl_any(struct lite_file *lf, unsigned int nr, void __user *user, bool nowait)
 {
@@ -143,7 +142,7 @@ noinline long lite_ioctl_any(struct lite_file *lf, unsigned int nr, void __user 
 		return err;
 	/* The field was fetched twice: use the value that was checked. */
 	head->size = size;
-	/* The flags were, too: do not wait if they have changed. */
+	/* The flags were, too (lite_uring_try()): do not wait if they have changed. */
 	if (nowait && !(head->flags & ioc->quick))
 		return -LITE_EPUTOFF;
 	if ((ioc->undo || ioc->always) && lite_ioc_writeable(user, size))
@@ -163,10 +162,7 @@ noinline long lite_ioctl_any(struct lite_file *lf, unsigned int nr, void __user 
 	return lite_ioc_give(&cmd, ioc, arg, user, err);
 }
 
-/*
- * The ioctls of /dev/liteN. Context: may sleep; killable. Return: 0 or a negative errno of the
- * table in include/uapi/lite.h.
- */
+/* Context: may sleep; killable. Return: 0 or a negative errno of the table in uapi/lite.h. */
 long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct lite_file *lf = file->private_data;

@@ -90,8 +90,6 @@ int lite_ctx_set_priority(struct lite_ctx *ctx, u32 priority)
 }
 EXPORT_SYMBOL_GPL(lite_ctx_set_priority);
 
-/* ---- LMRs ---------------------------------------------------------------- */
-
 int lite_lmr_alloc(struct lite_ctx *ctx, const struct lite_lmr_params *p, u64 *lh)
 {
 	struct lite_ioc_alloc a = {
@@ -196,9 +194,7 @@ int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length, u32 node
 }
 EXPORT_SYMBOL_GPL(lite_lmr_move);
 
-/* ---- operations ---------------------------------------------------------- */
-
-/* Carry out an operation; @k: for reads and writes. Return: as LITE_IOC_OP. */
+/* Carry out an operation; @k: buffer of reads and writes. Return: as LITE_IOC_OP. */
 static __always_inline int lite_kapi_run(struct lite_ctx *ctx, struct lite_op *op, void *k)
 {
 	const struct lite_buf buf = { .k = k };
@@ -326,8 +322,6 @@ int lite_lmr_checksum(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length, u32 
 }
 EXPORT_SYMBOL_GPL(lite_lmr_checksum);
 
-/* ---- locks and barriers -------------------------------------------------- */
-
 int lite_lmr_lock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner, u32 flags, s32 timeout_ms)
 {
 	struct lite_ioc_lock l = {
@@ -362,8 +356,6 @@ int lite_lmr_barrier(struct lite_ctx *ctx, u64 lh, u64 offset, u32 n, s32 timeou
 	return lite_kapi(ctx, LITE_IOC_BARRIER, &b);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_barrier);
-
-/* ---- functions and calls -------------------------------------------------- */
 
 struct lite_kfunc *lite_kfunc_register(struct lite_ctx *ctx, const struct lite_kfunc_params *p)
 {

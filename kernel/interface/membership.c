@@ -6,9 +6,9 @@
  * for that: registering any generic netlink family waits for running commands, and then blocks all
  * new ones. So the command only checks that it is possible, and a work item does it.
  *
- * What cannot run concurrently: two attempts. The next one can begin when the last one is no longer
- * JOINING (lite_cluster_begin_join()) and its end is recorded. Stopping the node ends the attempt's
- * connections, and waits for the work item.
+ * What cannot run concurrently: two attempts to join. The next one can begin when the node is no
+ * longer JOINING (lite_cluster_begin_join()) and the end of the last one is recorded. Stopping the
+ * node ends the attempt's connections, and waits for the work item.
  */
 #include "node.h"
 
@@ -27,7 +27,7 @@ void lite_node_join_work(struct work_struct *work)
 	join->why = why;
 	WRITE_ONCE(join->running, false);
 	spin_unlock(&join->lock);
-	/* On this event a waiter asks for the result, which is set. */
+	/* After the result is set: on this event a waiter asks for it. */
 	state = READ_ONCE(cl->state);
 	if (state != LITE_NODE_STOPPED)
 		lite_node_event(node, lite_cluster_id(cl), state);
@@ -35,10 +35,10 @@ void lite_node_join_work(struct work_struct *work)
 }
 
 /*
- * Begin to join the cluster of which @addr is a member. The node is active. @number is set to the
+ * Begin to join the cluster of which @addr is a member. Active on the node. @number is set to the
  * number of this attempt, @why to a text where an errno says too little. An event about the node
- * itself reports the end of the attempt. Returns 0 or an errno, see LITE_CMD_NODE_JOIN. May sleep,
- * but waits for no other node.
+ * itself reports the end. May sleep, but waits for no other node. Return: 0 or an errno, see
+ * LITE_CMD_NODE_JOIN.
  */
 int lite_node_join(struct lite_node *node, const struct lite_wire_addr *addr,
 		   unsigned long timeout, u32 *number, const char **why)
@@ -55,13 +55,13 @@ int lite_node_join(struct lite_node *node, const struct lite_wire_addr *addr,
 		*why = "the node is joining or leaving";
 		return -EBUSY;
 	}
-	/* Alone, it only has mappings of its own LMRs, which are given back without calls. */
+	/* If the node is alone, lite_memory_idle() gives back mappings of own LMRs: no calls. */
 	err = lite_cluster_begin_join(cl, true, why);
 	if (err)
 		return err;
 	/*
-	 * LMRs contain ids and incarnations of this life. Check twice: first, so that a join that
-	 * cannot be does not disturb users; then for LMRs made meanwhile.
+	 * LMRs contain ids and incarnations of this life. Check twice: now, so that a join that
+	 * must fail does not disturb users; and for LMRs made meanwhile, when no more can be made.
 	 */
 	if (!lite_memory_idle(&node->memory))
 		goto err_lmrs;
@@ -93,7 +93,7 @@ err_lmrs:
 	return -EBUSY;
 }
 
-/* Leave, as lite_node_leave() has begun to, and exit the node. */
+/* Do what lite_node_leave() has begun, and exit the node. */
 void lite_node_leave_work(struct work_struct *work)
 {
 	struct lite_node *node = container_of(work, struct lite_node, leave_work);
@@ -113,8 +113,8 @@ void lite_node_leave_work(struct work_struct *work)
 }
 
 /*
- * Begin to leave the cluster; the node is active, and LEAVING until an event about the node itself
- * reports the end. Context: may sleep, but waits for no other node. Return: 0, -ENOTCONN, -EBUSY.
+ * Begin to leave the cluster: the node is LEAVING until an event about it reports the end. Active
+ * on the node; may sleep, but waits for no other node. Return: 0, -ENOTCONN, -EBUSY.
  */
 int lite_node_leave(struct lite_node *node)
 {

@@ -5,15 +5,14 @@
  * A user mapping ("region") is an open file without a descriptor: the ioctl makes it, maps it and
  * drops it. The VMAs hold it, so splitting, copying or moving them needs no code here. It has a
  * context with one handle, a copy of the one given. Its pages are removed from page tables through
- * its inode (memory/mapper/view.c), which is of a file system that is mounted while regions exist.
- *
- * The file is open for writing only if writing was asked for; so the kernel itself refuses
- * PROT_WRITE to mprotect(2).
+ * its inode (memory/mapper/view.c), in a file system that is mounted while regions exist. The file
+ * is open for writing only if the ioctl asked for writing: else the kernel refuses mprotect(2) with
+ * PROT_WRITE.
  *
  * A fault may have to ask the home of the LMR. Like a fault that reads from a disk, it first drops
  * mmap_lock if it may, and retries. The second time it asks with the lock held, so that it makes
- * progress; that takes as long as a silent home counts as alive. For the end of a change it waits
- * with the lock held only if it cannot drop it, or has just waited for a suspect home.
+ * progress; that takes as long as a silent home counts as alive. It waits for the end of a change
+ * with the lock held only if it cannot drop the lock, or has just waited for a suspect home.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -51,7 +50,7 @@ struct lite_region {
 	struct lite_view view;
 };
 
-#define LITE_FAULT_DROP 1 /* the caller must drop the fault lock, and renew the handle then */
+#define LITE_FAULT_DROP 1 /* the caller must drop the fault lock, and then renew the handle */
 
 /* Renew the handle of a region. Return: 0, LITE_FAULT_DROP or a negative errno. */
 static int lite_region_renew(const struct lite_access *a, const struct vm_fault *vmf)
@@ -92,7 +91,7 @@ static vm_fault_t lite_region_fault(struct vm_fault *vmf)
 		err = lite_region_renew(&a, vmf);
 	} while (!err && !fatal_signal_pending(current));
 	if (err == LITE_FAULT_DROP) {
-		/* The VMA may go now: keep the file and its node. */
+		/* The VMA may go when the lock is dropped: keep the file and its node. */
 		get_file(file);
 		release_fault_lock(vmf);
 		/* The next fault finds the result. */
@@ -174,7 +173,7 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/* Make the file of a region, with its own inode, and give it the region. */
+/* Make the file of a region, with an inode of its own. The file then owns the region. */
 static struct file *lite_region_file(struct lite_region *r, bool write)
 {
 	struct inode *inode = alloc_anon_inode(lite_fs_mount->mnt_sb);
@@ -182,7 +181,7 @@ static struct file *lite_region_file(struct lite_region *r, bool write)
 
 	if (IS_ERR(inode))
 		return ERR_CAST(inode);
-	/* The file gives it back. */
+	/* The release of the file puts it. */
 	__module_get(THIS_MODULE);
 	file = alloc_file_pseudo(inode, lite_fs_mount, "lite",
 				 write ? O_RDWR : O_RDONLY, &lite_region_fops);
@@ -225,7 +224,7 @@ err_region:
 	return ERR_PTR(err);
 }
 
-/* Map a file, if it is one, and drop it. May sleep; killable. Return: 0 or a negative errno. */
+/* Map @file, which may be an ERR_PTR, and put it. May sleep; killable. Return: 0 or an errno. */
 int lite_cmd_mmap(struct lite_command *cmd, struct file *file, u64 length, unsigned long prot,
 		  unsigned long flags, u64 *to)
 {
@@ -240,7 +239,7 @@ int lite_cmd_mmap(struct lite_command *cmd, struct file *file, u64 length, unsig
 	*to = addr;
 	if (!IS_ERR_VALUE(addr))
 		return 0;
-	/* EAGAIN: it would have to be locked (mlockall(2)). */
+	/* EAGAIN: the pages would have to be locked (mlockall(2)). */
 	return (long)addr == -EAGAIN ? -ENOMEM : (long)addr;
 }
 

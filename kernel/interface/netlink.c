@@ -4,7 +4,7 @@
  *
  * Commands run in parallel (parallel_ops): starting a node must not hold up other netlink commands.
  * JOIN, LEAVE and STOP, which may wait for other machines, only begin here (membership.c, node.c).
- * Secrets are never sent out; the cluster secret that comes in is wiped after use.
+ * Secrets are never sent out; a cluster secret that comes in is wiped after use.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -47,8 +47,6 @@ static const struct nla_policy lite_policy[LITE_A_MAX + 1] = {
 	[LITE_A_TENANTS] = NLA_POLICY_MAX(NLA_U8, LITE_QOS_BY_CGROUP),
 	[LITE_A_CGROUP] = NLA_POLICY_FULL_RANGE(NLA_U64, &lite_cgroup_ids),
 };
-
-/* ---- requests ------------------------------------------------------------ */
 
 /* Tell the caller why; @why may be NULL. Returns @err. */
 int lite_nl_say(struct netlink_ext_ack *extack, int err, const char *why)
@@ -128,7 +126,7 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	int err;
 
 	memset(p, 0, sizeof(*p));
-	/* First, so that the caller wipes it whatever else is wrong. */
+	/* First, so that the caller wipes the secret whatever else is wrong. */
 	err = lite_get_secret(info, &p->fabric);
 	if (err)
 		return err;
@@ -160,8 +158,6 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	p->mode = lite_get_u32(a, LITE_A_MODE, 0660);
 	return 0;
 }
-
-/* ---- replies ------------------------------------------------------------- */
 
 int lite_put_u64(struct sk_buff *skb, int attr, u64 value)
 {
@@ -204,7 +200,7 @@ static int lite_put_join(struct sk_buff *skb, struct lite_node *node)
 	return err;
 }
 
-/* Sums over processors that change meanwhile may be below 0. */
+/* A sum of per-CPU counters that change meanwhile may be below 0. */
 static int lite_put_count(struct sk_buff *skb, int attr, struct lite_node *node, enum lite_stat of)
 {
 	return nla_put_u32(skb, attr, max_t(s64, lite_stat_sum(node->stats, of), 0));
@@ -261,8 +257,6 @@ static int lite_answer(struct genl_info *info, struct lite_node *node,
 	return genlmsg_reply(skb, info);
 }
 
-/* ---- commands ------------------------------------------------------------ */
-
 /* Get the node that a command names, and enter it. */
 struct lite_node *lite_get_node(struct nlattr **attrs, struct netlink_ext_ack *extack)
 {
@@ -283,8 +277,8 @@ void lite_put_node_ref(struct lite_node *node)
 }
 
 /*
- * A node's key gives members, and all that have the secret, access to all memory (fabric/device.c):
- * require what /dev/mem requires.
+ * A node's key gives all members, and all that have the secret, access to all memory
+ * (fabric/device.c): require what /dev/mem requires.
  */
 static int lite_may_start(struct sk_buff *skb, struct genl_info *info)
 {
@@ -364,7 +358,7 @@ static int lite_nl_get(struct sk_buff *skb, struct genl_info *info)
 	int err;
 
 	if (!node) {
-		/* A program that waits for its end has to know. */
+		/* A program that waits for the node's end must see that it is not over. */
 		node = lite_node_find(lite_get_u32(info->attrs, LITE_A_INDEX, 0));
 		if (!node)
 			return -ENODEV;
@@ -375,8 +369,6 @@ static int lite_nl_get(struct sk_buff *skb, struct genl_info *info)
 	lite_put_node_ref(node);
 	return err;
 }
-
-/* ---- dumps --------------------------------------------------------------- */
 
 /* Append a message, made by @fill of @item, to a dump. Returns true if there was room for it. */
 bool lite_dump(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
@@ -500,21 +492,19 @@ static int lite_nl_stats_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len;
 }
 
-/* ---- events -------------------------------------------------------------- */
-
 static const struct genl_multicast_group lite_groups[] = {
 	{ .name = LITE_GENL_MCGRP_EVENTS },
 };
 
 /*
  * Send the listeners an event that @node has noticed: the new @state of node @id (0: @node itself).
- * @cause: of the end of its session, which @figure decided; LITE_END_NONE: another event. May
- * sleep.
+ * @cause: why that node's session ended, with @figure, the number that decided it; LITE_END_NONE:
+ * another event. May sleep.
  */
 void lite_netlink_event(struct lite_node *node, u32 id, enum lite_node_state state,
 			enum lite_end_cause cause, u64 figure)
 {
-	/* Memory may wait for the fence of a session that ends: that leaves the reserves alone. */
+	/* A fencing thread (PF_MEMALLOC) must not wait for memory, nor use reserves for this. */
 	gfp_t gfp = current->flags & PF_MEMALLOC ? GFP_NOWAIT | __GFP_NOMEMALLOC | __GFP_NOWARN :
 						   GFP_KERNEL;
 	struct sk_buff *skb;
@@ -536,8 +526,6 @@ void lite_netlink_event(struct lite_node *node, u32 id, enum lite_node_state sta
 	genlmsg_end(skb, hdr);
 	genlmsg_multicast(&lite_family, skb, 0, 0, gfp);
 }
-
-/* ---- the family ---------------------------------------------------------- */
 
 static const struct genl_ops lite_ops[] = {
 	{ .cmd = LITE_CMD_NODE_START, .flags = GENL_ADMIN_PERM, .doit = lite_nl_start },

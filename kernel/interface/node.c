@@ -27,13 +27,11 @@ static struct {
 	.nodes = XARRAY_INIT(lite_registry.nodes, XA_FLAGS_ALLOC),
 };
 
-/* ---- callbacks of the layers --------------------------------------------- */
-
 static struct ib_client lite_client;
 
 /*
- * A removal is announced under the registry's lock, which the starting thread holds. Either it was
- * announced before, and the client data is NULL, or it waits for the lock and then finds the node.
+ * lite_client_remove() announces a removal under the registry's lock, which the starting thread
+ * holds. Either it has done so, and the client data is NULL, or it waits and then finds the node.
  */
 static bool lite_node_device_stays(struct lite_node *node, struct ib_device *dev)
 {
@@ -109,13 +107,10 @@ static void lite_node_peer_lost(struct lite_node *node, u32 id, u64 incarnation)
 	lite_locks_changed(&node->locks);
 }
 
-/*
- * While the module is unloaded, only the STOPPED of lite_node_unbuild() is sent. By then an attempt
- * to join has ended.
- */
+/* During module unload only lite_node_unbuild()'s STOPPED is sent, after the end of any join. */
 void lite_node_event(struct lite_node *node, u32 id, enum lite_node_state state)
 {
-	/* Memory may be waited for, and its reclaim waits for fences, which take the lock. */
+	/* Sending allocates memory: its reclaim may wait for fences, which take the lock. */
 	lockdep_assert_not_held(&node->cluster.lock);
 	trace_lite_member(lite_cluster_id(&node->cluster), id,
 			  node->fabric.self.incarnation, state);
@@ -152,8 +147,6 @@ static const struct lite_cluster_ops lite_node_cluster_ops = {
 	.event = lite_node_member,
 	.ended = lite_node_ended,
 };
-
-/* ---- finding ------------------------------------------------------------- */
 
 /* Drop a reference to the object. Context: process. */
 void lite_node_put(struct lite_node *node)
@@ -194,7 +187,7 @@ struct lite_node *lite_node_find(u32 index)
 	return NULL;
 }
 
-/* Add a node to the table, with the index or, if -1, the lowest free one. */
+/* Add a node to the table, at @index or, if that is -1, at the lowest free one. */
 static int lite_registry_add(struct lite_node *node, int index, const char **why)
 {
 	u32 last = index < 0 ? LITE_NODES_MAX - 1 : index;
@@ -215,8 +208,6 @@ static int lite_registry_add(struct lite_node *node, int index, const char **why
 	snprintf(node->name, sizeof(node->name), "lite%u", node->index);
 	return err;
 }
-
-/* ---- starting ------------------------------------------------------------ */
 
 static void lite_node_stop_work(struct work_struct *work);
 
@@ -318,8 +309,8 @@ err_fabric:
 }
 
 /*
- * Make a node. Sets @out to it, with a reference, or @why to a text where an errno says too little.
- * Context: may sleep. Return: 0 or a negative errno, as documented for LITE_CMD_NODE_START.
+ * Start a node. Sets @out to it, with a reference, or @why to a text where an errno says too
+ * little. Context: may sleep. Return: 0 or a negative errno, see LITE_CMD_NODE_START.
  */
 int lite_node_start(const struct lite_node_params *params, struct lite_node **out, const char **why)
 {
@@ -348,8 +339,6 @@ int lite_node_start(const struct lite_node_params *params, struct lite_node **ou
 	return err;
 }
 
-/* ---- stopping ------------------------------------------------------------ */
-
 static void lite_node_unbuild(struct lite_node *node, bool orderly)
 {
 	u32 id = 0;
@@ -369,19 +358,16 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	percpu_ref_kill(&node->active);
 	lite_service_stop(&node->service);
 	lite_fabric_shutdown(&node->fabric);
-	/*
-	 * Users leave when their calls have failed; one that waits for its own memory (userfaultfd,
-	 * FUSE) when that comes or it is killed.
-	 */
+	/* Users leave when their calls fail. None waits for user space (struct lite_gate). */
 	wait_for_completion_state(&node->idle, TASK_IDLE);
-	/* Both have exited the node, but may still run. */
+	/* Both work items have exited the node, but may still run. */
 	flush_work(&node->join.work);
 	flush_work(&node->leave_work);
 	lite_service_shut(&node->service);
 	lite_locks_shut(&node->locks);
 	lite_memory_shut(&node->memory);
 	lite_kcall_flush(&node->kcalls);
-	/* Their work items may still be freeing memory of lives that are over. */
+	/* Wait for work items of peers: they may still be freeing memory of lives that are over. */
 	lite_peers_clear(&node->cluster);
 	lite_service_exit(&node->service);
 	lite_memory_exit(&node->memory);
@@ -399,7 +385,7 @@ static void lite_node_stop_work(struct work_struct *work)
 	struct lite_node *node = container_of(work, struct lite_node, stop_work);
 
 	mutex_lock(&lite_registry.lock);
-	/* Otherwise its device was removed, or it could not be built. */
+	/* If not, its device was removed, or it could not be built. */
 	if (xa_load(&lite_registry.nodes, node->index) == node)
 		lite_node_unbuild(node, true);
 	mutex_unlock(&lite_registry.lock);
@@ -413,13 +399,11 @@ int lite_node_stop(u32 index)
 
 	if (!node)
 		return -ENODEV;
-	/* The work item has the reference, unless it is queued already. */
+	/* The work item takes over the reference, unless it was queued already. */
 	if (!queue_work(lite_registry.wq, &node->stop_work))
 		lite_node_put(node);
 	return 0;
 }
-
-/* ---- devices go away ----------------------------------------------------- */
 
 static int lite_client_add(struct ib_device *dev)
 {

@@ -3,7 +3,7 @@
  * A node: one LITE instance on one RDMA device, made of the layers, and its device node /dev/liteN.
  * The only state outside of nodes is the registry of all nodes in this kernel, what closes files,
  * the file system of mapped LMRs, notes of processes with unpinned memory (unpinned.c), and whether
- * a connection is kept since it could not be fenced (conn.c).
+ * a connection is kept because it could not be fenced (conn.c).
  *
  * A user of a node holds @active (lite_node_enter()); stopping ends all connections, and then waits
  * for these users. A pointer to the object holds @ref.

@@ -8,7 +8,7 @@
  * cancelled (wait.h).
  *
  * A small operation ends at any time, in any thread. Task work in the submitting thread then copies
- * to the user what was read, from a buffer of the command: the node need not wait for the thread.
+ * what was read to the user, from a buffer of the command: the node need not wait for the thread.
  *
  * Lifetime: a command holds its file, and so the module, until it is complete. A small operation in
  * flight also keeps the node active.
@@ -45,8 +45,6 @@ static struct lite_uring **lite_uring_of(struct io_uring_cmd *cmd)
 	BUILD_BUG_ON(sizeof(struct lite_uring *) > sizeof(cmd->pdu));
 	return (struct lite_uring **)cmd->pdu;
 }
-
-/* ---- allocation ---------------------------------------------------------- */
 
 static struct lite_uring *lite_uring_idle(struct lite_urings *idle)
 {
@@ -88,15 +86,13 @@ void lite_urings_free(struct lite_urings *idle)
 		kfree(u);
 }
 
-/* ---- the end ------------------------------------------------------------- */
-
 /* Copy the result to the user. Return: the errno of the command. */
 static int lite_uring_give(struct lite_uring *u)
 {
 	unsigned long left;
 	int err = u->err;
 
-	/* In a kernel thread, or one that exits, the user's memory is out of reach, or gone. */
+	/* A kernel thread cannot reach the user's memory; for an exiting thread it is gone. */
 	if (current->flags & PF_KTHREAD || !current->mm)
 		return err ?: -EINTR;
 	if (!err && u->length) {
@@ -133,8 +129,6 @@ static void lite_uring_end(struct lite_issue *issue, int err)
 	lite_node_exit(node);
 }
 
-/* ---- the beginning ------------------------------------------------------- */
-
 static struct lite_uring *lite_uring_new(struct io_uring_cmd *cmd, struct lite_op __user *user,
 					 const struct lite_op *op)
 {
@@ -161,7 +155,7 @@ static struct lite_uring *lite_uring_new(struct io_uring_cmd *cmd, struct lite_o
 	return u;
 }
 
-/* -EAGAIN: leave it to a worker. */
+/* Begin a small operation. -EAGAIN: leave the command to a worker. */
 static int lite_uring_op(struct io_uring_cmd *cmd, struct lite_op __user *user)
 {
 	struct lite_file *lf = cmd->file->private_data;
@@ -189,7 +183,7 @@ static int lite_uring_op(struct io_uring_cmd *cmd, struct lite_op __user *user)
 	return put_user(op.length, &user->result) ? -EFAULT : 0;
 }
 
-/* Try in the submitting thread. -EAGAIN: leave it to a worker. */
+/* Try in the submitting thread. -EAGAIN: leave the command to a worker. */
 static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg, unsigned int issue_flags)
 {
 	void __user *user = (void __user *)arg;
@@ -200,7 +194,7 @@ static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg, unsigned 
 
 	if (cmd->cmd_op == LITE_IOC_OP)
 		return lite_uring_op(cmd, user);
-	/* Only a command with flags that keep it from waiting. */
+	/* Only a command with flags that keep it from waiting for a peer. */
 	ioc = lite_ioc_find(cmd->cmd_op);
 	if (!ioc || !ioc->quick || get_user(flags, &head->flags) || !(flags & ioc->quick))
 		return -EAGAIN;
