@@ -5,10 +5,7 @@
 
 #include "types.h"
 
-/*
- * Check that [@offset, @offset + @length) is in a region of @size bytes. Return: 0; -EINVAL:
- * @length is 0; -ERANGE: the range ends beyond the region, or wraps.
- */
+/* Check that a range is within @size bytes. Return: 0; -EINVAL: it is empty; -ERANGE: it is not. */
 static inline int lite_bounds_check(u64 offset, u64 length, u64 size)
 {
 	u64 end;
@@ -20,7 +17,7 @@ static inline int lite_bounds_check(u64 offset, u64 length, u64 size)
 	return 0;
 }
 
-/* As lite_bounds_check(), for an atomic operation; -EINVAL also if it is no aligned 8-byte word. */
+/* The same for an atomic operation; -EINVAL also if the range is not an aligned 8-byte word. */
 static inline int lite_atomic_check(u64 offset, u64 length, u64 size)
 {
 	if (length != sizeof(u64) || offset % sizeof(u64))

@@ -8,27 +8,21 @@
 struct lite_extent {
 	u64 start;  /* offset in the LMR */
 	u64 length; /* bytes */
-	u64 addr;   /* for the RDMA device of its node */
+	u64 addr;   /* DMA address at its node */
 	u32 share;  /* index into the LMR's table of nodes */
 };
 
-/*
- * Find the extent that holds an offset, which the table covers: @n extents, sorted, without holes,
- * from 0. Return: index into @table.
- */
+/* Index of the extent that holds @offset. The table covers @offset, from 0 on and without holes. */
 u32 lite_extent_find(const struct lite_extent *table, u32 n, u64 offset);
 
 /*
  * Check a table that came from a peer: it must cover @length bytes without holes, overlaps, empty
- * extents, wrapping addresses or unknown shares. Shares may come in any order: parts of an LMR may
- * have been moved. Return: 0 or -EPROTO.
+ * extents, wrapping addresses or unknown shares. Shares may come in any order, because parts of an
+ * LMR may have been moved. Return: 0 or -EPROTO.
  */
 int lite_extent_table_check(const struct lite_extent *table, u32 n, u64 length, u32 n_shares);
 
-/*
- * Append a piece of @length bytes, not 0, to a table with room for it, or merge it with the last of
- * its @n extents.
- */
+/* Append a piece of @length > 0 bytes to a table with room, or merge it with the last extent. */
 void lite_extent_append(struct lite_extent *table, u32 *n, u64 addr, u64 length, u32 share);
 
 #endif /* _LITE_CORE_EXTENT_H */

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A handle (lh) is an index into its file's table, with a tag that counts up from
- * a random number, so that a stale handle, or one of another file, is not taken
- * for a live one. The tag guards against mistakes and is no secret: the table is
- * the file's own.
- *
- * A node's own tables have LMRs by home and id.
+ * A handle (lh) is an index into the table of its open file, and a tag that counts up from a random
+ * number. The tag catches mistakes (a stale handle, or one of another file). It is no secret,
+ * because each file has a table of its own.
  */
 #ifndef _LITE_CORE_HANDLE_H
 #define _LITE_CORE_HANDLE_H
@@ -23,10 +20,10 @@ static inline u32 lite_handle_index(u64 lh)
 	return (u32)lh;
 }
 
-/* An LMR's id at its home is from 1 to this. */
+/* An LMR's id at its home is between 1 and this. */
 #define LITE_LMR_ID_MAX (BIT_ULL(48) - 1)
 
-/* Key of an LMR in tables of this node: its home, and its id there. */
+/* Key of an LMR in this node's tables: its home, and its id there. */
 static inline unsigned long lite_mapping_key(u32 home, u64 id)
 {
 	return (unsigned long)home << 48 | (id & LITE_LMR_ID_MAX);

@@ -5,7 +5,7 @@
 
 static u64 lite_life(u64 incarnation)
 {
-	/* Incarnations are times in ns: hash their middle bits, too. */
+	/* Incarnations are times in ns: mix all of their bits into the few that remain. */
 	return (incarnation * 0x9e3779b97f4a7c15ULL) >> (64 - LITE_LIFE_BITS);
 }
 

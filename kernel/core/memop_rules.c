@@ -2,7 +2,7 @@
 #include "memop_rules.h"
 #include "rights.h" /* includes the ABI */
 
-/* Bytes copied at once, rounded down to whole patterns. */
+/* Bytes copied at a time, before this is rounded down to whole patterns. */
 #define LITE_PATTERN_BLOCK 256U
 
 int lite_pattern_check(u64 pattern, u64 length)
@@ -72,7 +72,7 @@ size_t lite_first_difference(const void *a, const void *b, size_t n)
 	u64 bits;
 
 	for (; n - i >= sizeof(u64); i += sizeof(u64)) {
-		/* Copy first: neither is aligned, and both may change. */
+		/* Copy, then compare: both may change. Neither is aligned. */
 		memcpy(&v, x + i, sizeof(v));
 		memcpy(&w, y + i, sizeof(w));
 		bits = le64_to_cpu(v) ^ le64_to_cpu(w);

@@ -10,36 +10,35 @@
 #define LITE_PATTERN_MAX 8U
 
 /*
- * Check the pattern of a SET, its first byte lowest. Return: 0, or -EINVAL: @length is 0 or more
+ * Check the pattern of a SET, with the first byte lowest. Return: 0; -EINVAL: @length is 0 or more
  * than LITE_PATTERN_MAX, or bytes behind the pattern are not 0.
  */
 int lite_pattern_check(u64 pattern, u64 length);
 
-/* Rotate a pattern of 1..LITE_PATTERN_MAX bytes to begin at offset @at of the range to fill. */
+/* Rotate a pattern of 1..LITE_PATTERN_MAX bytes so that it continues at offset @at of the range. */
 u64 lite_pattern_rotate(u64 pattern, u32 length, u64 at);
 
 /* Fill @n bytes at @to, which is never read, with a pattern of 1..LITE_PATTERN_MAX bytes. */
 void lite_pattern_fill(void *to, size_t n, u64 pattern, u32 length);
 
-/* Count the bytes from an offset, which the table covers, in one share. Return: 1..@max. */
+/* Bytes from @offset on, which the table covers, that are in one share. Return: 1..@max. */
 u64 lite_extent_run(const struct lite_extent *table, u32 n, u64 offset, u64 max);
 
 /* As lite_extent_run(), for the bytes before @end, which is not 0 and at most the table's end. */
 u64 lite_extent_run_back(const struct lite_extent *table, u32 n, u64 end, u64 max);
 
-/* Must a copy within one region begin at its end? */
+/* Must a copy within one region begin at its end, as it would overwrite its source otherwise? */
 static inline bool lite_copy_is_backward(u64 to, u64 from, u64 length)
 {
 	return to > from && to - from < length;
 }
 
-/* Do two ranges of one region, at @a and @b, overlap? */
 static inline bool lite_copy_overlaps(u64 a, u64 b, u64 length)
 {
 	return (a > b ? a - b : b - a) < length;
 }
 
-/* Compare memory that may change: each byte is read once. Return: leading bytes that are equal. */
+/* Compare memory that may change: each byte is read once. Return: number of equal leading bytes. */
 size_t lite_first_difference(const void *a, const void *b, size_t n);
 
 /* The result of LITE_OP_SWAP, LITE_OP_FETCH_AND or LITE_OP_FETCH_OR. */

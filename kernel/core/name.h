@@ -6,9 +6,9 @@
 #include "types.h"
 
 /*
- * Check a name in a field of @size bytes. It has 1..@size - 1 bytes, without control characters
- * (below 0x20) and DEL, which a terminal would obey. Other bytes have no meaning: '/' is not
- * special, and UTF-8 passes through. Return: its length; -ENAMETOOLONG: there is no NUL; -EINVAL.
+ * Check a name in a field of @size bytes. It must have 1..@size - 1 bytes, and neither control
+ * characters (below 0x20) nor DEL, which a terminal would obey. Other bytes have no meaning: '/' is
+ * not special, and UTF-8 passes. Return: the length; -ENAMETOOLONG: there is no NUL; -EINVAL.
  */
 int lite_name_check(const char *name, size_t size);
 
@@ -16,10 +16,9 @@ int lite_name_check(const char *name, size_t size);
 u64 lite_name_hash(const char *name, size_t len);
 
 /*
- * The weight of a node for a name with lite_name_hash() @hash. The directory of a name is the live
- * node of greatest weight, of equal weights the lower id. A node that comes or goes moves only the
- * names that it gains or had (Thaler and Ravishankar, "Using name-based mappings to increase hit
- * rates", 1998).
+ * The weight of @node for a name with the hash @hash. The directory of a name is the live node with
+ * the greatest weight, the lowest id among equals. A node that comes or goes moves only its own
+ * names (Thaler and Ravishankar, "Using name-based mappings to increase hit rates", 1998).
  */
 u64 lite_rendezvous_weight(u64 hash, u32 node);
 

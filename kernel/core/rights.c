@@ -20,7 +20,6 @@ bool lite_cred_equal(const struct lite_cred *a, const struct lite_cred *b)
 	       !memcmp(a->groups, b->groups, a->n_groups * sizeof(a->groups[0]));
 }
 
-/* The rights that owner, group and mode give. */
 static u32 lite_rights_by_mode(const struct lite_cred *cred, const struct lite_acl *acl)
 {
 	u32 rights = 0;
@@ -32,7 +31,7 @@ static u32 lite_rights_by_mode(const struct lite_cred *cred, const struct lite_a
 	} else if (lite_cred_in_group(cred, acl->gid)) {
 		bits = acl->mode >> 3;
 	} else if (cred->n_groups >= LITE_CRED_GROUPS) {
-		/* The list may be truncated: what group and others both may. */
+		/* The list of groups may be truncated: give what both group and others have. */
 		bits = acl->mode & (acl->mode >> 3);
 	} else {
 		bits = acl->mode;
@@ -79,7 +78,6 @@ bool lite_grant_allowed(u32 own, u32 old, u32 new_rights)
 
 	if (own & LITE_RIGHT_MASTER)
 		return true;
-	/* Keeps what is granted, adds only what the sharer has itself. */
 	return own & LITE_RIGHT_SHARE && !(old & ~new_rights) &&
 	       !(new_rights & ~old & ~(own & shared));
 }

@@ -18,7 +18,6 @@ struct lite_cred {
 	u32 groups[LITE_CRED_GROUPS]; /* supplementary */
 };
 
-/* Permissions of an LMR. */
 struct lite_acl {
 	u32 uid;
 	u32 gid;
@@ -31,9 +30,9 @@ struct lite_acl {
 #define LITE_UID_NOBODY 65534U /* uid of another node's root when it is squashed, as with NFS */
 
 /*
- * The LITE_RIGHT_* of a user of a node on an LMR. As with open(2), exactly one of the three classes
- * applies, the first that fits. The owner is a master and may share the LMR. Root has all rights,
- * but with @squash those of LITE_UID_NOBODY. Grants to the user are added.
+ * The LITE_RIGHT_* of a user of @node on an LMR. As with open(2), only the first class that fits
+ * applies (owner, group, others). The owner is also a master and sharer. Root has all rights, or
+ * with @squash those of LITE_UID_NOBODY. Grants to the user are added.
  */
 u32 lite_rights_of(const struct lite_cred *cred, u32 node, const struct lite_acl *acl, bool squash);
 
@@ -43,21 +42,18 @@ static inline u32 lite_uid_charged(u32 uid, bool squash)
 	return uid || !squash ? uid : LITE_UID_NOBODY;
 }
 
-/* Is a user in a group? With LITE_CRED_GROUPS groups, the list may be truncated. */
+/* Is a user in a group? A list of LITE_CRED_GROUPS groups may be truncated. */
 bool lite_cred_in_group(const struct lite_cred *cred, u32 gid);
 
-/* Are two users the same to every home? */
+/* Does every home treat two users alike? */
 bool lite_cred_equal(const struct lite_cred *a, const struct lite_cred *b);
 
-/*
- * Find the grant to a user on a node, or with @node 0 on all nodes. Return: its index, or
- * @acl->n_grants: there is none.
- */
+/* Index of the grant to @uid on @node (0: on all nodes), or @acl->n_grants if there is none. */
 u32 lite_grant_find(const struct lite_acl *acl, u32 uid, u32 node);
 
 /*
- * May a user with the rights @own replace the granted rights @old? A master grants and takes away
- * anything. A sharer grants READ, WRITE and ATOMIC as far as it has them, and takes nothing away.
+ * May a user with the rights @own replace the granted rights @old? A master may grant and take away
+ * anything. A sharer may add READ, WRITE and ATOMIC as far as it has them, and take nothing away.
  */
 bool lite_grant_allowed(u32 own, u32 old, u32 new_rights);
 

@@ -10,7 +10,7 @@ void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk, unsigne
 	map->bits = bits;
 }
 
-/* Find @n free units in [@from, @end), chunk by chunk. */
+/* Find @n consecutive free units of one chunk in [@from, @end). */
 static u32 lite_ring_search(const struct lite_ring_map *map, u32 from, u32 end, u32 n)
 {
 	u32 at = LITE_RING_NONE;
@@ -21,7 +21,6 @@ static u32 lite_ring_search(const struct lite_ring_map *map, u32 from, u32 end, 
 		if (chunk_end > end)
 			chunk_end = end;
 		found = bitmap_find_next_zero_area(map->bits, chunk_end, from, n, 0);
-		/* Otherwise there is none. */
 		if (found + n <= chunk_end)
 			at = found;
 		from = chunk_end;
@@ -37,7 +36,7 @@ u32 lite_ring_take(struct lite_ring_map *map, u32 n, u32 end)
 		return LITE_RING_NONE;
 	at = lite_ring_search(map, map->next, end, n);
 	if (at == LITE_RING_NONE) {
-		/* A run from before @next may end behind it. */
+		/* A run that begins before @next may end behind it. */
 		wrap = map->next + n - 1;
 		at = lite_ring_search(map, 0, wrap < end ? wrap : end, n);
 	}
@@ -65,7 +64,7 @@ u32 lite_ring_limit(u32 units, u32 chunk, u32 most)
 		left = most;
 	if (left > chunk)
 		left = chunk;
-	/* In all chunks but the last one, and in the rest of that. */
+	/* Longest records that fit in all chunks but the last, and in what is left of the last. */
 	fit = (units / chunk - 1) * (chunk / most) + (chunk - left) / most;
 	return fit < 2 ? units : units - left;
 }

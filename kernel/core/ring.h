@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The map of taken units in an RPC ring. A ring is made of chunks of contiguous memory, and counted
- * in units of 64 bytes. A record never spans two chunks. Records are freed in any order.
- *
- * The search for free units continues behind the last record taken (next-fit), so that free units
- * gather before it comes round.
+ * The map of taken units in an RPC ring. A ring consists of chunks of contiguous memory, counted in
+ * units of 64 bytes. A record never spans two chunks. Records are freed in any order. The search
+ * for free units continues behind the last record taken (next-fit), so that free units gather
+ * before it comes round.
  */
 #ifndef _LITE_CORE_RING_H
 #define _LITE_CORE_RING_H
@@ -16,14 +15,13 @@
 #define LITE_RING_NONE (~0U) /* no unit */
 
 struct lite_ring_map {
-	u32 units; /* of the ring */
+	u32 units;
 	u32 chunk; /* units per chunk */
-	u32 next;  /* where to look first */
-	u32 used;  /* units that are taken */
+	u32 next;  /* where the next search begins */
+	u32 used;  /* number of units taken */
 	unsigned long *bits; /* a bit per unit; set: taken */
 };
 
-/* Units that a number of bytes takes. */
 static inline u32 lite_ring_units(u32 bytes)
 {
 	return (bytes + LITE_RING_UNIT - 1) / LITE_RING_UNIT;
@@ -41,27 +39,22 @@ void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk, unsigne
  */
 u32 lite_ring_take(struct lite_ring_map *map, u32 n, u32 end);
 
-/* Free what lite_ring_take() took. */
 void lite_ring_give(struct lite_ring_map *map, u32 at, u32 n);
 
 /*
- * Where the part of a ring begins that is left to users without a call in it: an eighth, with room
- * for the longest record, of @most units. A chunk is enough. @units: there is no such part, as the
- * rest would not have room for two.
+ * First unit of the part of a ring that is kept for users without a call in it: an eighth, but at
+ * least @most units (the longest record), and at most a chunk. Return: @units: no part is kept,
+ * because the rest would not hold two of the longest records.
  */
 u32 lite_ring_limit(u32 units, u32 chunk, u32 most);
 
-/*
- * Check a record that a peer names by its first unit and its length. Return: 0,
- * or -EPROTO: it is empty, outside of the ring, or spans two chunks.
- */
+/* Check a record named by a peer. Return: 0; -EPROTO: empty, outside the ring, or in two chunks. */
 int lite_ring_record_check(u32 units, u32 chunk, u32 at, u64 bytes);
 
 /*
- * May a ring with @has calls under way have another one, with @left free places in the window that
- * the rings share? A ring gets half as many places as are left, so k slow servers leave 2 / (k + 2)
- * of the window to the others: the dynamic thresholds of Choudhury and Hahne (IEEE/ACM ToN 6(2),
- * 1998).
+ * May a ring with @has calls under way have one more? @left: free places of the window that all
+ * rings share. A ring gets half as many places as are left, so k slow servers leave 2 / (k + 2) of
+ * the window to others (dynamic thresholds: Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
  */
 static inline bool lite_window_has_room(u32 has, u32 left)
 {

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The policy of the scheduler, see sched.h. Documentation/scheduling.rst has rules and reasons.
+ * The policy of the scheduler: see sched.h. Documentation/scheduling.rst has rules and reasons.
  *
- * Tenants: start-time fair queueing (Goyal et al., 1996). The order is kept in constant time as in
- * Checconi et al.'s QFQ (2013), by slots of a quarter to an eighth of what a quantum moves the
- * lightest tenant of a stratum. Window: as in TCP Vegas, by the mean latency: by Little's law that
- * tells how much is in flight, whatever varies.
+ * Tenants are served by start-time fair queueing (Goyal et al., 1996). Slots keep them in order in
+ * constant time, as in QFQ (Checconi et al., 2013): one is as wide as 1/8 to 1/4 of what a quantum
+ * costs the lightest tenant of its stratum. The window follows the mean latency, as in TCP Vegas:
+ * by Little's law that tells how much is in flight, however latencies vary.
  */
 #include "sched.h"
 
 /* Fraction bits of virtual time. */
 #define LITE_SCHED_VTIME_SHIFT 20
-/* Tenants of a slot that one which enters it is compared with. */
+/* A tenant that enters a slot is compared with at most this many others there. */
 #define LITE_SCHED_SORTED 8
-/* How often the base of the latency is measured anew. */
+/* Time between measurements of the base latency. */
 #define LITE_SCHED_RESTART_NS 10000000000ULL
-/* Completions that such a measurement takes. */
+/* Completions that a measurement takes. */
 #define LITE_SCHED_BASED 16
-/* Longest latency that counts. */
+/* A longer latency counts as this, ns. */
 #define LITE_SCHED_LATENCY_MAX 1000000000ULL
-/* How often sw-pri decides. */
+/* Time between decisions of sw-pri. */
 #define LITE_SCHED_HOLD_NS 10000000ULL
 
-/* 0 if the clock of another processor was ahead. */
+/* Time since @from; 0 if the clock of another processor was ahead. */
 static u64 lite_sched_elapsed(u64 from, u64 now)
 {
 	return (s64)(now - from) > 0 ? now - from : 0;
@@ -46,7 +46,7 @@ static void lite_sched_set_limit(struct lite_sched *s, s64 limit)
 	s->limit = limit;
 }
 
-/* Measure anew, with as little in flight as keeps things going. */
+/* Measure the base anew, with at most a quantum in flight (in sw-pri: of low classes). */
 static void lite_sched_restart(struct lite_sched *s, u64 now)
 {
 	lite_sched_set_limit(s, s->mode == LITE_SCHED_FAIR ? s->quantum : LITE_SCHED_OPEN);
@@ -56,7 +56,7 @@ static void lite_sched_restart(struct lite_sched *s, u64 now)
 	s->restarted = now;
 }
 
-/* Initialize a scheduler: at most 16 MB of slice and op_cost, and 1 GB of window. */
+/* @conf: slice + op_cost are at most 16 MB, window_max is at most 1 GB. */
 void lite_sched_init(struct lite_sched *s, const struct lite_sched_conf *conf)
 {
 	u32 prio, k, i;
@@ -84,10 +84,7 @@ void lite_sched_tenant_init(struct lite_sched_tenant *tenant, u32 weight)
 		INIT_LIST_HEAD(&tenant->queue[i].items);
 }
 
-/*
- * Change the policy at any time; then take out what may be posted now. The window begins at its
- * least.
- */
+/* Change the mode, with a minimal window. The caller then takes out what may be posted now. */
 void lite_sched_set_mode(struct lite_sched *s, enum lite_sched_mode mode)
 {
 	s64 gates = (mode == LITE_SCHED_SW_PRI) - (s->mode == LITE_SCHED_SW_PRI);
@@ -104,18 +101,15 @@ static u32 lite_sched_stratum(u32 weight)
 }
 
 /*
- * log2 of the virtual time of a slot. In a stratum that is ahead of its class by at most a quantum
- * per 4^@k: eight slots, and one on each side for rounding.
+ * log2 of the virtual time of a slot. Tenants of stratum @k are ahead of their class by at most a
+ * quantum / 4^@k: eight slots, and one on each side for rounding.
  */
 static u32 lite_sched_slot_shift(const struct lite_sched *s, u32 k)
 {
 	return LITE_SCHED_VTIME_SHIFT + lite_sched_bit(s->quantum) - 2 - 2 * k;
 }
 
-/*
- * Enter the slot of its virtual time, in order as far as that is quickly done; the tenant has
- * something waiting in class @prio.
- */
+/* Put a tenant with items into the slot of its virtual time, sorted among the last ones there. */
 static void lite_sched_join(struct lite_sched *s, struct lite_sched_tenant *tenant, u32 prio)
 {
 	u32 k = lite_sched_stratum(tenant->weight);
@@ -147,7 +141,7 @@ static void lite_sched_quit(struct lite_sched *s, struct lite_sched_tenant *tena
 		stratum->used &= ~(1U << slot);
 }
 
-/* Change the weight of a tenant that may have items waiting. They are due now. */
+/* Change the weight of a tenant. Its waiting items are due now. */
 void lite_sched_set_weight(struct lite_sched *s, struct lite_sched_tenant *tenant, u32 weight)
 {
 	u32 prio, old = tenant->weight;
@@ -166,8 +160,8 @@ void lite_sched_set_weight(struct lite_sched *s, struct lite_sched_tenant *tenan
 }
 
 /*
- * A tenant that comes back begins at the present time, unless what it has had lately was ahead of
- * that. (Not if it was away for so long that virtual time has wrapped: it would seem far ahead.)
+ * A tenant that comes back begins at the present virtual time, or later if it was served lately.
+ * (One that seems too far ahead for that was away until virtual time wrapped.)
  */
 static void lite_sched_catch_up(const struct lite_sched *s, struct lite_sched_tenant *tenant,
 				u32 prio)
@@ -181,8 +175,8 @@ static void lite_sched_catch_up(const struct lite_sched *s, struct lite_sched_te
 }
 
 /*
- * Have an item wait: @ops operations with @bytes in all. lite_sched_pop() must follow, at once: it
- * may return this one. @now: ns of any clock that does not go backwards by much.
+ * Queue an item of @ops operations with @bytes in all. lite_sched_pop() must follow at once, and
+ * may return this item. @now: ns of any clock that does not go backwards by much.
  */
 void lite_sched_push(struct lite_sched *s, struct lite_sched_item *item,
 		     struct lite_sched_tenant *tenant, u32 prio, u32 bytes, u32 ops, u64 now)
@@ -212,7 +206,7 @@ void lite_sched_push(struct lite_sched *s, struct lite_sched_item *item,
 		atomic64_add(-LITE_SCHED_GATE, &s->room);
 }
 
-/* Take an item that waits out of its queue: it is cancelled, or its poster dies. */
+/* Remove an item that waits: it is taken out or cancelled, or its poster dies. */
 void lite_sched_remove(struct lite_sched *s, struct lite_sched_item *item)
 {
 	struct lite_sched_tenant *tenant = item->flight.tenant;
@@ -228,14 +222,14 @@ void lite_sched_remove(struct lite_sched *s, struct lite_sched_item *item)
 		atomic64_add(LITE_SCHED_GATE, &s->room);
 }
 
-/* The class of the next item; @level: to which it has risen. */
+/* The class to serve next. @level is set to the level to which it has risen. */
 static u32 lite_sched_next_class(const struct lite_sched *s, u64 now, u32 *level)
 {
 	const u32 high = (1U << LITE_SCHED_LOW) - 1;
 	u32 prio, at, next = 0, left = s->waiting;
 	u64 risen;
 
-	/* Low classes that are held back have risen, but nothing high may wait for them. */
+	/* Low classes rise while they are held back, but high ones must not wait for them. */
 	if (s->mode == LITE_SCHED_SW_PRI && (left & high))
 		left &= high;
 	*level = LITE_SCHED_CLASSES;
@@ -252,8 +246,8 @@ static u32 lite_sched_next_class(const struct lite_sched *s, u64 now, u32 *level
 }
 
 /*
- * The queue of the next item of a class: in the slot that begins first, at @vtime, of the first
- * used slots of the strata, counted from the present one on.
+ * The queue of a class to serve next. Each stratum offers its first used slot, from the present one
+ * on; the slot that begins first is taken, and @vtime is set to its begin.
  */
 static struct lite_sched_queue *lite_sched_next_queue(const struct lite_sched *s,
 						      const struct lite_sched_class *class,
@@ -281,10 +275,7 @@ static struct lite_sched_queue *lite_sched_next_queue(const struct lite_sched *s
 	return list_first_entry(next, struct lite_sched_queue, slot);
 }
 
-/*
- * High classes, and those that have risen to their levels, may exceed the window by a quantum: an
- * urgent operation is posted at once, though low ones fill the window.
- */
+/* High levels may exceed the window by a quantum: urgent operations need not wait for low ones. */
 static bool lite_sched_has_room(const struct lite_sched *s, u32 prio, u32 level, u32 cost)
 {
 	s64 reserve = level < LITE_SCHED_LOW ? s->quantum : 0;
@@ -326,10 +317,7 @@ static void lite_sched_count(struct lite_sched_stats *stats, u32 bytes, u64 wait
 	stats->waited[bucket < LITE_SCHED_WAITS ? bucket : LITE_SCHED_WAITS - 1]++;
 }
 
-/*
- * Take out the item that is to be posted now. NULL: nothing waits, or there is no room. When it has
- * completed, lite_sched_leave() with its flight must follow.
- */
+/* Take out the item to post now, or return NULL. lite_sched_leave() must follow its completion. */
 struct lite_sched_item *lite_sched_pop(struct lite_sched *s, u64 now)
 {
 	struct lite_sched_flight *flight;
@@ -374,7 +362,7 @@ static void lite_sched_measure(struct lite_sched *s, const struct lite_sched_fli
 	u64 took = lite_sched_elapsed(flight->posted, now) + 1;
 	u64 base;
 
-	/* What was posted before has stood behind more than a quantum. */
+	/* Items posted before the restart may have stood behind more than a quantum. */
 	if (!flight->posted || lite_sched_elapsed(flight->posted, s->restarted))
 		return;
 	if (took > LITE_SCHED_LATENCY_MAX)
@@ -394,7 +382,6 @@ static void lite_sched_measure(struct lite_sched *s, const struct lite_sched_fli
 	}
 }
 
-/* A window of at least a quantum, but not more than the caller wants. */
 static s64 lite_sched_clamp(const struct lite_sched *s, s64 limit)
 {
 	if (limit > s->window_max)
@@ -416,15 +403,15 @@ static void lite_sched_adapt(struct lite_sched *s, u64 now)
 	else if (standing > item + item / 4)
 		limit -= item / 2;
 	lite_sched_set_limit(s, lite_sched_clamp(s, limit));
-	/* All is of a size without a base. */
+	/* All completions were of a size for which there is no base. */
 	if (r->strange && !r->measured)
 		lite_sched_restart(s, now);
 }
 
 /*
  * LITE's SW-Pri (Tsai and Zhang, SOSP 2017, section 6.2): the window of low classes is halved while
- * high ones move as much as low ones do, or while most of theirs take more than twice the base;
- * else doubled. The base needs something high, and nothing left of what was low.
+ * high classes move as much as low ones, or most high operations take over twice the base; else it
+ * is doubled. The base is measured with high operations, once low ones of a larger window are gone.
  */
 static void lite_sched_hold(struct lite_sched *s, u64 now)
 {
@@ -443,7 +430,7 @@ static void lite_sched_hold(struct lite_sched *s, u64 now)
 	}
 }
 
-/* Something has completed: see lite_sched_leave(). lite_sched_pop() must follow. */
+/* Account for a completion, as lite_sched_leave() demands. lite_sched_pop() must follow. */
 void lite_sched_done(struct lite_sched *s, const struct lite_sched_flight *flight, u64 now)
 {
 	bool low = flight->prio >= LITE_SCHED_LOW;
@@ -472,10 +459,10 @@ void lite_sched_done(struct lite_sched *s, const struct lite_sched_flight *fligh
 }
 
 /*
- * Which of @n queue pairs, at least one, a class uses: the @first and how many. Where queue pairs
- * are served in turn, an operation waits longer behind others of its own queue pair. So in hw-sep
- * low classes have a quarter of them, the last ones; in fair mode, where most operations are of the
- * default class, high ones have a quarter, the first ones.
+ * Which of @n >= 1 queue pairs a class uses: sets @first, and returns how many. Devices serve queue
+ * pairs in turn, so an operation waits longer behind others of its own queue pair. In hw-sep low
+ * classes have the last quarter; in fair mode, where most operations are of the default class, high
+ * ones have the first quarter.
  */
 u32 lite_sched_qps(enum lite_sched_mode mode, u32 prio, u32 n, u32 *first)
 {

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The order in which operations go to one peer: priorities, shares, and a window of bytes in
- * flight. Documentation/scheduling.rst has the rules and the bounds.
+ * The order in which operations go to one peer: priorities, shares, and a window of cost in flight.
+ * Documentation/scheduling.rst has the rules and the bounds.
  *
- * Normal operation: while nothing waits and the window has room, an operation passes by: one
- * compare-and-exchange of lite_sched.room (lite_sched_try()). Otherwise the poster puts an item
- * from its stack into the scheduler and takes out what may be posted now. Each completion makes
- * room, and if anything waits, the thread that handles it takes out what has room.
+ * Normal operation: while nothing waits and the window has room, an operation passes by, with one
+ * compare-and-exchange of lite_sched.room (lite_sched_try()). Otherwise its poster queues an item
+ * on its stack and takes out the items that may be posted now. Each completion makes room; if items
+ * wait, the thread that handles it takes out those that fit. The caller cuts long operations into
+ * slices, so that an item costs at most lite_sched.quantum.
  *
- * Long operations come in slices: an item costs at most lite_sched.quantum. The caller cuts them.
- *
- * Locking: the caller serialises all calls but lite_sched_try() and lite_sched_leave(), which take
- * no lock. No wake-up is lost between these: what waits closes the gate in the same word in which
- * lite_sched_leave() makes room. So either lite_sched_leave() sees the gate closed and its caller
+ * Locking: the caller serialises all calls but lite_sched_try() and lite_sched_leave(), which need
+ * no lock. No wake-up is lost, because an item that waits closes the gate in the same word in which
+ * lite_sched_leave() makes room: either lite_sched_leave() sees the gate closed, and its caller
  * takes the lock, or lite_sched_pop(), which follows each lite_sched_push(), sees the room.
  */
 #ifndef _LITE_CORE_SCHED_H
@@ -22,13 +21,13 @@
 
 #include "types.h"
 
-/* Priorities: 0 is the highest. */
+/* Priority classes: 0 is the highest. */
 #define LITE_SCHED_CLASSES 8
 #define LITE_SCHED_CLASS_DEFAULT 4
-/* The classes from here on are low: hw-sep and sw-pri know only high and low. */
+/* Classes from here on are low. hw-sep and sw-pri know only high and low. */
 #define LITE_SCHED_LOW 4
 
-/* The class of a priority: 0 is the default, else it is a class and 1. */
+/* The class of a priority: 0 is the default, other priorities are a class plus 1. */
 static inline u32 lite_sched_class_of(u32 prio)
 {
 	return prio && prio <= LITE_SCHED_CLASSES ? prio - 1 : LITE_SCHED_CLASS_DEFAULT;
@@ -36,18 +35,17 @@ static inline u32 lite_sched_class_of(u32 prio)
 
 #define LITE_SCHED_WEIGHT_DEFAULT 100
 #define LITE_SCHED_WEIGHT_MAX 1000
-/* Tenants with weights of 4^k to 4^(k+1) are in one stratum, in slots by their virtual time. */
+/* Tenants with weights from 4^k to below 4^(k+1) share a stratum, in slots by virtual time. */
 #define LITE_SCHED_STRATA 5
 #define LITE_SCHED_SLOTS 16
-/* Buckets of histograms. */
+/* Buckets of lite_sched_stats.waited. */
 #define LITE_SCHED_WAITS 24
 
-/* Shut: added to lite_sched.room. Larger than all that can be in flight. */
+/* Taken off lite_sched.room to shut it; more than all cost that can be in flight. */
 #define LITE_SCHED_GATE ((s64)BIT_ULL(50))
 /* A window without a limit. */
 #define LITE_SCHED_OPEN ((s64)BIT_ULL(40))
 
-/* QOS_SET has these numbers. */
 enum lite_sched_mode {
 	LITE_SCHED_NONE = LITE_QOS_NONE,     /* no window, so nothing waits */
 	LITE_SCHED_FAIR = LITE_QOS_FAIR,
@@ -61,36 +59,33 @@ struct lite_sched_conf {
 	u32 slice;      /* most bytes of an item */
 	u32 op_cost;    /* what an operation costs the device besides its bytes, in bytes */
 	u32 window_max; /* most cost in flight; more than slice + op_cost */
-	u64 age_ns;     /* a class rises by one for each such time without service; not 0 */
+	u64 age_ns;     /* a class rises by one each time it has waited so long; not 0 */
 };
 
-/* What the policy counts, under the caller's lock. Operations that pass by are not in it. */
+/* Counters, under the caller's lock. Operations that pass by are not counted. */
 struct lite_sched_stats {
 	u64 queued;                   /* items that wait now */
 	u64 in_flight;                /* items taken out and not yet done */
 	u64 slices;                   /* items taken out */
-	u64 bytes;                    /* in these */
-	u64 waited[LITE_SCHED_WAITS]; /* [i]: less than 2^i us, but not less than 2^(i - 1) */
+	u64 bytes;                    /* in these slices */
+	u64 waited[LITE_SCHED_WAITS]; /* [i]: slices that waited 2^(i - 1) to 2^i us */
 };
 
 /* What a tenant has waiting in one class. */
 struct lite_sched_queue {
 	struct list_head items;
 	struct list_head slot; /* in one of lite_sched_stratum.slots while there are items */
-	u64 vtime;             /* when the next item is due */
+	u64 vtime;             /* virtual time when the next item is due */
 };
 
-/*
- * A user or control group with operations to the peer. The caller makes it, and keeps it while it
- * has anything queued or in flight.
- */
+/* A user or control group. The caller keeps it while it has items queued or in flight. */
 struct lite_sched_tenant {
 	u32 weight; /* 1..LITE_SCHED_WEIGHT_MAX */
 	struct lite_sched_queue queue[LITE_SCHED_CLASSES];
 	struct lite_sched_stats stats;
 };
 
-/* What has to be known of an operation when it completes. */
+/* What the scheduler must know of an operation when it completes. */
 struct lite_sched_flight {
 	struct lite_sched_tenant *tenant; /* NULL: it has passed by */
 	u64 posted;                       /* ns, when it was taken out; 0: not measured */
@@ -103,42 +98,41 @@ struct lite_sched_item {
 	struct list_head list;           /* in lite_sched_queue.items */
 	struct lite_sched_flight flight;
 	u32 bytes;
-	u64 since;                       /* ns */
+	u64 since;                       /* ns, when it was queued */
 };
 
-/* Tenants of a class that have items, by virtual time; the slots are used round and round. */
+/* Tenants of a class that have items, by virtual time; the slots are a ring. */
 struct lite_sched_stratum {
 	struct list_head slots[LITE_SCHED_SLOTS]; /* of struct lite_sched_queue */
-	u32 used;                                 /* slots that are not empty, a bit each */
+	u32 used;                                 /* bitmap of slots that are not empty */
 };
 
 struct lite_sched_class {
 	struct lite_sched_stratum strata[LITE_SCHED_STRATA];
 	u64 vtime; /* virtual time: cost per weight; wraps */
-	u64 since; /* ns: it has been waiting for its turn */
-	u32 spent; /* cost of what was taken out since */
+	u64 since; /* ns, since when it has waited for its turn */
+	u32 spent; /* cost taken out since then */
 	struct lite_sched_stats stats;
 };
 
-/* A window of cost, or in sw-pri a time, after which the window is adapted. */
+/* The window is adapted after each round: a window of cost, or in sw-pri a time. */
 struct lite_sched_round {
 	u64 begun;    /* ns */
 	bool limited; /* something waited for room */
-	bool dry;     /* and the device had nothing to do */
-	bool strange; /* something has completed of a size without a base */
-	u64 acked;    /* cost that has completed, */
-	u64 measured; /* what of it has a known latency, */
-	u64 squares;  /* the sum of the squares of that, */
-	u64 excess;   /* and the part of that by which the latency exceeds the base */
+	bool dry;     /* nothing was in flight although something waited */
+	bool strange; /* an item has completed of a size without a base */
+	u64 acked;    /* cost that has completed */
+	u64 measured; /* the part of @acked with a known latency */
+	u64 squares;  /* sum of the squares of the costs in @measured */
+	u64 excess;   /* the part of @measured by which latencies exceed the base */
 	u64 cost[2];  /* taken out of high classes [0] and low ones [1] */
 	u32 late[2];  /* completions in up to twice the base [0], and later [1] */
 };
 
-/* The scheduler of a connection. */
 struct lite_sched {
 	/*
-	 * Of the window; may be negative. Less LITE_SCHED_GATE if anything waits, and again in
-	 * sw-pri. Changes without the lock.
+	 * Free cost of the window; may be negative. LITE_SCHED_GATE is taken off if anything waits,
+	 * and once more in sw-pri. Changes without the lock.
 	 */
 	atomic64_t room;
 	enum lite_sched_mode mode;
@@ -147,13 +141,13 @@ struct lite_sched {
 	u32 window_max;
 	u64 age_ns;
 	u64 queued;       /* items that wait */
-	u32 waiting;      /* classes with such, a bit each */
-	s64 limit;        /* the window */
-	s64 low_limit;    /* and that of low classes in sw-pri */
-	s64 in_flight[2]; /* cost taken out of high and low classes and not yet done */
+	u32 waiting;      /* bitmap of classes with items that wait */
+	s64 limit;        /* the window, cost */
+	s64 low_limit;    /* the window of low classes in sw-pri */
+	s64 in_flight[2]; /* cost taken out and not yet done: of high classes [0], low ones [1] */
 	/*
-	 * Latency with a quantum in flight, of small items [0] and others [1]: mean of those posted
-	 * since @restarted, until there are as many of both as needed.
+	 * Base latency, with a quantum in flight, of items of up to half a quantum [0] and others
+	 * [1]: means of the first completions of items posted since @restarted.
 	 */
 	u64 base_ns[2];   /* sum */
 	u32 based[2];     /* number */
@@ -181,10 +175,7 @@ static inline u32 lite_sched_cost(const struct lite_sched *s, u32 bytes, u32 ops
 	return cost < s->quantum ? cost : s->quantum;
 }
 
-/*
- * Pass by, if nothing waits and there is room: then lite_sched_leave() must follow, with a flight
- * that has no tenant. Without the lock.
- */
+/* Pass by, without the lock. If true, lite_sched_leave() must follow, with flight.tenant NULL. */
 static inline bool lite_sched_try(struct lite_sched *s, u32 cost)
 {
 	s64 room = atomic64_read(&s->room);
@@ -196,16 +187,16 @@ static inline bool lite_sched_try(struct lite_sched *s, u32 cost)
 	return true;
 }
 
-/* Would lite_sched_try() let it pass? */
+/* Would lite_sched_try() let an operation pass? */
 static inline bool lite_sched_would(const struct lite_sched *s, u32 cost)
 {
 	return atomic64_read(&s->room) >= (s64)cost;
 }
 
 /*
- * What lite_sched_try() let pass, or lite_sched_pop() returned, has completed, or was not posted
- * after all. Without the lock. If it returns true, the caller takes the lock, calls
- * lite_sched_done(), and lite_sched_pop() until that returns NULL.
+ * What lite_sched_try() let pass, or lite_sched_pop() returned, has completed or was not posted
+ * after all. Without the lock. Return: true: the caller takes the lock, calls lite_sched_done(),
+ * and then lite_sched_pop() until that returns NULL.
  */
 static inline bool lite_sched_leave(struct lite_sched *s, const struct lite_sched_flight *flight)
 {

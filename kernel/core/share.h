@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How much of a limited resource one user may have. A pool is divided by demand: a user gets more
- * while it then has no more than is left to the others. One user alone gets half; k users leave
- * 1 / (k + 1) to the next (dynamic thresholds, see lite_window_has_room()). A reserve is kept for
- * root and kernel clients.
+ * How much of a limited resource a user may have. A pool is divided by demand: a user gets more as
+ * long as it then has no more than is left. A single user gets half; k users leave 1 / (k + 1) to
+ * the next (dynamic thresholds: lite_window_has_room()). Root and kernel clients have a reserve.
  */
 #ifndef _LITE_CORE_SHARE_H
 #define _LITE_CORE_SHARE_H
@@ -11,14 +10,14 @@
 #include "types.h"
 
 struct lite_pool_rule {
-	u64 limit;   /* of the whole pool */
-	u64 reserve; /* part of it that only root and kernel clients get */
+	u64 limit;
+	u64 reserve; /* the part that only root and kernel clients get */
 };
 
 /*
- * May a user that has @has units of a pool have @n more? All have @used; users but root and kernel
- * clients have @by_users. Only the pool limits a user that is one of these (@root). Return: 0;
- * -ENOSPC: not enough is left; -EDQUOT: enough is left, but for others.
+ * May a user with @has units of a pool have @n more? @used: units of all; @by_users: of all but
+ * root and kernel clients; @root: the user is one of these, which only the pool's size limits.
+ * Return: 0; -ENOSPC: not enough is left; -EDQUOT: enough is left, but for others.
  */
 static inline int lite_pool_check(const struct lite_pool_rule *rule, u64 used,
 				  u64 by_users, u64 has, bool root, u64 n)

@@ -6,8 +6,8 @@
 #include "types.h"
 
 /*
- * The size of share @i of @n of an LMR of @length bytes. Shares are equal, contiguous, and whole
- * pages but for the end of the LMR; the last ones of a small LMR may be empty.
+ * Bytes in share @i of @n of an LMR of @length bytes. Shares are contiguous, equal, and whole
+ * pages, except at the end of the LMR; the last shares of a small LMR may be empty.
  */
 static inline u64 lite_spread_share(u64 length, u32 n, u32 i)
 {

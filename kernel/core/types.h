@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What core needs of its surroundings, in the kernel and in native tests.
- *
- * core holds rules: nothing here sleeps, allocates or locks. The same files are
- * compiled into the module and, for tests and fuzzers, into programs.
+ * What core/ needs of its environment. The rules in core/ never sleep, allocate or lock, so the
+ * same files are compiled into the module and, for tests and fuzzers, into programs.
  */
 #ifndef _LITE_CORE_TYPES_H
 #define _LITE_CORE_TYPES_H
