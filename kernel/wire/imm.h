@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The 32 bits of immediate data that announce a message; the RPC kinds carry the number of a ring.
- * They come from a peer: what is decoded is not checked yet. Documentation/wire-protocol.rst,
- * Immediates, has the bits.
+ * The 32 bits of immediate data that announce a message. They come from a peer, and decoding does
+ * not check them. Documentation/wire-protocol.rst ("Immediates") has the bits.
  */
 #ifndef _LITE_WIRE_IMM_H
 #define _LITE_WIRE_IMM_H
@@ -29,7 +28,7 @@ static inline bool lite_imm_is_ring(u32 imm)
 	return k == LITE_IMM_RPC_REQUEST || k == LITE_IMM_RPC_REPLY;
 }
 
-/* Encode a ring 0..LITE_IMM_RING_MAX, 0 if @kind has none, and a unit or slot, in host order. */
+/* Encode in host order. @ring: to LITE_IMM_RING_MAX, 0 if @kind has none; @at: unit or slot. */
 static inline u32 lite_imm_encode(enum lite_imm_kind kind, u16 ring, u16 at)
 {
 	return ((u32)kind << LITE_IMM_KIND_SHIFT) | ((u32)ring << LITE_IMM_RING_SHIFT) | at;

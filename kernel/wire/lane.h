@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Call slots: a message of at most one slot each way. Part of wire.h. */
+/* Slots of calls: each carries one message each way. Part of wire.h. */
 #ifndef _LITE_WIRE_LANE_H
 #define _LITE_WIRE_LANE_H
 
@@ -7,30 +7,29 @@
 
 #define LITE_SLOT_COUNT 18U
 #define LITE_SLOTS_BYTES 32768U /* of all slots of one direction */
-#define LITE_SLOTS_SCRATCH (LITE_SLOTS_BYTES - 8U) /* word behind the last slot; of no use */
-#define LITE_SLOTS_BEAT (LITE_SLOTS_BYTES - 16U) /* heartbeat counter, in the slots for requests */
+#define LITE_SLOTS_SCRATCH (LITE_SLOTS_BYTES - 8U) /* word for reads and writes without effect */
+#define LITE_SLOTS_BEAT (LITE_SLOTS_BYTES - 16U) /* heartbeat counter, behind the request slots */
 #define LITE_SLOT_HEAD 64U /* bytes of a slot that are not payload */
 
 /*
- * Slots are divided into lanes, so that no call waits for a slot that is held by a call waiting for
- * it: handlers in a lane make only calls of later lanes, and wait for nothing that waits for an
- * earlier lane. Slow work does not hold up heartbeats either. Documentation/wire-protocol.rst,
- * Slots and lanes, says what each lane waits for.
+ * Slots are divided into lanes, so that calls cannot deadlock: a handler makes only calls of later
+ * lanes than its own, and waits for nothing that waits for an earlier lane. Nor does slow work hold
+ * up heartbeats. Documentation/wire-protocol.rst ("Slots and lanes") has what each lane waits for.
  */
 enum lite_lane {
-	LITE_LANE_AWAIT,  /* handlers that call or wait for those of CALLER */
-	LITE_LANE_CALLER, /* handlers that make calls */
+	LITE_LANE_AWAIT,  /* handlers make calls, or wait for handlers of CALLER */
+	LITE_LANE_CALLER, /* handlers make calls */
 	LITE_LANE_ALLOC,
-	LITE_LANE_REVOKE, /* handlers that wait for operations */
-	LITE_LANE_ENDS,   /* the same, and memory is reclaimed only after them */
-	LITE_LANE_WORK,   /* handlers that do memory operations */
+	LITE_LANE_REVOKE, /* handlers wait for operations */
+	LITE_LANE_ENDS,   /* the same, and the reclaim of memory waits for them */
+	LITE_LANE_WORK,   /* handlers do memory operations */
 	LITE_LANE_SHORT,
 	LITE_LANES,
 };
 
 static const u8 lite_lane_first[LITE_LANES + 1] = { 0, 3, 7, 9, 11, 13, 15, 18 };
 
-/* Slot size of each lane: AWAIT and ENDS carry few words, WORK many operations. */
+/* Bytes of a slot. Calls of AWAIT and ENDS have few words, those of WORK many operations. */
 static const u16 lite_lane_bytes[LITE_LANES] = {
 	512, 2048, 2048, 2048, 192, 4096, 2048,
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The format of each call: one row of a table, which all functions look up. A
- * row has rules for fields; only what depends on several fields is checked by a
- * function, which sees a payload of the right size that the rules allow.
+ * The format of each call: a row of lite_calls[]. Rules in the row check single fields. A function
+ * checks what depends on several, in a payload of the right size that has passed the rules.
  */
 #include "core/handle.h"
 #include "core/lockword.h"
@@ -16,7 +15,6 @@
 
 #define LITE_ERRNO_MAX 4095U
 
-/* A payload. */
 struct lite_payload {
 	u16 call;
 	const void *data;
@@ -26,8 +24,8 @@ struct lite_payload {
 enum lite_rule_kind {
 	LITE_RULE_END = 0,
 	LITE_RULE_NUMBER, /* from @min to @max */
-	LITE_RULE_BITS,   /* none but those of @max */
-	LITE_RULE_KEEP,   /* the same, or LITE_KEEP */
+	LITE_RULE_BITS,   /* no other bits than those of @max */
+	LITE_RULE_KEEP,   /* BITS, or LITE_KEEP */
 	LITE_RULE_NAME,   /* a name, of at least @min bytes (0 or 1) */
 	LITE_RULE_PART,   /* a structure with the rules @part */
 };
@@ -42,7 +40,7 @@ struct lite_rule {
 	const struct lite_rule *part;
 };
 
-/* What a payload looks like. */
+/* The format of a payload. */
 struct lite_form {
 	u16 size;  /* bytes, without entries */
 	bool open; /* entries follow that only @ok can check */
@@ -84,8 +82,6 @@ int lite_cm_check(const void *data, size_t len, enum lite_cm_kind *kind)
 	return 0;
 }
 
-/* ---- payloads ------------------------------------------------------------ */
-
 static bool lite_map_reply_ok(const struct lite_payload *p)
 {
 	const struct lite_wire_map_reply *r = p->data;
@@ -97,7 +93,7 @@ static bool lite_map_reply_ok(const struct lite_payload *p)
 
 	if (p->len != sizeof(*r) + (n + told) * sizeof(r->share[0]))
 		return false;
-	/* A directory that is not the home. */
+	/* The reply of a directory that is not the home. */
 	if (!n)
 		return p->call == LITE_CALL_NAME_OPEN && !told && !length && !extents &&
 		       !r->rights && !r->of && !r->base;
@@ -107,13 +103,13 @@ static bool lite_map_reply_ok(const struct lite_payload *p)
 		if (r->share[i].reserved)
 			return false;
 	}
-	/* Handles never name chunks. */
+	/* Only LMR_CHUNK and LMR_MAP map chunks: no handle or name stands for one. */
 	if (!r->of && r->base)
 		return false;
 	if (p->call == LITE_CALL_LMR_CHUNK ? !r->of || n > 1 || told != extents :
 					     r->of && p->call != LITE_CALL_LMR_MAP)
 		return false;
-	/* An unpinned LMR: its home stores it, and it is no chunk. */
+	/* An unpinned LMR is stored by its home only, and is no chunk. */
 	if (!extents && (n > 1 || r->of))
 		return false;
 	return told <= extents && length &&
@@ -238,7 +234,7 @@ static bool lite_pack_reply_ok(const struct lite_payload *p)
 		return false;
 	if (!error && status == LITE_WIRE_OP_OK)
 		return !r->at;
-	/* One or the other, and nothing else. */
+	/* Either an error or a status, and no bytes. */
 	if (p->len != sizeof(*r) || le32_to_cpu(r->at) >= LITE_PACK_OPS)
 		return false;
 	if (error)
@@ -250,7 +246,7 @@ static bool lite_rpc_find_ok(const struct lite_payload *p)
 {
 	const struct lite_wire_rpc_find *f = p->data;
 
-	/* One or the other. */
+	/* Either a number or a name. */
 	if (!f->name[0])
 		return f->function && le32_to_cpu(f->function) <= LITE_FUNCTION_MAX;
 	return !f->function && lite_function_name_check(f->name) >= 0;
@@ -264,12 +260,10 @@ static bool lite_rpc_bind_reply_ok(const struct lite_payload *p)
 	u32 most = lite_rpc_body_max(le32_to_cpu(r->func.max_request),
 				     le32_to_cpu(r->func.max_reply));
 
-	/* Whole pages; the longest record fits; all units have a number. */
+	/* Chunks are whole pages and hold the longest record; every unit has a number. */
 	return bytes && !(bytes % LITE_PAGE_SIZE) && bytes >= LITE_RPC_HEADER + most &&
 	       bytes <= LITE_RING_UNITS_MAX * LITE_RING_UNIT / n;
 }
-
-/* ---- the table ----------------------------------------------------------- */
 
 #define FIELD(k, type, ...)                                                    \
 	.kind = LITE_RULE_##k,                                                 \
@@ -283,7 +277,7 @@ static bool lite_rpc_bind_reply_ok(const struct lite_payload *p)
 #define LENGTH(type) NUMBER(type, length, 1, LITE_LMR_SIZE_MAX)
 #define BITS(type, field, bits) { FIELD(BITS, type, field), .max = bits }
 #define KEEP(type, field, bits) { FIELD(KEEP, type, field), .max = bits }
-/* A name; or none. */
+/* A name. NAME0: it may be empty. */
 #define NAME(type) { FIELD(NAME, type, name), .min = 1 }
 #define NAME0(type) { FIELD(NAME, type, name) }
 #define CRED(type) UPTO(type, cred.n_groups, LITE_CRED_GROUPS)
@@ -332,7 +326,7 @@ static const struct lite_rule lite_func_rules[] = {
 	ZERO(rpc_func, reserved), END
 };
 
-/* Nothing but @reserved has rules. */
+/* Any payload with @reserved 0. */
 #define ANY(type) FORM(type, RULES(ZERO(type, reserved)))
 #define ATTACH                                                                                     \
 	FORM(attach, RULES(ZERO(attach, addr.reserved), ZERO(attach, reserved),                    \
@@ -421,7 +415,7 @@ static const struct lite_call_row lite_calls[] = {
 	CALL(MEM_FREE, REVOKE,
 	     FORM(mem_free, RULES(UPTO(mem_free, fence_all, 1)),
 		  ENTRIES(mem_free, n_fences, fence, 0, LITE_FENCES_MAX)), NONE),
-	/* Bytes of each extent, above its share. */
+	/* Extents are not empty: the length is above the 8 bits of the share. */
 	CALL(MEM_COPY, ALLOC,
 	     FORM(mem_copy, ENTRIES(mem_copy, count, extent, 1, LITE_COPY_EXTENTS_MAX),
 		  EACH(NUMBER(extent, length_share, 1 << 8, U64_MAX))), NONE),

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The wire protocol. All of it is little-endian, begins with magic and version, has no implicit
- * padding, and is checked by the functions below before any other code looks at it.
- * Documentation/wire-protocol.rst gives an overview; this file is the reference.
- *
- * Two carriers: RDMA CM private data while connecting (lite_cm_*), then messages in call slots,
- * written by RDMA write-with-immediate (struct lite_wire_msg and the payload of its call).
+ * padding, and is checked by the functions below before any other code looks at it. It has two
+ * carriers: RDMA CM private data while connecting (lite_cm_*), then messages in call slots, written
+ * by RDMA write-with-immediate (struct lite_wire_msg and the payload of its call). This file is the
+ * reference; Documentation/wire-protocol.rst gives an overview.
  */
 #ifndef _LITE_WIRE_H
 #define _LITE_WIRE_H
@@ -24,8 +23,6 @@
 
 #define LITE_QPS_MAX 4
 
-/* ---- connecting ---------------------------------------------------------- */
-
 enum lite_cm_kind {
 	LITE_CM_HELLO = 1,     /* request: sender's identity and nonce */
 	LITE_CM_CHALLENGE = 2, /* reject: responder's nonce and proof */
@@ -42,7 +39,7 @@ struct lite_cm_hdr {
 	__u8 quirks;   /* enum lite_cm_quirk of the sender's device */
 } __packed;
 
-/* What a peer has to know of a device; see kernel/fabric/quirks.h. */
+/* What a peer must know of a device: see kernel/fabric/quirks.h. */
 enum lite_cm_quirk {
 	LITE_CM_REPEATS = 1,     /* it may send a message twice */
 	LITE_CM_FETCH_APART = 2, /* it needs a queue pair for reads */
@@ -89,7 +86,7 @@ struct lite_cm_refuse {
 	__le32 error;                /* errno, positive */
 } __packed;
 
-/* RDMA CM leaves 56 bytes of a request and 148 of a reject to us. */
+/* RDMA CM has room for 56 bytes in a request, and for 148 in a reject. */
 static_assert(sizeof(struct lite_cm_hello) == 36, "hello");
 static_assert(sizeof(struct lite_cm_challenge) == 56, "challenge");
 static_assert(sizeof(struct lite_cm_connect) == 52, "connect");
@@ -102,20 +99,18 @@ static_assert(sizeof(struct lite_cm_refuse) == 12, "refuse");
  */
 int lite_cm_check(const void *data, size_t len, enum lite_cm_kind *kind);
 
-/* ---- messages ------------------------------------------------------------ */
-
 enum lite_call {
 	LITE_CALL_PING = 1,
 	LITE_CALL_ATTACH = 2,
 	LITE_CALL_JOIN = 3,
 	LITE_CALL_MEMBERS = 4,
 	LITE_CALL_LEAVE = 5,
-	LITE_CALL_NAME_DROP = 17,   /* it has changed; a directory: forget this LMR; 0: none */
+	LITE_CALL_NAME_DROP = 17,   /* a name has changed; a directory forgets LMR @id, if not 0 */
 	LITE_CALL_NAME_FIND = 19,   /* asks a home; or a directory, which may be wrong */
 	LITE_CALL_NAME_SYNC = 20,   /* a home has entered all its names */
-	LITE_CALL_NAME_PROBE = 21,  /* asks a home, with our claim visible */
+	LITE_CALL_NAME_PROBE = 21,  /* asks a home, while the caller's claim is visible */
 	LITE_CALL_NAME_ENTER = 23,  /* tells the directory */
-	LITE_CALL_NAME_OPEN = 24,   /* asks the directory, which maps an LMR at home there */
+	LITE_CALL_NAME_OPEN = 24,   /* asks the directory; maps the LMR if its home is there, too */
 	LITE_CALL_LMR_CREATE = 32,
 	LITE_CALL_LMR_MAP = 33,
 	LITE_CALL_LMR_EXTENTS = 34,
@@ -135,10 +130,10 @@ enum lite_call {
 	LITE_CALL_MEM_ALLOC = 48,
 	LITE_CALL_MEM_EXTENTS = 49,
 	LITE_CALL_MEM_FREE = 50,
-	LITE_CALL_MEM_COPY = 51,    /* to other memory of the same home */
-	LITE_CALL_MEM_SESSION = 53, /* which session will a copy use? */
-	LITE_CALL_LMR_CHUNK = 54,   /* map a chunk of an unpinned LMR */
-	LITE_CALL_LMR_ENDS = 55,    /* REVOKE of chunks */
+	LITE_CALL_MEM_COPY = 51,
+	LITE_CALL_MEM_SESSION = 53,
+	LITE_CALL_LMR_CHUNK = 54,
+	LITE_CALL_LMR_ENDS = 55,
 	LITE_CALL_OP_SET = 64,
 	LITE_CALL_OP_COPY = 65,
 	LITE_CALL_OP_COMPARE = 66,
@@ -157,10 +152,10 @@ enum lite_call {
 	LITE_CALL_LOCK_PROBE = 83,   /* from the home: is it still held? */
 };
 
-/* The slots that a call may use. */
+/* The lane of a call; SHORT if it is unknown. */
 enum lite_lane lite_call_lane(u16 call);
 
-/* Callers of a call: a node that only wants to join (id 0), a member. */
+/* Nodes that may make a call: a guest, which has id 0; a member. */
 #define LITE_BY_GUEST 1U
 #define LITE_BY_MEMBER 2U
 u32 lite_call_by(u16 call);
@@ -177,13 +172,12 @@ struct lite_wire_msg {
 	__le64 reserved;
 } __packed;
 
-/* Maximum payload of a call, and of its reply. */
 static inline u32 lite_call_payload_max(u16 call)
 {
 	return lite_lane_bytes[lite_call_lane(call)] - LITE_SLOT_HEAD;
 }
 
-/* Entries that fit behind the head of a payload. */
+/* Entries that fit into a payload of LITE_PAYLOAD_MAX, behind its head. */
 #define LITE_ENTRIES_MAX(head, entry)                                                              \
 	((LITE_PAYLOAD_MAX - sizeof(struct head)) / sizeof(struct entry))
 
@@ -198,7 +192,7 @@ struct lite_wire_qp {
 	__le32 psn;
 } __packed;
 
-/* A connecting node's data; the reply has the same of the other node. */
+/* Data of the node that connects; the reply has those of the other node. */
 struct lite_wire_attach {
 	struct lite_wire_addr addr;
 	__le32 rkey;
@@ -272,7 +266,7 @@ struct lite_wire_cred {
 } __packed;
 
 struct lite_wire_name {
-	__le32 home;     /* DROP, PROBE: the caller, else -ESTALE */
+	__le32 home;     /* of DROP, PROBE: the caller, else -ESTALE */
 	__le64 id;
 	char name[LITE_NAME_SIZE];
 } __packed;
@@ -282,7 +276,7 @@ struct lite_wire_name_reply {
 	__le64 id;
 } __packed;
 
-/* Enter a name. Replaces the entry @was_home, @was_id, or one of a home that is down. */
+/* Enter a name. It replaces the entry @was_home, @was_id, or one of a home that is down. */
 struct lite_wire_name_enter {
 	__le32 home;     /* the caller, else -ESTALE */
 	__le64 id;
@@ -332,19 +326,19 @@ struct lite_wire_extent {
 	__le64 length_share; /* length << 8 | share */
 } __packed;
 
-/* Then shares and first extents. OPEN at a directory that is not the home: only @id and @home. */
+/* Shares and first extents follow. A directory that is not the home sets only @id and @home. */
 struct lite_wire_map_reply {
 	__le64 id;
 	__le64 length;
-	__le32 n_extents; /* 0: its memory is mapped in chunks */
+	__le32 n_extents; /* 0: it is unpinned, and mapped in chunks */
 	__le32 n_shares;
 	__le32 rights;   /* granted */
 	__le32 anonymous;
 	__le64 generation; /* changes whenever a RECALL is needed */
 	__le32 n_told;   /* extents that follow, at most LITE_MAP_ENTRIES with the shares */
 	__le32 home;
-	__le64 of;       /* LMR of which it is a chunk; 0: none */
-	__le64 base;     /* offset there */
+	__le64 of;       /* id of the LMR of which it is a chunk; 0: none */
+	__le64 base;     /* its offset there */
 	struct lite_wire_share share[];
 } __packed;
 
@@ -367,14 +361,14 @@ struct lite_wire_extents_reply {
 } __packed;
 
 #define LITE_EXTENTS_PER_REPLY LITE_ENTRIES_MAX(lite_wire_extents_reply, lite_wire_extent)
-/* Shares and extents in an answer to a MAP, which are of the same size. */
+/* Shares and extents, which have the same size, in a reply to MAP. */
 #define LITE_MAP_ENTRIES LITE_ENTRIES_MAX(lite_wire_map_reply, lite_wire_extent)
 static_assert(sizeof(struct lite_wire_share) == sizeof(struct lite_wire_extent), "share");
 
-/* Pages of a chunk, at most: its extents fit in a reply, and a batch of a transfer in a chunk. */
+/* Maximum pages of a chunk: its extents fit into a reply, and a batch of a transfer into it. */
 #define LITE_CHUNK_PAGES 64U
 
-/* Map the chunk of an unpinned LMR that has a byte. The answer: as to LMR_MAP, all extents told. */
+/* Map the chunk that has a byte of an unpinned LMR. The reply is LMR_MAP's, with all extents. */
 struct lite_wire_chunk {
 	__le64 id;     /* of the LMR */
 	__le64 offset; /* of the byte */
@@ -382,7 +376,7 @@ struct lite_wire_chunk {
 	__le32 reserved;
 } __packed;
 
-/* Chunks end: as LMR_REVOKE of each. All of them end at once. */
+/* LMR_REVOKE of several chunks at once. */
 struct lite_wire_ends {
 	__le32 count;
 	__le32 reserved;
@@ -395,8 +389,8 @@ struct lite_wire_ends {
 static_assert(1 + LITE_CHUNK_PAGES <= LITE_MAP_ENTRIES, "chunk");
 
 enum lite_wire_unmap_flags {
-	LITE_UNMAP_UNCLEAN = 1 << 0, /* a failed operation may be in flight */
-	LITE_UNMAP_LAST = 1 << 1,    /* from its creator: free if anonymous */
+	LITE_UNMAP_UNCLEAN = 1 << 0, /* a failed operation may still be in flight */
+	LITE_UNMAP_LAST = 1 << 1,    /* no handle is left at its creator: free it if anonymous */
 };
 
 struct lite_wire_unmap {
@@ -405,7 +399,7 @@ struct lite_wire_unmap {
 	__le32 flags;    /* enum lite_wire_unmap_flags */
 } __packed;
 
-/* Of one LMR, or of chunks. */
+/* All entries are for one LMR, or for chunks. */
 struct lite_wire_unmaps {
 	__le32 count;
 	__le32 reserved;
@@ -417,7 +411,7 @@ struct lite_wire_unmaps {
 /* Heads every request to change an LMR; alone, it is a request to free one. */
 struct lite_wire_change {
 	__le64 id;
-	__le32 rights;   /* of the handle used; all: by name */
+	__le32 rights;   /* of the handle used; all: no handle, by name */
 	__le32 reserved;
 	struct lite_wire_cred cred;
 	char name[LITE_NAME_SIZE]; /* that it must have; empty: any */
@@ -464,10 +458,9 @@ struct lite_wire_move {
 	__le64 offset;   /* bytes */
 	__le64 length;   /* 0: up to the end */
 	__le32 node;
-	__le32 later;    /* 1: a further step; missing bytes are fine */
+	__le32 later;    /* 1: not the first step: no -ERANGE if it has shrunk */
 } __packed;
 
-/* One step of a MOVE has been done. */
 struct lite_wire_move_reply {
 	__le64 next;     /* all requested bytes before this offset are moved */
 	__le64 length;   /* of the LMR */
@@ -521,7 +514,7 @@ struct lite_wire_mem_alloc_reply {
 	__le32 reserved;
 } __packed;
 
-/* Free memory, or none, once these nodes can no longer reach that of the store. */
+/* Fence these nodes from the memory of the store, and then free an allocation, or none. */
 struct lite_wire_mem_free {
 	__le64 id;       /* 0: none */
 	__le32 n_fences;
@@ -540,7 +533,7 @@ struct lite_wire_mem_copy {
 	struct lite_wire_extent extent[];
 } __packed;
 
-/* Which session does the source of copies have with their destination? */
+/* Which session does a store have with the node to which it is to copy? */
 struct lite_wire_mem_session {
 	__le32 node;
 	__le32 reserved;
@@ -553,14 +546,14 @@ struct lite_wire_mem_session_reply {
 
 #define LITE_COPY_EXTENTS_MAX LITE_ENTRIES_MAX(lite_wire_mem_copy, lite_wire_extent)
 
-/* They fit in a payload; and homes search among so many under a lock. */
+/* So many node ids fit into a payload, and a home may search them under a lock. */
 #define LITE_FENCES_MAX 128U
 
 /* A part of an LMR, as memory operations name it. */
 struct lite_wire_range {
 	__le64 id;          /* of the LMR at its home; 0: there is no range */
-	__le64 incarnation; /* incarnation of the home that gave the id */
-	__le64 generation;  /* generation when it was checked */
+	__le64 incarnation; /* of the home that gave the id */
+	__le64 generation;  /* of the LMR, when it was checked */
 	__le64 offset;
 	__le32 home;
 	__le32 reserved;
@@ -571,10 +564,7 @@ enum lite_wire_op_flags {
 	LITE_WIRE_OP_CAREFUL = 1 << 1,  /* use small packets */
 };
 
-/*
- * Sent to the node that holds the bytes: of @from for COPY, else of @range. It
- * may do only part of @length at a time.
- */
+/* Sent to the node with the bytes (of @from for COPY, else of @range), which may do only a part. */
 struct lite_wire_op {
 	struct lite_wire_range range;
 	struct lite_wire_range from; /* COPY, COMPARE; optional in PREPARE */
@@ -610,19 +600,15 @@ static_assert(sizeof(struct lite_wire_rename) <= LITE_PAYLOAD_MAX, "rename");
 static_assert(LITE_ENTRIES_MAX(lite_wire_grants_reply, lite_wire_grant) >= LITE_GRANTS_MAX, "acl");
 
 /*
- * Checks of bytes that the peer cannot change any more: of the header of a message, and of the
- * payload of a request and of a successful reply. They check sizes, counts against sizes, NUL of
- * names, bits that must be zero; handlers check meaning (does the LMR exist?). Return: 0; -EPROTO;
- * -EOPNOTSUPP for a request of an unknown call.
+ * Check a copy, out of the peer's reach, of the header of a message, the payload of a request, or
+ * that of a successful reply: sizes, counts against sizes, NUL of names, bits that must be 0.
+ * Handlers check the meaning. Return: 0; -EPROTO; -EOPNOTSUPP: a request of an unknown call.
  */
 int lite_wire_msg_check(const struct lite_wire_msg *msg);
 int lite_wire_request_check(u16 call, const void *payload, size_t len);
 int lite_wire_reply_check(u16 call, const void *payload, size_t len);
 
-/*
- * An errno off the wire. A peer may not send those that have a meaning within this kernel or
- * between it and its users.
- */
+/* The errno of a reply; -EIO if it has a meaning within this kernel or between it and its users. */
 static inline int lite_wire_error(u32 error)
 {
 	if (error > EHWPOISON || error == EAGAIN || error == EBADMSG || error == EINPROGRESS)
@@ -631,12 +617,12 @@ static inline int lite_wire_error(u32 error)
 }
 
 /*
- * A peer's reason to refuse a connection. It is none that only this node can know: the peer did not
- * answer, the wait was interrupted.
+ * The same for a peer's reason to refuse a connection. -ETIMEDOUT and -EINTR, which only this node
+ * can know, become -EIO, too, and 0 becomes -EPROTO.
  */
 int lite_wire_refusal(u32 error);
 
-/* Take credentials off the wire; lite_wire_request_check() has seen them. */
+/* Read credentials that lite_wire_request_check() has checked. */
 void lite_wire_cred_get(struct lite_cred *cred, const struct lite_wire_cred *w);
 void lite_wire_cred_put(struct lite_wire_cred *w, const struct lite_cred *cred);
 

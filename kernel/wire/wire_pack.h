@@ -5,14 +5,14 @@
 
 #include "wire.h"
 
-/* Maximum bytes of one operation; operations, and LMRs, of one call. */
+/* Maximum bytes of an operation; maximum operations and LMRs of a call. */
 #define LITE_PACK_BYTES 256U
 #define LITE_PACK_OPS 64U
 #define LITE_PACK_RANGES 8U
 
 /*
- * Followed by struct lite_wire_range, which name LMRs and have no offset;
- * struct lite_wire_pack_op; and the bytes of the writes, in order.
+ * Followed by @n_ranges struct lite_wire_range, which name LMRs and have no offset; @n_ops struct
+ * lite_wire_pack_op; and the bytes of the writes, in order.
  */
 struct lite_wire_pack {
 	__le32 n_ranges;
@@ -26,10 +26,7 @@ struct lite_wire_pack_op {
 	__u8 write;      /* 1, or 0: read */
 } __packed;
 
-/*
- * On success, followed by the bytes of the reads, in order. Else nothing
- * follows, and any of the writes may have been done.
- */
+/* The bytes of the reads follow, in order; on failure none, and any write may have been done. */
 struct lite_wire_pack_reply {
 	__le32 error;    /* errno, positive */
 	__le32 status;   /* LITE_WIRE_OP_OK, _UNMAPPED, _ELSEWHERE */
@@ -59,7 +56,6 @@ static inline const struct lite_wire_pack_op *lite_wire_pack_ops(const struct li
 						  le32_to_cpu(p->n_ranges));
 }
 
-/* The bytes of the writes. */
 static inline const void *lite_wire_pack_bytes(const struct lite_wire_pack *p)
 {
 	return lite_wire_pack_ops(p) + le32_to_cpu(p->n_ops);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "wire_rpc.h"
 
-/* Chunks that hold @bytes together, of which there may be none. */
+/* Are these valid chunks, with at least @bytes, which may be 0, in all? */
 static bool lite_rpc_chunks_ok(const struct lite_wire_rpc_chunk *chunk, u32 n, u32 bytes)
 {
 	u64 sum = 0;
@@ -37,7 +37,7 @@ static bool lite_rpc_request_ok(const struct lite_wire_rpc *h)
 	       le32_to_cpu(h->length) <= most && le32_to_cpu(h->room) <= most;
 }
 
-/* Only what there is can be in chunks. */
+/* Only a successful reply with bytes can be in chunks. */
 static bool lite_rpc_reply_ok(const struct lite_wire_rpc *h)
 {
 	u32 flags = le32_to_cpu(h->flags);

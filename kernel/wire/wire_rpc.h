@@ -17,7 +17,6 @@ struct lite_wire_rpc_bind {
 	__le32 reserved;
 } __packed;
 
-/* Properties of a function. */
 struct lite_wire_rpc_func {
 	__le64 cookie;      /* unique to this registration */
 	__le32 function;
@@ -36,7 +35,7 @@ struct lite_wire_rpc_bind_reply {
 	__le32 depth;       /* slots */
 	__le32 chunk_bytes;
 	__le32 n_chunks;
-	__le64 chunk[];     /* their addresses */
+	__le64 chunk[];     /* addresses of the chunks */
 } __packed;
 
 /* UNBIND, and GONE */
@@ -80,8 +79,8 @@ struct lite_wire_rpc_cancel_reply {
 enum lite_rpc_flags {
 	LITE_RPC_F_ONEWAY = 1 << 0, /* request: a message; its reply is empty */
 	/*
-	 * Request: a struct lite_wire_rpc_bulk follows the header, then the request, unless that is
-	 * in chunks. Reply: it is in the chunks that the request named.
+	 * Request: struct lite_wire_rpc_bulk follows the header, and then the request, unless it is
+	 * in chunks. Reply: it is in the chunks that the request has named.
 	 */
 	LITE_RPC_F_BULK = 1 << 1,
 };
@@ -93,7 +92,7 @@ struct lite_wire_rpc_chunk {
 	__le32 reserved;
 } __packed;
 
-/* Where data that does not go through the ring is, or goes to. */
+/* Where a request or reply that does not go through the ring is, or goes to. */
 struct lite_wire_rpc_bulk {
 	__le32 n_request;   /* chunks of the request; 0: it is in the record */
 	__le32 n_reply;     /* chunks for the reply; 0: it fits in the record */
@@ -108,7 +107,7 @@ static inline u32 lite_rpc_list_bytes(u32 chunks)
 	return sizeof(struct lite_wire_rpc_bulk) + chunks * sizeof(struct lite_wire_rpc_chunk);
 }
 
-/* May records of a function have lists? */
+/* May records of a function have chunk lists? */
 static inline bool lite_rpc_has_lists(u32 max_request, u32 max_reply)
 {
 	return max_request > LITE_RPC_BYTES_MAX || max_reply > LITE_RPC_BYTES_MAX;
@@ -122,10 +121,7 @@ static inline u32 lite_rpc_body_max(u32 max_request, u32 max_reply)
 	return max_request > max_reply ? max_request : max_reply;
 }
 
-/*
- * Bytes behind the header of a call's record. @list: bytes of its chunk list,
- * with @n_request and @n_reply chunks.
- */
+/* Bytes behind the header of a call's record. @list: bytes of its chunk list, 0: none. */
 static inline u32 lite_rpc_body_bytes(u32 length, u32 room, u32 list, u32 n_request, u32 n_reply)
 {
 	u32 in = list + (n_request ? 0 : length);
@@ -136,9 +132,9 @@ static inline u32 lite_rpc_body_bytes(u32 length, u32 room, u32 list, u32 n_requ
 
 enum lite_rpc_status {
 	LITE_RPC_OK,
-	LITE_RPC_REFUSED,  /* not served (any more); no server has seen it */
-	LITE_RPC_RESET,    /* the server that took it dropped it */
-	LITE_RPC_TOO_LONG, /* longer (@length) than the caller's room */
+	LITE_RPC_REFUSED,  /* the function is not served; no server has seen the request */
+	LITE_RPC_RESET,    /* the server that took the request dropped it */
+	LITE_RPC_TOO_LONG, /* the reply has @length, more than the caller's room */
 	LITE_RPC_STATUSES,
 };
 
@@ -164,20 +160,19 @@ static_assert(sizeof(struct lite_wire_rpc_bind_reply) + LITE_RPC_CHUNKS_MAX * si
 	      LITE_PAYLOAD_MAX, "bind");
 
 /*
- * Check the header of a record, copied so that the peer cannot change it any more. The caller has
- * to check lengths against the room there is. Return: 0 or -EPROTO.
+ * Check a copy, out of the peer's reach, of a record's header. The caller checks lengths against
+ * the room there is. Return: 0 or -EPROTO.
  */
 int lite_wire_rpc_check(const struct lite_wire_rpc *h, bool request);
 
 /*
- * Check a list of @n_request chunks for @length bytes of a request and then @n_reply for up to
- * @room bytes of the reply. The caller has to check that these numbers are allowed, and that the
- * chunks are within the record. Return: 0 or -EPROTO.
+ * Check a list of @n_request chunks for @length bytes of a request, and then @n_reply for up to
+ * @room bytes of the reply. The caller checks that these numbers are allowed, and that the list is
+ * within the record. Return: 0 or -EPROTO.
  */
 int lite_wire_rpc_bulk_check(const struct lite_wire_rpc_chunk *chunk, u32 n_request, u32 n_reply,
 			     u32 length, u32 room);
 
-/* lite_name_check() for the name of a function, LITE_FUNCTION_NAME_SIZE bytes. */
 static inline int lite_function_name_check(const char *name)
 {
 	return lite_name_check(name, LITE_FUNCTION_NAME_SIZE);

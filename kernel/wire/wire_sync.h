@@ -8,8 +8,7 @@
 enum lite_wire_lock_flags {
 	LITE_WIRE_LOCK_SHARED = 1 << 0,
 	LITE_WIRE_LOCK_TRY = 1 << 1, /* fail with EBUSY instead of waiting */
-	/* Of a barrier only: an earlier WAIT was answered: the claim is there, or was swept. */
-	LITE_WIRE_LOCK_AGAIN = 1 << 2,
+	LITE_WIRE_LOCK_AGAIN = 1 << 2, /* barrier: an earlier WAIT has entered the claim */
 };
 
 /* A claim on a lock, or an arrival at a barrier. */
@@ -19,12 +18,9 @@ struct lite_wire_lock {
 	__le64 incarnation; /* of the node that makes the claim */
 	__le64 value;       /* WAIT: value read from the word; else 0 */
 	__le32 ticket;      /* number of the claim at that node, not 0 */
-	/*
-	 * WAIT: enum lite_wire_lock_flags; GRANT: errno, positive; RELEASE: enum lite_lock_end;
-	 * PROBE: 0
-	 */
+	/* WAIT: lite_wire_lock_flags; GRANT: errno, positive; RELEASE: lite_lock_end; PROBE: 0 */
 	__le32 arg;
-	__le32 uid;         /* WAIT, RELEASE: its user; else 0 */
+	__le32 uid;         /* WAIT, RELEASE: user of the claim; else 0 */
 	__le32 n;           /* WAIT: participants of the barrier, 0: a lock; else 0 */
 } __packed;
 
