@@ -2,19 +2,18 @@
 /*
  * Signs of life without messages.
  *
- * A message has to be posted, queue behind others, and be handled by threads: on a slow machine
- * that takes time. So each kernel increments a counter in its slots, and a peer that has heard
- * nothing for a while reads it. A counter that advances shows that the machine is reachable and its
- * threads run. One that stands still shows nothing, even if it can be read: a device may answer for
- * a machine that has crashed.
+ * A message has to be posted, queue behind others, and be handled by threads, which takes time on a
+ * slow machine. So each kernel increments a counter in its slots, and a peer that has heard nothing
+ * for a while reads it. A counter that advances shows that the machine is reachable and its threads
+ * run. One that stands still shows nothing, as a device may answer for a machine that has crashed.
  *
- * What runs concurrently: the monitor, alone, asks; a poller handles the answer. The monitor sets
- * @asking, and the handler clears it as its last access.
+ * What runs concurrently: only the monitor asks; any thread may handle the completion. The monitor
+ * sets @asking, and the handler clears it as its last access.
  */
 #include "kcall.h"
 #include "wait.h"
 
-/* More often than peers are called dead by default. */
+/* Much shorter than a peer may be silent by default. */
 #define LITE_BEAT_PERIOD (HZ / 2)
 
 static u64 *lite_beat_word(struct lite_slots *slots)
@@ -22,7 +21,7 @@ static u64 *lite_beat_word(struct lite_slots *slots)
 	return page_address(slots->page) + LITE_SLOTS_BEAT;
 }
 
-/* Increment our counter after a period; and again, as the work queues itself. */
+/* Increment this node's counter once per period, from now on: the work queues itself. */
 void lite_beat_start(struct lite_kcall_conn *rc)
 {
 	queue_delayed_work(rc->kcalls->wq[LITE_LANE_SHORT], &rc->beat.work, LITE_BEAT_PERIOD);
@@ -59,13 +58,13 @@ static void lite_beat_end(struct lite_io *io)
 		}
 	}
 	lite_cq_disarm_sleeper(b->qp->scq);
-	smp_store_release(&b->asking, false); /* with lite_beat_ask() */
+	smp_store_release(&b->asking, false); /* pairs with lite_beat_ask() */
 	lite_conn_put_live(conn);
 }
 
 /*
- * Post a read of a peer's counter, unless one is in flight. The caller has a reference, and is the
- * only one to ask. Process context; does not wait.
+ * Post a read of a peer's counter, unless one is in flight. Only one thread may ask; it holds a
+ * reference. Process context; does not wait.
  */
 void lite_beat_ask(struct lite_conn *conn)
 {
@@ -79,7 +78,7 @@ void lite_beat_ask(struct lite_conn *conn)
 	};
 	int err;
 
-	/* With lite_beat_end(). */
+	/* Pairs with lite_beat_end(). */
 	if (smp_load_acquire(&b->asking) || !lite_conn_tryget(conn))
 		return;
 	b->qp = lite_conn_qp(conn, true, 0);
@@ -97,7 +96,7 @@ void lite_beat_ask(struct lite_conn *conn)
 
 /*
  * Jiffies when a peer's threads were last known to run. While the read waits behind other
- * operations of ours, or for a send slot, acknowledgements of those count.
+ * operations, or for a send slot, acknowledgements of these count.
  */
 unsigned long lite_beat_heard(const struct lite_conn *conn)
 {
@@ -110,10 +109,7 @@ unsigned long lite_beat_heard(const struct lite_conn *conn)
 	return changed;
 }
 
-/*
- * Is a read in flight, and since when, in jiffies, has the device not answered? Only for the caller
- * of lite_beat_ask().
- */
+/* Is a read in flight? @since: jiffies since when the device has not answered. Monitor only. */
 bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
 {
 	const struct lite_kcall_conn *rc = conn->kcall;
@@ -122,7 +118,7 @@ bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
 	return READ_ONCE(rc->beat.asking);
 }
 
-/* Do not count @by jiffies in which we could not look. */
+/* Do not count @by jiffies in which this node could not look. */
 void lite_beat_excuse(struct lite_conn *conn, unsigned long by)
 {
 	struct lite_kcall_conn *rc = conn->kcall;

@@ -2,22 +2,20 @@
 /*
  * Making calls.
  *
- * Normal operation: take a slot of the call's lane, write the request, and wait. The thread that
- * handles the reply's announcement copies and checks it, frees the slot, and sends the request of
- * the waiter that has its turn. Preemption is off from taking a slot to posting: no slot depends on
- * a user's thread, which may be without a processor for long.
+ * Normal operation: the caller takes a slot of the call's lane, writes the request, and waits. The
+ * thread that handles the reply's announcement copies and checks the reply, frees the slot, and
+ * sends the request of the waiter that has its turn. Preemption is off from taking a slot to
+ * posting, so that no slot depends on a user's thread, which may be without a processor for long.
  *
  * Recovery: when the connection dies, lite_kcall_conn_down() ends all calls with -EHOSTDOWN. A
- * caller that stops waiting leaves its slot ABANDONED. The reply frees it, perhaps after late work
- * has undone the call; else the end of the connection does.
+ * caller that stops waiting leaves its slot ABANDONED, until the connection ends or the reply
+ * comes. Late work undoes what such a reply reports.
  *
  * What runs concurrently: on_reply, lite_call_sent(), callers, conn_down, late work. slot->state
- * and slot->sent, under rc->lock, say which thread owns a slot: none until device and peer are done
- * with it, then the one that saw the second of these.
- *
- * A reply is copied under rc->lock while slot->desc is set; a caller that gives up clears that
- * under the lock before it returns, so its buffer exists. Its lite_io lasts until the request has
- * completed, as lite_kcall_settle() waits for that.
+ * and slot->sent, under rc->lock, say which thread owns a slot: none until both device and peer are
+ * done with it, then the thread that saw the second of them finish. The reply is copied under
+ * rc->lock while slot->desc is set; a caller that gives up clears that under the lock before its
+ * buffer goes. Its lite_io stays until the request has completed, see lite_kcall_settle().
  */
 #include <linux/slab.h>
 
@@ -25,7 +23,7 @@
 #include "trace.h"
 #include "wait.h"
 
-/* A waiter for a slot: in its lane's line until its descriptor has one, or an ERR_PTR. */
+/* A waiter for a slot: in line until its descriptor has a slot or an ERR_PTR. */
 struct lite_slot_waiter {
 	struct lite_line_place place;
 	struct lite_call_desc *desc;
@@ -33,11 +31,11 @@ struct lite_slot_waiter {
 };
 
 /*
- * Slots of a lane that one user may have, and all users together; the others are for root and the
- * kernel. In AWAIT, CALLER and ALLOC handlers wait for other nodes, or for threads of users. In
- * CALLER the kernel unmaps, and undoes what was given up; in SHORT it gives signs of life and
- * grants locks. Of the two of ALLOC each user gets one: if root had one of its own, users would
- * have to share the other. In REVOKE and ENDS only kernels call; handlers in WORK do not wait.
+ * Slots of a lane that one user may have, and all users together. The rest is for root and the
+ * kernel, which in CALLER unmaps and undoes what was given up, and in SHORT gives signs of life and
+ * grants locks. No user gets all of AWAIT, CALLER or ALLOC, where handlers wait for other nodes or
+ * for threads of users. ALLOC has no slot for root: users would have to share the other one. Only
+ * kernels call in REVOKE and ENDS, and handlers in WORK do not wait: these lanes have no limit.
  */
 static const struct {
 	u8 each;
@@ -53,13 +51,13 @@ static const struct {
 };
 
 /*
- * Calls that may wait long, LMR_CHUNK for a thread of the LMR's owner (bring.c), MEM_FREE for a
- * fence: of each, one has a slot at a time, so that the lane has another for calls that must not
- * wait so long. Their waiters stand in lines of their own.
+ * Calls that may take long: LMR_CHUNK waits for a thread of the LMR's owner (bring.c), MEM_FREE for
+ * a fence. One of each has a slot at a time, so that the lane has another slot for calls that must
+ * not wait so long. Their waiters have lines of their own.
  */
 static const u16 lite_lone[LITE_LONE] = { LITE_CALL_LMR_CHUNK, LITE_CALL_MEM_FREE };
 
-/* Slots that a user has, or with @uid 0 all users together. */
+/* Slots of a lane that a user has, or with @uid 0 all users together. */
 static u32 lite_lane_has(const struct lite_kcall_conn *rc, enum lite_lane lane, u32 uid)
 {
 	u32 i, n = 0;
@@ -72,14 +70,14 @@ static u32 lite_lane_has(const struct lite_kcall_conn *rc, enum lite_lane lane, 
 	return n;
 }
 
-/* May a user have a free slot of a lane? */
+/* May a user have one more slot of a lane? */
 static bool lite_lane_is_open(const struct lite_kcall_conn *rc, enum lite_lane lane, u32 uid)
 {
 	return !uid || (lite_lane_has(rc, lane, uid) < lite_lane_share[lane].each &&
 			lite_lane_has(rc, lane, 0) < lite_lane_share[lane].users);
 }
 
-/* May a call of lite_lone[] have a free slot of a lane now? Not if another one has one. */
+/* May @call, of lite_lone[], have a free slot of a lane? Not while another such call has one. */
 static bool lite_lane_takes(const struct lite_kcall_conn *rc, enum lite_lane lane, u16 call)
 {
 	u32 i;
@@ -104,7 +102,7 @@ static struct lite_line *lite_call_line(struct lite_kcall_conn *rc, u16 call)
 	return &rc->waiters[lite_call_lane(call)];
 }
 
-/* The waiter in @line that is to have a free slot of a lane, or NULL. */
+/* The waiter in @line that gets a free slot of a lane, or NULL. Users at a limit are skipped. */
 static struct lite_line_place *lite_line_next(struct lite_kcall_conn *rc, enum lite_lane lane,
 					      struct lite_line *line)
 {
@@ -112,7 +110,6 @@ static struct lite_line_place *lite_line_next(struct lite_kcall_conn *rc, enum l
 
 	if (lite_lane_has(rc, lane, 0) >= lite_lane_share[lane].users)
 		return lite_line_first(line, 0);
-	/* Users at their limit are skipped. */
 	list_for_each_entry(place, &line->firsts, firsts) {
 		if (lite_lane_is_open(rc, lane, place->kind))
 			return place;
@@ -120,7 +117,7 @@ static struct lite_line_place *lite_line_next(struct lite_kcall_conn *rc, enum l
 	return NULL;
 }
 
-/* The waiter that is to have a free slot, or NULL. One for a call of lite_lone[] goes first. */
+/* The waiter that gets a free slot, or NULL. Waiters for calls of lite_lone[] go first. */
 static struct lite_slot_waiter *lite_lane_next(struct lite_kcall_conn *rc, enum lite_lane lane)
 {
 	struct lite_line_place *place = NULL;
@@ -135,7 +132,7 @@ static struct lite_slot_waiter *lite_lane_next(struct lite_kcall_conn *rc, enum 
 	return place ? container_of(place, struct lite_slot_waiter, place) : NULL;
 }
 
-/* The waiter reads its descriptor under rc->lock, so @w exists until that is dropped. */
+/* The waiter reads its descriptor under rc->lock, so @w exists until the lock is dropped. */
 static void lite_slot_waiter_end(struct lite_slot_waiter *w, struct lite_call_slot *s)
 {
 	lite_line_leave(&w->place);
@@ -172,8 +169,8 @@ static void lite_call_settled(struct lite_call_slot *s, int status);
 static void lite_call_sent(struct lite_io *io);
 
 /*
- * Give a free slot to a call, and write its request, which may go as soon as its caller is told of
- * the slot. lite_call_post() must follow, with preemption still off.
+ * Give a free slot to a call, and copy its request, which the caller may free once it knows of the
+ * slot. lite_call_post() must follow, with preemption still off.
  */
 static void lite_call_slot_claim(struct lite_call_slot *s, struct lite_call_desc *d, u32 uid)
 {
@@ -191,7 +188,7 @@ static void lite_call_slot_claim(struct lite_call_slot *s, struct lite_call_desc
 	s->release = d->release;
 	if (s->held)
 		kref_get(s->held);
-	/* Without a share for the poster, which must not touch it after posting. */
+	/* The poster has no share, as it must not touch the io after posting. */
 	s->io = (struct lite_io){ .end = lite_call_sent };
 	s->sent = false;
 	s->counted = false;
@@ -211,17 +208,14 @@ static void lite_call_slot_claim(struct lite_call_slot *s, struct lite_call_desc
 	lite_stat_inc(s->rc->kcalls->stats, LITE_STAT_CALLS_INFLIGHT);
 }
 
-/*
- * Post the request of a call that has just got its slot. Preemption is off, so no slot waits for a
- * thread without a processor. @d exists until its io has ended: lite_kcall_settle().
- */
+/* Post the request of a call with a new slot; preemption is off. @d exists until its io ends. */
 static void lite_call_post(struct lite_call_slot *s, struct lite_call_desc *d)
 {
 	struct lite_kcall_conn *rc = s->rc;
 
 	s->begun = jiffies;
 	if (!lite_conn_is_dead(rc->conn) && lite_conn_tryget(rc->conn)) {
-		/* An error is told to @s->io, too. */
+		/* An error ends @s->io, too. */
 		lite_kcall_post_live(rc, LITE_IMM_REQUEST, s - rc->call, &s->io);
 		return;
 	}
@@ -230,8 +224,8 @@ static void lite_call_post(struct lite_call_slot *s, struct lite_call_desc *d)
 }
 
 /*
- * Give a free slot of a lane to the waiter that has its turn, if there are both. Returns the slot,
- * or NULL. lite_call_post() must follow, with preemption still off.
+ * Give a free slot of a lane, if any, to the waiter that has its turn, if any. Return: the slot,
+ * which needs lite_call_post(), with preemption still off; or NULL.
  */
 static struct lite_call_slot *lite_lane_grant(struct lite_kcall_conn *rc, enum lite_lane lane,
 					      struct lite_call_desc **d)
@@ -242,7 +236,7 @@ static struct lite_call_slot *lite_lane_grant(struct lite_kcall_conn *rc, enum l
 	lockdep_assert_held(&rc->lock);
 	while (i < lite_lane_first[lane + 1] && rc->call[i].state != LITE_SLOT_FREE)
 		i++;
-	/* Waiters for a dead connection leave by themselves: see conn_down. */
+	/* lite_kcall_conn_down() ends the waiters for a dead connection. */
 	if (i == lite_lane_first[lane + 1] || rc->dead)
 		return NULL;
 	w = lite_lane_next(rc, lane);
@@ -255,8 +249,8 @@ static struct lite_call_slot *lite_lane_grant(struct lite_kcall_conn *rc, enum l
 }
 
 /*
- * Free a slot that this thread owns, and send the requests of waiters. Mostly of one; but its user
- * or call may have blocked others from the lane's free slots, which they may now take.
+ * Free a slot that this thread owns, and send the requests of waiters: usually one, but more if a
+ * limit of the slot's user or call kept waiters from other free slots.
  */
 static void lite_call_slot_free(struct lite_call_slot *freed)
 {
@@ -296,7 +290,7 @@ static void lite_call_late_work(struct work_struct *work)
 
 	if (reply)
 		err = lite_call_take_reply(s, reply, max, &len);
-	/* The call's effect is undone by ending the session. */
+	/* Without a valid reply, only the end of the session undoes the call. */
 	if (!reply || err == -EBADMSG)
 		lite_conn_kill(conn, reply ? -EPROTO : -ENOMEM);
 	if (err)
@@ -309,10 +303,7 @@ static void lite_call_late_work(struct work_struct *work)
 	lite_conn_put(conn);
 }
 
-/*
- * The device and the peer are done with a slot, or will never be, and this thread has seen the last
- * of that. Process context, preemptible or not.
- */
+/* This thread owns the slot: device and peer have done. Process context, preemptible or not. */
 static void lite_call_slot_over(struct lite_call_slot *s)
 {
 	struct lite_kcall_conn *rc = s->rc;
@@ -326,8 +317,8 @@ static void lite_call_slot_over(struct lite_call_slot *s)
 }
 
 /*
- * The reply of a call is here and, if it was waited for, has been taken with the result @err; or it
- * will never come. True: lite_call_slot_over() must follow, unlocked.
+ * The reply of a call has come (if the caller waits, it was copied with the result @err), or it
+ * will never come. Return: true: lite_call_slot_over() must follow, unlocked.
  */
 static bool lite_call_finish(struct lite_call_slot *s, int err)
 {
@@ -362,10 +353,10 @@ static void lite_call_settled(struct lite_call_slot *s, int status)
 	if (!status)
 		lite_conn_asked(rc->conn, s->begun);
 	spin_lock(&rc->lock);
-	WRITE_ONCE(s->sent, true); /* lite_call_take_sent() */
+	WRITE_ONCE(s->sent, true); /* read unlocked by lite_call_take_sent() */
 	counted = s->counted;
 	if (status) {
-		/* Nothing is posted for waiters, which would end here again. */
+		/* Post nothing for waiters: that would fail, and recurse to here. */
 		rc->dead = true;
 		lite_call_finish(s, -EHOSTDOWN);
 	}
@@ -389,8 +380,8 @@ static void lite_call_sent(struct lite_io *io)
 }
 
 /*
- * The reply has overtaken the completion of the request number @seq. Its caller may not take that
- * soon: have it taken.
+ * The reply has overtaken the completion of request @seq, which the caller may not take soon. Take
+ * it, or have the send CQ armed until it comes.
  */
 static void lite_call_take_sent(struct lite_call_slot *s, u64 seq)
 {
@@ -423,18 +414,18 @@ void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot)
 
 	spin_lock(&rc->lock);
 	seq = s->seq;
-	/* Soft-RoCE may announce the reply to the last call in the slot twice. */
+	/* Soft-RoCE may announce the reply to the slot's previous call again. */
 	if (!rc->conn->repeats || le64_to_cpu(msg->seq) == seq) {
 		if (s->state == LITE_SLOT_WAITING) {
 			call = s->call;
 			err = lite_call_take_reply(s, s->desc->reply, s->desc->reply_max,
 						   &s->desc->reply_len);
-			/* Before its caller is told. */
+			/* Kill before the caller is told. */
 			if (err == -EBADMSG)
 				lite_conn_kill(rc->conn, -EPROTO);
 		}
 		over = lite_call_finish(s, err == -EBADMSG ? -EPROTO : err);
-		/* A dead connection needs nothing more, and its queues go. */
+		/* A dead connection needs no completion, and its queues may be gone. */
 		sent = s->sent || s->state == LITE_SLOT_FREE || rc->dead;
 	}
 	spin_unlock(&rc->lock);
@@ -447,7 +438,7 @@ void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot)
 		lite_call_take_sent(s, seq);
 }
 
-/* End the wait of one thread for a slot of a dead connection, if there is any. */
+/* End the wait of one thread, if any, for a slot of a dead connection. */
 static bool lite_slot_waiters_end(struct lite_kcall_conn *rc, struct lite_line *line)
 {
 	struct lite_line_place *first;
@@ -518,7 +509,7 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
 	spin_lock(&rc->lock);
 	if (rc->dead)
 		d->slot = ERR_PTR(-EHOSTDOWN);
-	/* While there are waiters none is free for them. */
+	/* This overtakes no waiter: while one is in line, no slot is free for it. */
 	if (!lite_lane_is_open(rc, lane, uid) ||
 	    (line != &rc->waiters[lane] && !lite_lane_takes(rc, lane, d->call)))
 		i = end;
@@ -540,8 +531,8 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
 }
 
 /*
- * As wait_for_completion_timeout(). After some time-outs the caller ends the session: these are
- * waited for in parts, see LITE_TIMEOUT_PARTS.
+ * As wait_for_completion_timeout(), or killable. Other waits have parts (LITE_TIMEOUT_PARTS),
+ * because some callers end the session after a time-out.
  */
 static long lite_call_wait(struct completion *done, unsigned long timeout, bool killable)
 {
@@ -557,7 +548,7 @@ static long lite_call_wait(struct completion *done, unsigned long timeout, bool 
 	return ret;
 }
 
-/* As lite_kcall_begin(). */
+/* Returns as lite_kcall_begin(). */
 static int lite_call_slot_get(struct lite_kcall_conn *rc, struct lite_call_desc *d,
 			      unsigned long timeout)
 {
@@ -576,7 +567,7 @@ static int lite_call_slot_get(struct lite_kcall_conn *rc, struct lite_call_desc 
 		return -EAGAIN;
 	ret = lite_call_wait(&w.done, d->slot_timeout ?: timeout, killable);
 	spin_lock(&rc->lock);
-	/* It may have been granted at the last moment. */
+	/* A slot may have been granted at the last moment. */
 	s = d->slot;
 	if (!s)
 		lite_line_leave(&w.place);
@@ -586,7 +577,7 @@ static int lite_call_slot_get(struct lite_kcall_conn *rc, struct lite_call_desc 
 	return PTR_ERR_OR_ZERO(s);
 }
 
-/* Stop waiting. True: the slot is abandoned. False: the result has just come. */
+/* Abandon the slot. Return: false: the result has just come. */
 static bool lite_call_abandon(struct lite_call_desc *d)
 {
 	struct lite_call_slot *s = d->slot;
@@ -611,11 +602,10 @@ static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
 }
 
 /*
- * Post a request. The caller holds a reference to @conn, and @d stays where it is, until
- * lite_kcall_end(); @d->req may go before. Returns 0: lite_kcall_end() must follow, in the same
- * thread, which calls lite_kcall_settle() before it waits for anything but @conn. Otherwise nothing
- * was sent: errors of lite_kcall(); -EAGAIN: @d->no_wait, and there is no slot. May sleep; not in
- * the poller.
+ * Post a request. Until lite_kcall_end(), the caller holds a reference to @conn, and @d stays where
+ * it is; @d->req may go before. Returns 0: the same thread must call lite_kcall_end(), and
+ * lite_kcall_settle() before it waits for anything but @conn. Otherwise nothing was sent: errors of
+ * lite_kcall(); -EAGAIN: @d->no_wait is set, and no slot is free. May sleep; not in the poller.
  */
 int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *d)
 {
@@ -633,9 +623,8 @@ int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *d)
 }
 
 /*
- * Wait until a request that this thread has begun is in the peer's memory; it may be settled
- * already. The waiter also notices when the device is stuck. Context: may sleep, at most the
- * operation time-out.
+ * Wait until a request that this thread has begun is in the peer's memory, or end the connection if
+ * the device is stuck. May be called again. Context: may sleep, at most the operation time-out.
  */
 void lite_kcall_settle(struct lite_call_desc *d)
 {
@@ -650,7 +639,7 @@ int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *d)
 	long ret;
 	int err;
 
-	/* @d->io must not go before. */
+	/* @d->io must not go before that. */
 	lite_kcall_settle(d);
 	ret = lite_call_wait(&d->done, timeout, d->killable);
 	if (ret <= 0 && lite_call_abandon(d))

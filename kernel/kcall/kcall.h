@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Calls between kernels, by RDMA write-with-immediate into slots: Documentation/wire-protocol.rst,
- * Slots and lanes. A slot is its own credit: nothing overflows, and there is always a receive
- * posted. Lanes (enum lite_lane) prevent deadlock: a handler waits only for calls, handlers and
- * operations of later lanes than its own, and each lane has its own workqueue.
+ * Calls between kernels, by RDMA write-with-immediate into slots: Documentation/wire-protocol.rst
+ * ("Slots and lanes"). A slot is its own credit: nothing overflows, and a receive is always posted.
+ * Lanes (enum lite_lane) prevent deadlock: a handler waits only for calls, handlers and operations
+ * of later lanes than its own, and each lane has its own workqueue.
  *
  * When a caller has gone (killed, or timed out), its call keeps the slot until the reply comes or
- * the connection ends. @late of its descriptor is then called to undo what was done.
+ * the connection ends. A late reply goes to @late of the descriptor, which undoes what was done.
  */
 #ifndef _LITE_KCALL_H
 #define _LITE_KCALL_H
@@ -23,11 +23,11 @@ struct lite_kcalls;
 struct lite_call_slot;
 
 /*
- * Serve a call of @conn, which is NULL if the caller is this node. @priv: of lite_kcall_handle().
- * @call: enum lite_call. @req: payload, checked by lite_wire_request_check(). @reply: room for
- * lite_call_payload_max() bytes, zeroed. Context: may sleep. Leaf calls must not call others.
- * Return: bytes of the reply, or a negative errno, sent instead of a reply; -EBADMSG: the caller
- * violates the protocol and is disconnected.
+ * Serve a call from @conn; NULL: from this node. @priv: of lite_kcall_handle(). @call: enum
+ * lite_call. @req: payload, checked by lite_wire_request_check(). @reply: lite_call_payload_max()
+ * bytes, zeroed. Context: may sleep; handlers of leaf calls make no calls. Return: bytes of the
+ * reply, or a negative errno to send instead; -EBADMSG: disconnect the caller, which violates the
+ * protocol.
  */
 typedef int lite_handler(void *priv, struct lite_conn *conn, u16 call, const void *req,
 			 void *reply);
@@ -38,16 +38,15 @@ struct lite_kcalls {
 		void *priv;
 	} handler[LITE_CALL_MAX];
 	struct lite_stats __percpu *stats;
-	struct workqueue_struct *wq[LITE_LANES]; /* of handlers */
-	struct lite_crew local[LITE_LANES];       /* for calls of this node to itself */
+	struct workqueue_struct *wq[LITE_LANES];
+	struct lite_crew local[LITE_LANES];       /* workers for calls of this node to itself */
 	unsigned long timeout;                   /* jiffies, default of calls */
 	atomic64_t seq;
 };
 
-/* As @slot_timeout: until a slot is free or the connection dies; not killable. */
+/* A @slot_timeout: wait until a slot is free or the connection dies; not killable. */
 #define LITE_SLOT_SURELY MAX_SCHEDULE_TIMEOUT
 
-/* A call to make. */
 struct lite_call_desc {
 	u16 call;                    /* enum lite_call */
 	const void *req;             /* payload */
@@ -59,34 +58,34 @@ struct lite_call_desc {
 	u64 life;                    /* the peer's incarnation must be this, else -ESTALE; 0: any */
 	unsigned long timeout;       /* jiffies; 0: the default */
 	unsigned long deadline;      /* jiffies, replaces @timeout, for slot and reply; 0: none */
-	/* Jiffies to wait for a slot, killable; 0: as @timeout; or LITE_SLOT_SURELY. */
+	/* Jiffies to wait for a slot, killable; 0: as for the reply; or LITE_SLOT_SURELY. */
 	unsigned long slot_timeout;
 	bool no_wait;                /* do not wait for a slot */
 	bool killable;               /* a fatal signal ends the wait */
-	bool by_worker;              /* if it is local: not in this thread */
-	bool once;                   /* lite_cluster_call_patiently(): it is served at most once */
-	bool sent;                   /* set: may the peer have got the request? */
-	bool repeated;               /* set by call_patiently(): may it have got an earlier one? */
+	bool by_worker;              /* have a worker serve a local call, not this thread */
+	bool once;                   /* lite_cluster_call_patiently(): serve it at most once */
+	bool sent;                   /* set: the peer may have got the request */
+	bool repeated;               /* set by call_patiently(): it may have got an earlier one */
 	/*
-	 * Gets a successful reply that came after the caller had gone, in a work item; may sleep
-	 * and make calls. The connection may be dead.
+	 * Called by a work item with a successful reply that came after the caller had gone; may
+	 * sleep and make calls. The connection may be dead.
 	 */
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
 	/*
-	 * If set, a reference is kept until the slot is free: if the caller has gone, until the
-	 * call has been served or never will be.
+	 * If set, the slot holds a reference until it is free: even if the caller has gone, until
+	 * the call has been served or never will be.
 	 */
 	struct kref *held;
-	void (*release)(struct kref *held); /* locks may be held */
+	void (*release)(struct kref *held); /* of @held; locks may be held */
 	/* Between lite_kcall_begin() and lite_kcall_end(): */
 	struct lite_call_slot *slot;
 	struct lite_io io;           /* until the device is done with the request */
-	struct completion done;      /* when the reply has been copied, or will never come */
+	struct completion done;      /* the reply has been copied, or will never come */
 	int err;                     /* result of the call */
 };
 
-/* What most of these begin with: the payloads are variables of the right type. */
+/* Initialisers for a descriptor: the payloads are variables of the right type. */
 #define LITE_REQUEST(which, from) .call = which, .req = &(from), .len = sizeof(from)
 #define LITE_REPLY(to) .reply = &(to), .reply_max = sizeof(to)
 
@@ -108,18 +107,14 @@ int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *desc);
 void lite_kcall_settle(struct lite_call_desc *desc);
 int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *desc);
 
-/* kcall_local.c */
 int lite_kcall_local(struct lite_kcalls *kcalls, struct lite_call_desc *desc);
 
-/* beat.c */
 void lite_beat_ask(struct lite_conn *conn);
 unsigned long lite_beat_heard(const struct lite_conn *conn);
 bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since);
 void lite_beat_excuse(struct lite_conn *conn, unsigned long by);
 
-/* ---- between the files of this layer ------------------------------------- */
-
-/* One of the four slot areas: memory, and its DMA address. */
+/* The rest is internal to kcall/. One of the four slot areas: memory, and its DMA address. */
 struct lite_slots {
 	struct page *page;
 	u64 dma;
@@ -130,11 +125,11 @@ enum lite_slot_state {
 	LITE_SLOT_FREE = 0,
 	LITE_SLOT_WAITING,   /* the caller waits for the reply */
 	LITE_SLOT_ABANDONED, /* the caller has gone */
-	LITE_SLOT_LATE,      /* the same, and the reply is here, for @late */
-	LITE_SLOT_ENDED,     /* the reply is not needed any more */
+	LITE_SLOT_LATE,      /* the same, and the reply has come, for @late */
+	LITE_SLOT_ENDED,     /* the reply is no longer needed */
 };
 
-/* A call that we make. */
+/* A call that this node makes. */
 struct lite_call_slot {
 	struct lite_kcall_conn *rc;
 	enum lite_slot_state state;   /* under rc->lock */
@@ -145,8 +140,8 @@ struct lite_call_slot {
 	struct lite_io io;            /* of the request */
 	struct lite_io *sender;       /* the caller's, told when @io has ended */
 	bool sent;                    /* @io has ended; under rc->lock */
-	bool counted;                 /* as a sleeper of the send CQ until then; under rc->lock */
-	unsigned long begun;          /* jiffies before it was posted */
+	bool counted;                 /* a sleeper of the send CQ until then; under rc->lock */
+	unsigned long begun;          /* jiffies when it was about to be posted */
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
 	struct kref *held;            /* see struct lite_call_desc */
@@ -154,7 +149,7 @@ struct lite_call_slot {
 	struct work_struct late_work; /* runs @late and frees the slot */
 };
 
-/* A call that we serve. */
+/* A call that this node serves. */
 struct lite_serve_slot {
 	struct lite_kcall_conn *rc;
 	u64 seq;                 /* number of the last request; used by the work item only */
@@ -163,9 +158,9 @@ struct lite_serve_slot {
 
 /* Signs of life without messages: beat.c */
 struct lite_beat {
-	struct delayed_work work; /* increments our counter, which the peer reads */
+	struct delayed_work work; /* increments this node's counter, which the peer reads */
 	struct lite_io io;        /* the read of the peer's counter */
-	struct lite_qp *qp;       /* it was posted on */
+	struct lite_qp *qp;       /* that the read was posted on */
 	bool asking;              /* the read is in flight */
 	bool full;                /* the last read was not posted: no free send slot */
 	unsigned long asked;      /* jiffies of the last read */
@@ -173,10 +168,9 @@ struct lite_beat {
 	unsigned long changed;    /* jiffies when @count was first read */
 };
 
-/* Calls of which one at a time has a slot: lite_lone[] */
+/* Kinds of calls of which only one at a time has a slot: lite_lone[] */
 #define LITE_LONE 2
 
-/* The slots of one connection. */
 struct lite_kcall_conn {
 	struct lite_kcalls *kcalls;
 	struct lite_conn *conn;
@@ -184,15 +178,15 @@ struct lite_kcall_conn {
 	spinlock_t lock;          /* protects @dead, @waiters and the states of @call */
 	bool dead;                /* no new calls */
 	struct lite_line waiters[LITE_LANES + LITE_LONE]; /* for a slot, by uid */
-	struct lite_slots req_in; /* written by the peer, as is @rep_in */
+	struct lite_slots req_in; /* the peer writes this and @rep_in */
 	struct lite_slots rep_in;
 	struct lite_slots req_out;
 	struct lite_slots rep_out;
-	struct lite_call_slot call[LITE_SLOT_COUNT]; /* that we make */
-	struct lite_serve_slot serve[LITE_SLOT_COUNT]; /* that we serve */
+	struct lite_call_slot call[LITE_SLOT_COUNT]; /* that this node makes */
+	struct lite_serve_slot serve[LITE_SLOT_COUNT]; /* that it serves */
 	/*
-	 * Copies of what we serve, at the offsets of the slots. A node that reclaims memory may
-	 * wait for a handler, which must not wait for memory then.
+	 * Copies of requests, at the offsets of their slots. Allocated in advance: a node that
+	 * reclaims memory may wait for a handler, which must not wait for memory then.
 	 */
 	void *requests;
 };

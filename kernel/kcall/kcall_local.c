@@ -2,10 +2,10 @@
 /*
  * Calls of a node to itself.
  *
- * The handler runs in the caller's thread or, with d->by_worker, in a worker: where handlers take
- * what others wait for, which a user's thread could keep while it has no processor. Each lane has
- * a small crew, in which users take turns. As a handler may wait for a thread of a user
- * (handle/bring.c), no user has all workers, nor have all users together.
+ * The handler runs in the caller's thread or, with d->by_worker, in a worker. Workers run handlers
+ * that take what others wait for: a user's thread could keep it while it has no processor. Each
+ * lane has a small crew, which users share in turns. Neither one user nor all users together get
+ * all workers, because a handler may wait for a thread of a user (memory/unpinned/bring.c).
  */
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
@@ -14,7 +14,7 @@
 #include "kcall.h"
 #include "wait.h"
 
-/* A call that a worker serves; it has the call until @done. */
+/* A call that a worker serves, and owns until @done. */
 struct lite_local_call {
 	struct lite_crew_job job;
 	struct lite_crew *crew;
@@ -42,13 +42,13 @@ static void lite_local_work(struct work_struct *work)
 	complete(&call->done);
 }
 
-/* Wait until a call is served. 0; -EINTR: killed, -ETIMEDOUT: no worker: it has not been begun. */
+/* Wait until a call is served. Return: 0; -EINTR (killed), -ETIMEDOUT (no worker): it never ran. */
 static int lite_local_await(struct lite_local_call *call)
 {
 	unsigned long timeout = call->desc->slot_timeout ?: MAX_SCHEDULE_TIMEOUT;
 	long left;
 
-	/* What is in line in the lane SHORT is short. */
+	/* The wait for a worker of SHORT is short. */
 	if (call->desc->killable && lite_call_lane(call->desc->call) != LITE_LANE_SHORT) {
 		left = lite_wait_done_timeout(&call->done, timeout);
 		if (left > 0)
@@ -60,7 +60,6 @@ static int lite_local_await(struct lite_local_call *call)
 	return 0;
 }
 
-/* Have a worker run the handler. */
 static int lite_local_ask(struct lite_kcalls *kcalls, struct lite_call_desc *d, void *reply)
 {
 	struct lite_local_call *call = kzalloc(sizeof(*call), GFP_KERNEL);
@@ -88,8 +87,8 @@ static int lite_local_ask(struct lite_kcalls *kcalls, struct lite_call_desc *d, 
 
 /*
  * Serve a call of this node to itself. May sleep. Return: 0; the handler's errno; -ENOMEM; -EPROTO:
- * the reply is too long; with d->by_worker and d->killable maybe -EINTR, and with d->slot_timeout
- * -ETIMEDOUT: it was not served.
+ * the reply is too long; with d->by_worker and d->killable, if it was not served: -EINTR, and with
+ * d->slot_timeout -ETIMEDOUT.
  */
 int lite_kcall_local(struct lite_kcalls *kcalls, struct lite_call_desc *d)
 {

@@ -2,13 +2,13 @@
 /*
  * Serving calls.
  *
- * Normal operation: the poller sees a request announced and queues the slot's work item, which
- * copies the request out of the peer's reach, checks it, runs the handler, and writes the reply
- * into the caller's reply slot of the same number.
+ * Normal operation: when a request is announced, the slot's work item is queued. It copies the
+ * request out of the peer's reach, checks it, runs the handler, and writes the reply into the
+ * caller's reply slot of the same number.
  *
- * What cannot run concurrently: two requests in one slot. The work item never runs twice at a time;
- * a request announced before the reply was sent makes it run again. A peer that reuses a slot too
- * early only loses its own request.
+ * What cannot run concurrently: two requests in one slot, as the work item never runs twice at a
+ * time. A request that is announced before the reply was sent makes it run again: a peer that
+ * reuses a slot too early only loses its own request.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -16,7 +16,6 @@
 #include "kcall.h"
 #include "trace.h"
 
-/* May the peer make this call in the connection now? */
 static bool lite_kcall_allowed(const struct lite_conn *conn, u16 call)
 {
 	/* ATTACH comes first: all others rely on it. */
@@ -26,10 +25,9 @@ static bool lite_kcall_allowed(const struct lite_conn *conn, u16 call)
 }
 
 /*
- * Run the handler of @call (enum lite_call, from a peer). @conn: the caller's; NULL: this node.
- * @req: payload, out of the peer's reach. @reply has lite_call_payload_max() zeroed bytes. Returns
- * the bytes of the reply, or a negative errno; -EBADMSG: the caller violates the protocol. May
- * sleep. Not inlined, for tests that probe it.
+ * Check a call, and run its handler. Arguments and result are those of lite_handler(), but @call
+ * and @req, which is out of the peer's reach, are not checked yet. May sleep. Not inlined, for
+ * tests that probe it.
  */
 noinline int
 lite_kcall_dispatch(struct lite_kcalls *kcalls, struct lite_conn *conn, u16 call, const void *req,
@@ -73,7 +71,7 @@ static void lite_serve(struct lite_serve_slot *s)
 
 	memcpy(&msg, in, sizeof(msg));
 	call = le16_to_cpu(msg.call);
-	/* A call in the wrong lane could deadlock us. */
+	/* A call in the wrong lane could cause a deadlock. */
 	if (lite_wire_msg_check(&msg) || msg.error ||
 	    lite_call_lane(call) != lite_slot_lane(slot)) {
 		lite_serve_protocol_error(conn, call);
@@ -105,7 +103,7 @@ static void lite_serve(struct lite_serve_slot *s)
 	if (!lite_conn_tryget(conn))
 		return;
 	lite_io_init(&io);
-	/* Fails only if the connection dies; then another thread may be ending the io. */
+	/* This fails only if the connection dies; another thread may then be ending @io. */
 	lite_kcall_post_live(rc, LITE_IMM_REPLY, slot, &io);
 	lite_io_wait(&io, &conn->qp[0]);
 	lite_conn_put_live(conn);
@@ -116,7 +114,7 @@ static void lite_serve_work(struct work_struct *work)
 	struct lite_serve_slot *s = container_of(work, struct lite_serve_slot, work);
 	struct lite_conn *conn = s->rc->conn;
 	bool ends = lite_slot_lane(s - s->rc->serve) == LITE_LANE_ENDS;
-	/* These allocate nothing; what the device needs for an answer must not be waited for. */
+	/* Handlers of ENDS allocate nothing, and the device's driver must not wait for memory. */
 	unsigned int noreclaim = ends ? memalloc_noreclaim_save() : 0;
 
 	lite_serve(s);
@@ -132,7 +130,7 @@ void lite_kcall_on_request(struct lite_kcall_conn *rc, u32 slot)
 	/* The peer calls only after ATTACH, with all its queue pairs connected. */
 	if (READ_ONCE(rc->conn->state) == LITE_CONN_UP)
 		lite_conn_ready(rc->conn);
-	/* Dropped by the work item. */
+	/* The work item drops it. */
 	lite_conn_get(rc->conn);
 	if (!queue_work(rc->kcalls->wq[lite_slot_lane(slot)], &s->work))
 		lite_conn_put(rc->conn);

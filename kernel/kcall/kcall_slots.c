@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls between kernels of a node, and the slots of a connection.
- *
- * Memory that a peer writes (req_in, rep_in) is freed with the last reference to the connection:
- * after the fence.
+ * Workqueues and handlers of a node's calls between kernels, and the slots of a connection. Memory
+ * that the peer writes (req_in, rep_in) is freed with the last reference to the connection, after
+ * the fence.
  */
 #include <linux/slab.h>
 
 #include "kcall.h"
 
-/* For calls of this node to itself, in each lane. */
+/* Workers of each lane for calls of this node to itself. */
 #define LITE_LOCAL_WORKERS 16
 
 /*
@@ -20,10 +19,10 @@ int lite_kcall_init(struct lite_kcalls *kcalls, struct lite_stats __percpu *stat
 		    unsigned long timeout)
 {
 	/*
-	 * One for each lane: handlers may wait for those of later lanes, here or on other nodes, so
-	 * no queue is full of waiters for its own items. Heartbeats must not wait for a worker,
-	 * nor, without memory to create one, for the rescuer while others drain and zero memory.
-	 * Each peer can occupy four workers of CALLER, for minutes: there are as many as possible.
+	 * One for each lane: handlers wait only for those of later lanes, here or on other nodes,
+	 * so no queue is full of waiters for its own items. Heartbeats must not wait for a worker
+	 * nor, if there is no memory to make one, for a rescuer that is busy with slow handlers.
+	 * Each peer can occupy four workers of CALLER for minutes: allow as many as possible.
 	 */
 	static const struct {
 		const char *name;
@@ -54,7 +53,7 @@ int lite_kcall_init(struct lite_kcalls *kcalls, struct lite_stats __percpu *stat
 	return 0;
 }
 
-/* Wait for running handlers; all connections are dying. May sleep. */
+/* Wait for the handlers that run; all connections are dying. May sleep. */
 void lite_kcall_flush(struct lite_kcalls *kcalls)
 {
 	int lane;
@@ -122,7 +121,7 @@ int lite_kcall_conn_init(struct lite_kcalls *kcalls, struct lite_conn *conn)
 	lite_kcall_slots_init(rc);
 	err = lite_kcall_serve_init(rc);
 	lite_beat_init(rc);
-	/* conn_down may come meanwhile. */
+	/* Pairs with lite_kcall_conn_down(), which may run already. */
 	smp_store_release(&conn->kcall, rc);
 	err = err ?:
 	      lite_slots_init(conn, &rc->req_in) ?:
@@ -138,8 +137,8 @@ int lite_kcall_conn_init(struct lite_kcalls *kcalls, struct lite_conn *conn)
 }
 
 /*
- * A connection is gone; the beat may not have been started. References may go later than the
- * workqueues of this layer, so no work may be left then. May sleep.
+ * Stop the beat, if it was started, of a connection that is gone: the last reference may be put
+ * after the workqueues of this layer are destroyed. May sleep.
  */
 void lite_kcall_conn_gone(struct lite_conn *conn)
 {
@@ -149,7 +148,7 @@ void lite_kcall_conn_gone(struct lite_conn *conn)
 		cancel_delayed_work_sync(&rc->beat.work);
 }
 
-/* Free the slots of a connection: fenced, without references. */
+/* Free the slots of a connection that is fenced and has no references. */
 void lite_kcall_conn_release(struct lite_conn *conn)
 {
 	struct lite_kcall_conn *rc = conn->kcall;
@@ -163,7 +162,7 @@ void lite_kcall_conn_release(struct lite_conn *conn)
 	kfree(rc);
 }
 
-/* The peer has written a message, announced by @imm. In the poller; does not sleep. */
+/* Handle a message of the peer, announced by @imm. Process context; does not sleep. */
 void lite_kcall_recv(struct lite_conn *conn, u32 imm)
 {
 	struct lite_kcall_conn *rc = conn->kcall;
@@ -185,7 +184,7 @@ void lite_kcall_recv(struct lite_conn *conn, u32 imm)
 
 /*
  * Write the message in a slot to the peer, and announce it. The caller holds the connection live.
- * Process context; does not sleep. Return: 0; or a negative errno, of which @io has been told.
+ * Process context; does not sleep. Return: 0, or a negative errno, with which @io ends, too.
  */
 int lite_kcall_post_live(struct lite_kcall_conn *rc, enum lite_imm_kind kind, u32 slot,
 			 struct lite_io *io)
