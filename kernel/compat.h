@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Differences between the supported kernels. Code is written to the newest API;
- * this file alone emulates what older kernels lack.
- */
+/* Code is written to the newest kernel's API; this file alone emulates what older ones lack. */
 #ifndef _LITE_COMPAT_H
 #define _LITE_COMPAT_H
 
@@ -26,7 +23,7 @@
 #error "LITE does not work with PREEMPT_RT"
 #endif
 
-/* Attributes of a dump request: in struct genl_info since 6.6. */
+/* The attributes of a dump request are in struct genl_info since 6.6. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 #define genl_info_dump genl_dumpit_info
 #endif
@@ -36,7 +33,7 @@
 #define VM_SHADOW_STACK VM_NONE
 #endif
 
-/* Functions that change VMA flags, and this one of memory cgroups, exist since 6.3. */
+/* vm_flags_set() and mem_cgroup_tryget() exist since 6.3. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 {
@@ -61,14 +58,14 @@ static inline void release_fault_lock(struct vm_fault *vmf)
 }
 #endif
 
-/* The unused argument for VMAs was removed in 6.5. */
+/* 6.5 removed the argument for VMAs, which is unused here. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 #define pin_user_pages(addr, n, flags, pages) pin_user_pages(addr, n, flags, pages, NULL)
 #define pin_user_pages_remote(mm, addr, n, flags, pages, locked) \
 	pin_user_pages_remote(mm, addr, n, flags, pages, NULL, locked)
 #endif
 
-/* Exempts large arrays, read only where written, from stack initialisation. */
+/* Exempts large arrays, which are read only where written, from stack initialisation. */
 #if __has_attribute(__uninitialized__)
 #define LITE_UNINIT __attribute__((__uninitialized__))
 #else
@@ -79,9 +76,8 @@ static inline void release_fault_lock(struct vm_fault *vmf)
 #define LITE_RXE_TASKLETS (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
 
 /*
- * From 6.4 to 6.9 Soft-RoCE copied wrong bytes into work requests that carry inline data of kernel
- * clients (fixed by "RDMA/rxe: Fix data copy for IB_SEND_INLINE"). Later ones have not
- * been tested for long enough.
+ * From 6.4 to 6.9 Soft-RoCE copied wrong bytes into inline work requests of kernel clients (fixed
+ * by "RDMA/rxe: Fix data copy for IB_SEND_INLINE"). Later kernels have not been tested enough.
  */
 #define LITE_RXE_INLINES (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
 
@@ -95,7 +91,7 @@ static inline const void *lite_uring_payload(const struct io_uring_cmd *cmd)
 #endif
 }
 
-/* Since 6.8 vfs_iter_write() itself keeps the file system from freezing meanwhile. */
+/* Since 6.8 vfs_iter_write() itself keeps the file system from freezing. */
 static inline ssize_t lite_iter_write(struct file *file, struct iov_iter *iter, loff_t *pos)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
@@ -111,9 +107,8 @@ static inline ssize_t lite_iter_write(struct file *file, struct iov_iter *iter, 
 }
 
 /*
- * A shrinker of one node; its callbacks get @data from lite_shrinker_data(). Since 6.7 it is
- * allocated by the kernel, with a place for that. May sleep. Return: for lite_shrinker_free(), or
- * NULL.
+ * lite_shrinker_new() makes a shrinker; its callbacks get @data from lite_shrinker_data(). Since
+ * 6.7 the kernel allocates it, with a place for @data. May sleep. Return: NULL: no memory.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
 static inline void *lite_shrinker_data(struct shrinker *s)
@@ -176,7 +171,7 @@ static inline void lite_shrinker_free(struct shrinker *s)
 }
 #endif
 
-/* CRC-32C without the module libcrc32c: under this name since 6.14. */
+/* CRC-32C without the module libcrc32c has this name since 6.14. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
 #define crc32c __crc32c_le
 #endif

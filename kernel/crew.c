@@ -3,7 +3,7 @@
 
 #define LITE_CREW_WORKERS 256
 
-/* Make a crew of @n workers of @wq, which it owns from now on. An eighth is for root. */
+/* Make a crew of @n workers, an eighth for root, from @wq, which the crew owns from now on. */
 void lite_crew_init_on(struct lite_crew *crew, struct workqueue_struct *wq, u32 n)
 {
 	spin_lock_init(&crew->lock);
@@ -12,23 +12,23 @@ void lite_crew_init_on(struct lite_crew *crew, struct workqueue_struct *wq, u32 
 	crew->wq = wq;
 }
 
-/* May sleep. @name is the workqueue's. Return: 0 or -ENOMEM. */
+/* Make a crew with a workqueue @name. May sleep. Return: 0 or -ENOMEM. */
 int lite_crew_init(struct lite_crew *crew, const char *name)
 {
-	/* More than there are workers: timers need room, too, and NUMA nodes may share it. */
+	/* More items than workers: timers need room, too, and NUMA nodes may share the limit. */
 	struct workqueue_struct *wq = alloc_workqueue(name, WQ_UNBOUND, WQ_MAX_ACTIVE);
 
 	lite_crew_init_on(crew, wq, LITE_CREW_WORKERS);
 	return wq ? 0 : -ENOMEM;
 }
 
-/* Wait until no job is in line or running; those that are may queue others. May sleep. */
+/* Wait until no job is in line or running, nor any that those queue. May sleep. */
 void lite_crew_flush(struct lite_crew *crew)
 {
-	/* If any is in line, one is running, or will be. */
+	/* While jobs are in line, at least one has a worker. */
 	while (lite_pool_used(&crew->workers))
 		flush_workqueue(crew->wq);
-	/* Those behind lite_crew_done(). */
+	/* Jobs that are past lite_crew_done() may still run. */
 	flush_workqueue(crew->wq);
 }
 
@@ -41,8 +41,8 @@ void lite_crew_exit(struct lite_crew *crew)
 }
 
 /*
- * Prepare a job of a user, by uid as pools count it, with memory of @gfp; @run is called in a
- * worker, and calls lite_crew_done(). Return: 0 or -ENOMEM.
+ * Prepare a job of @uid, as pools count it, with memory of @gfp. A worker calls @run, which calls
+ * lite_crew_done(). Return: 0 or -ENOMEM.
  */
 int lite_crew_job_init(struct lite_crew *crew, struct lite_crew_job *job, u32 uid, work_func_t run,
 		       gfp_t gfp)
@@ -64,7 +64,7 @@ static struct lite_crew_job *lite_crew_job_of(struct lite_line_place *place)
 	return container_of(place, struct lite_crew_job, place);
 }
 
-/* Take a worker for a job in line. Return: the job, or NULL: none may have one. */
+/* Take a worker for a job in line. Return: the job; NULL: no job may have one. */
 static struct lite_crew_job *lite_crew_next(struct lite_crew *crew)
 {
 	struct lite_line_place *place;
@@ -75,7 +75,7 @@ static struct lite_crew_job *lite_crew_next(struct lite_crew *crew)
 		job = lite_crew_job_of(place);
 		if (!lite_pool_take_part(&crew->workers, job->part, 1))
 			return job;
-		/* No more users have any than there are workers. Only root may have one now. */
+		/* If a user without workers gets none, only root may. This bounds the loop. */
 		if (!job->part->has)
 			break;
 	}
@@ -96,8 +96,8 @@ static void lite_crew_go_on(struct lite_crew *crew)
 }
 
 /*
- * Have a job run, once more if it is running. Context: process, also with spinlocks held. Return:
- * false: it is to run already.
+ * Queue a job, which runs once more if it is running. Context: process, also with spinlocks held.
+ * Return: false: it was queued already.
  */
 bool lite_crew_queue(struct lite_crew *crew, struct lite_crew_job *job)
 {
@@ -114,8 +114,8 @@ bool lite_crew_queue(struct lite_crew *crew, struct lite_crew_job *job)
 }
 
 /*
- * Do not begin a job, or not once more, if it is to run; one that runs goes on. Context: process,
- * also with spinlocks held. Return: was it to run?
+ * Take a job out of the queue; if it runs, it goes on. Context: process, also with spinlocks held.
+ * Return: was it queued?
  */
 bool lite_crew_cancel(struct lite_crew *crew, struct lite_crew_job *job)
 {
@@ -134,7 +134,7 @@ bool lite_crew_cancel(struct lite_crew *crew, struct lite_crew_job *job)
 	return queued;
 }
 
-/* The end of a job that runs: its worker is free for others. It may go after that. */
+/* Called by a job at its end, to free its worker. @job may be freed after that. */
 void lite_crew_done(struct lite_crew *crew, struct lite_crew_job *job)
 {
 	spin_lock(&crew->lock);

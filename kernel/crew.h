@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A crew: workers for jobs that may take long, as they wait for other nodes, and of which a user
- * may have any number. The workers are a pool (pool.h), of which no user gets all. The other jobs
- * are in a line, where users take turns.
+ * A crew: workers for jobs that may take long, because they wait for other nodes. A user may have
+ * any number of jobs, but no user gets all workers, which are a pool (pool.h). The other jobs are
+ * in a line, where users take turns.
  */
 #ifndef _LITE_CREW_H
 #define _LITE_CREW_H
@@ -14,12 +14,12 @@
 #include "pool.h"
 
 struct lite_crew {
-	spinlock_t lock; /* protects @line; outside of the pool's; process context only */
+	spinlock_t lock; /* protects @line; outside of the pool's lock; process context only */
 	struct lite_line line; /* jobs that no worker has taken, by uid */
 	struct lite_pool workers;
 	/*
-	 * Also for timers that queue a job: these need no worker, as they wait for nothing. Their
-	 * owner sees to it that none is left at the crew's end.
+	 * Also for timers that queue a job, which need no worker, as they wait for nothing. Their
+	 * owner stops them before lite_crew_exit().
 	 */
 	struct workqueue_struct *wq;
 };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A line of waiters of several kinds (a group, a uid, an LMR), under the caller's lock. It lists
- * only the first of each kind; those behind it hang on it. So the kinds can take turns, and a tree
- * of the kinds finds the first of one without looking at all that wait, of which a user may have
- * any number.
+ * A line of waiters of several kinds (of a group, a uid, an LMR), under the caller's lock. It lists
+ * only the first waiter of each kind, with the others of the kind behind that, so that kinds can
+ * take turns. A tree finds the first waiter of a kind without a search: a user may have any number.
  */
 #ifndef _LITE_LINE_H
 #define _LITE_LINE_H
@@ -16,10 +15,10 @@ struct lite_line {
 	struct rb_root kinds;    /* the same, by kind */
 };
 
-/* A waiter's place; zeroed but for @kind at first. */
+/* A waiter's place; at first zeroed except for @kind. */
 struct lite_line_place {
-	u64 kind;                /* what it waits for, or for which user */
-	struct lite_line *line;  /* that it is in, or NULL */
+	u64 kind;                /* what it waits for, or its user */
+	struct lite_line *line;  /* the line that it is in, or NULL */
 	struct list_head firsts; /* in the line, if it is the first of its kind; else empty */
 	struct rb_node by_kind;  /* in @line->kinds, if it is the first of its kind */
 	struct list_head same;   /* all of its kind, a ring */
@@ -44,7 +43,7 @@ static inline int lite_order(u64 a, u64 b)
 
 /*
  * Define @name_cmp() for rb_find() and @name_less() for rb_add() in a tree of structures @type, by
- * their @field. @order compares the @field that @key points to, which is wanted, with that at @has.
+ * their @field. @order compares the wanted field, at @key, with that of a node, at @has.
  */
 #define LITE_TREE(name, type, node, field, order)				\
 static inline const void *name##_field(const struct rb_node *rb)		\
@@ -67,7 +66,6 @@ static inline bool name##_less(struct rb_node *a, const struct rb_node *b)	\
 LITE_TREE(lite_line, struct lite_line_place, by_kind, kind,
 	  lite_order(*(const u64 *)key, *(const u64 *)has))
 
-/* The first of a kind, or NULL. */
 static inline struct lite_line_place *lite_line_first(struct lite_line *line, u64 kind)
 {
 	return rb_entry_safe(rb_find(&kind, &line->kinds, lite_line_cmp), struct lite_line_place,
@@ -80,7 +78,7 @@ static inline struct lite_line_place *lite_line_front(struct lite_line *line)
 	return list_first_entry_or_null(&line->firsts, struct lite_line_place, firsts);
 }
 
-/* Leave, if it is in a line. The next of its kind goes behind other kinds. */
+/* Leave the line, if in one. The next waiter of the kind goes behind the other kinds. */
 static inline void lite_line_leave(struct lite_line_place *place)
 {
 	struct lite_line *line = place->line;
@@ -102,7 +100,7 @@ static inline void lite_line_leave(struct lite_line_place *place)
 	list_del(&place->same);
 }
 
-/* Enter as the last of its kind or, if @front, as the first; leave any other. */
+/* Enter as the last of its kind or, if @front, as the first; leave any other line before. */
 static inline void lite_line_enter(struct lite_line *line, struct lite_line_place *place,
 				   bool front)
 {

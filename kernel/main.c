@@ -37,8 +37,8 @@ err_unpinned:
 static void __exit lite_exit(void)
 {
 	/*
-	 * Commands in flight end with their nodes. Netlink goes only then: unregistering the family
-	 * waits for its commands, and blocks all generic netlink of the machine meanwhile.
+	 * End the nodes first, and so the commands in flight: unregistering the netlink family
+	 * waits for these, and blocks all generic netlink of the machine meanwhile.
 	 */
 	lite_registry_exit();
 	lite_netlink_exit();
@@ -48,7 +48,7 @@ static void __exit lite_exit(void)
 	rcu_barrier();
 	if (!lite_conns_are_kept())
 		return;
-	/* Too late to refuse: it was the end of the nodes, above, that has failed. */
+	/* It is too late to refuse: a node's end, above, has shown that its device keeps them. */
 	pr_crit("lite: a device keeps queue pairs: the module stays until the machine restarts\n");
 	for (;;) {
 		set_current_state(TASK_IDLE | TASK_FREEZABLE);

@@ -12,7 +12,6 @@ void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve)
 	pool->rule.reserve = min(reserve, limit);
 }
 
-/* Check that all has been given back. */
 void lite_pool_exit(struct lite_pool *pool)
 {
 	WARN_ON_ONCE(pool->used || pool->root.holds || !hash_empty(pool->parts));
@@ -32,7 +31,7 @@ static struct lite_pool_part *lite_pool_find(struct lite_pool *pool, u32 uid)
 	return NULL;
 }
 
-/* Unlink a part that nothing refers to any more, for kfree(); or NULL. */
+/* Unlink a part that is no longer in use. Return: the part, for kfree(), or NULL. */
 static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool, struct lite_pool_part *part)
 {
 	lockdep_assert_held(&pool->lock);
@@ -42,7 +41,7 @@ static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool, struct li
 	return part;
 }
 
-/* Get, or make with @gfp, the part of a uid, for lite_pool_drop(). Return: NULL: no memory. */
+/* Get or make, with @gfp, the part of a uid, until lite_pool_drop(). Return: NULL: no memory. */
 struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid, gfp_t gfp)
 {
 	struct lite_pool_part *part, *new;

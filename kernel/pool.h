@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Pools: what a node gives to all its users, and how much of it each uid has, as seen from the
- * initial user namespace. core/share.h has the rule by which a pool is divided, limits.rst the list
- * of pools. Uid 0 (root, and clients in the kernel) may use the reserve; only the pool limits it.
+ * Pools: what a node gives to all its users, and how much of it each uid of the initial user
+ * namespace has. core/share.h divides pools, limits.rst lists them. Uid 0 (root, and clients in the
+ * kernel) may use the reserve; only the pool's size limits it.
  *
  *	err = lite_pool_take(pool, uid, n, gfp);	for rare use
  *	lite_pool_give(pool, uid, n);
  *
  * A caller that takes and gives often, or with a spinlock held, keeps the uid's part:
- *
  *	part = lite_pool_hold(pool, uid, gfp);
  *	err = lite_pool_take_part(pool, part, n);
  *	lite_pool_give_part(pool, part, n);
  *	lite_pool_drop(pool, part);
  *
- * A part exists while it is held or has units: after a drop, these may be given back by uid.
+ * A part exists while it is held or has units, so units may be given back by uid after the drop.
  */
 #ifndef _LITE_POOL_H
 #define _LITE_POOL_H
@@ -25,7 +24,7 @@
 
 #include "core/share.h"
 
-/* Each is initialised by the layer that gives of it. */
+/* The layer that gives from a pool initialises it. */
 enum lite_pool_number {
 	LITE_POOL_FUNCTIONS,
 	LITE_POOL_RINGS, /* bytes of rings and mirrors */
@@ -49,8 +48,8 @@ struct lite_pool_part {
 struct lite_pool {
 	spinlock_t lock; /* protects the rest; innermost, process context only */
 	struct lite_pool_rule rule; /* how it is divided; constant */
-	u64 used; /* units taken by all */
-	u64 by_users; /* of these, not by uid 0 */
+	u64 used; /* units that all have taken */
+	u64 by_users; /* the part of @used that uid 0 does not have */
 	struct lite_pool_part root; /* uid 0's part */
 	DECLARE_HASHTABLE(parts, 6); /* of other uids, by uid */
 };

@@ -22,8 +22,6 @@ void lite_qos_exit(struct lite_qos *qos)
 	xa_destroy(&qos->rules);
 }
 
-/* ---- rules ---------------------------------------------------------------- */
-
 /*
  * Set the rule of a tenant; its values are valid. The caller holds the lock. May sleep. Returns 0,
  * -ENOMEM, or -ENOSPC: there are LITE_QOS_RULES_MAX already.
@@ -50,10 +48,7 @@ int lite_qos_set(struct lite_qos *qos, const struct lite_qos_rule *rule)
 	return 0;
 }
 
-/*
- * Remove the rule of a tenant. The caller holds the lock. May sleep. Returns 0, or -ENOENT: it has
- * none.
- */
+/* Remove the rule of a tenant. The caller holds the lock. May sleep. Returns 0 or -ENOENT: none. */
 int lite_qos_reset(struct lite_qos *qos, u64 tenant)
 {
 	struct lite_qos_rule *rule;
@@ -81,7 +76,7 @@ bool lite_qos_next(struct lite_qos *qos, u64 from, struct lite_qos_rule *out)
 	return rule;
 }
 
-/* Copy the rule of a tenant, or what holds without one. Any context. */
+/* Copy the rule of a tenant, or the default if it has none. Any context. */
 void lite_qos_get(struct lite_qos *qos, u64 tenant, struct lite_qos_rule *out)
 {
 	const struct lite_qos_rule *rule;
@@ -99,12 +94,7 @@ void lite_qos_get(struct lite_qos *qos, u64 tenant, struct lite_qos_rule *out)
 	rcu_read_unlock();
 }
 
-/* ---- tenants -------------------------------------------------------------- */
-
-/*
- * Have tenants be control groups or users from now on. Returns 0, or -EOPNOTSUPP: the kernel has no
- * control groups.
- */
+/* Make control groups, or users, the tenants. Returns 0; -EOPNOTSUPP: without CONFIG_CGROUPS. */
 int lite_qos_set_by_cgroup(struct lite_qos *qos, bool by_cgroup)
 {
 	if (by_cgroup && !IS_ENABLED(CONFIG_CGROUPS))
@@ -115,8 +105,8 @@ int lite_qos_set_by_cgroup(struct lite_qos *qos, bool by_cgroup)
 
 #ifdef CONFIG_CGROUPS
 /*
- * The nearest control group of the caller that has a rule; without one, that at the top of the
- * hierarchy. So a user that makes control groups below its own does not become more tenants.
+ * The nearest control group of the caller that has a rule, or else the one at the top of the
+ * hierarchy: a user does not become several tenants by making control groups below its own.
  */
 static u64 lite_qos_cgroup(struct lite_qos *qos)
 {
@@ -156,8 +146,8 @@ u32 lite_qos_weight(struct lite_qos *qos, u64 tenant)
 }
 
 /*
- * The rule for what the caller may do. What runs in the root control group shares a tenant with
- * root, but not what root may.
+ * The rule that applies to the caller. Processes in the root control group share root's tenant, but
+ * not its ceiling and priority.
  */
 static void lite_qos_mine(struct lite_qos *qos, struct lite_qos_rule *rule)
 {

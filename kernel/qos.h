@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The rules by which a node schedules what goes to its peers: a mode, what the tenants are, and for
- * tenants that have one a weight, a ceiling and a priority. fabric/turn.c applies them.
+ * How a node schedules what goes to its peers: a mode, the kind of tenants, and rules of single
+ * tenants (weight, ceiling, priority). fabric/turn.c applies this.
  */
 #ifndef _LITE_QOS_H
 #define _LITE_QOS_H
@@ -11,10 +11,10 @@
 
 #include "core/sched.h"
 
-/* Rules of a node. */
+/* Maximum number of rules of a node. */
 #define LITE_QOS_RULES_MAX 256
 
-/* A tenant is a uid in the initial user namespace, or the id of a control group and this. */
+/* A tenant is a uid in the initial user namespace, or this bit and a control group's id. */
 #define LITE_QOS_CGROUP BIT_ULL(63)
 /* Root, and what runs in the root control group. */
 #define LITE_QOS_ROOT 0
@@ -23,14 +23,14 @@ struct lite_qos_rule {
 	u64 tenant;
 	u32 weight; /* 1..LITE_SCHED_WEIGHT_MAX */
 	u8 ceiling; /* the highest class that it may use */
-	u8 prio;    /* of files that it opens: 0, or a class and 1 */
+	u8 prio;    /* of files that it opens: 0, or a class plus 1 */
 	struct rcu_head rcu;
 };
 
 struct lite_qos {
-	struct mutex lock;   /* held by threads that change the others; they are read without it */
+	struct mutex lock;   /* serialises changes; the rest is read without it */
 	struct xarray rules; /* struct lite_qos_rule, by tenant */
-	u32 n;               /* of these */
+	u32 n;               /* number of rules */
 	enum lite_sched_mode mode; /* lite_fabric_schedule() applies a new one */
 	bool by_cgroup;      /* tenants are control groups */
 };

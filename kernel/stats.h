@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters of a node, as sums over CPUs, so that counting costs no shared cache
- * line. Gauges must return to 0 when nothing is in use, and dma_mapped_pages to
- * what bounce pages and connections take: that shows leaks.
+ * Counters of a node, one per CPU to avoid shared cache lines. Gauges show leaks: when nothing is
+ * in use they must be 0, and dma_mapped_pages what bounce pages and connections take.
  */
 #ifndef _LITE_STATS_H
 #define _LITE_STATS_H

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The counters of stats.h: constants, and names for "litectl stats". These are
- * part of its interface: append, never rename.
- */
+/* Counters for stats.h, with their names in "litectl stats", an interface: append, never rename. */
 /* gauges */
 STAT(FILES, "files")
 STAT(PEERS, "peers")
@@ -71,6 +68,6 @@ STAT(KEPT_PAGES, "arena_kept_pages") /* gauge */
 STAT(QUARANTINED, "quarantined_pages") /* gauge that never goes down */
 STAT(CHUNKS, "chunks") /* of unpinned LMRs, at their home: gauge */
 STAT(CHUNK_FAULTS, "chunk_faults")
-STAT(CHUNK_ENDS, "chunk_ends") /* as the process's memory changed */
-STAT(CHUNK_WAIT, "chunk_wait_us") /* for which such changes were held up */
+STAT(CHUNK_ENDS, "chunk_ends") /* because the process's memory changed */
+STAT(CHUNK_WAIT, "chunk_wait_us") /* time that these changes waited */
 STAT(LEASED_PAGES, "leased_pages") /* gauge */

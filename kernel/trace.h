@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Tracepoints: every change of state, every operation and call. None contains an address or a key.
- */
+/* Tracepoints: all changes of state, operations and calls. None contains an address or a key. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM lite
 
@@ -11,10 +9,7 @@
 #include <linux/tracepoint.h>
 #include <linux/types.h>
 
-/*
- * State: enum lite_conn_state; 3: fenced, 4: gone. Cause and figure, if a session is dead: enum
- * lite_end_cause.
- */
+/* State: enum lite_conn_state, 3: fenced, 4: gone. Cause, figure (if dead): enum lite_end_cause. */
 TRACE_EVENT(lite_conn,
 	TP_PROTO(u64 session, u32 node, int state, int reason, int cause, u64 figure),
 	TP_ARGS(session, node, state, reason, cause, figure),
@@ -46,7 +41,7 @@ TRACE_EVENT(lite_conn,
 		  __entry->figure)
 );
 
-/* Work requests that have waited for their turn are posted. Times in ns. */
+/* Work requests are posted after they have waited for their turn. Times in ns. */
 TRACE_EVENT(lite_turn,
 	TP_PROTO(u64 session, u64 tenant, u32 class, u32 bytes, u64 waited),
 	TP_ARGS(session, tenant, class, bytes, waited),

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Unbounded waits that end when the result is not wanted any more.
- *
- * A thread of a process waits until it is killed. An io_uring worker serves a command; when that is
- * cancelled, the worker gets TIF_NOTIFY_SIGNAL, which wakes interruptible sleepers only, and stays
- * set until the command is done. A signal that stops the process ends the wait, too.
+ * Unbounded waits that end when the result is no longer wanted. A thread of a process waits until
+ * it is killed. An io_uring worker waits until its command is cancelled: then TIF_NOTIFY_SIGNAL is
+ * set, until the command is done, and wakes interruptible sleepers only. A signal that stops the
+ * process ends that wait, too.
  */
 #ifndef _LITE_WAIT_H
 #define _LITE_WAIT_H
@@ -19,9 +18,8 @@
 #include <uapi/lite.h>
 
 /*
- * Jiffies from now that last at least @ms: part of the present jiffy is over,
- * and in a virtual machine that was not scheduled jiffies lag, as does the
- * coarse clock. Call this before reading jiffies.
+ * Jiffies from now that last at least @ms: part of the present jiffy is over, and in a virtual
+ * machine that was not scheduled, jiffies lag as the coarse clock does. Read jiffies after this.
  */
 static inline unsigned long lite_ms_to_jiffies(u32 ms)
 {
@@ -30,7 +28,7 @@ static inline unsigned long lite_ms_to_jiffies(u32 ms)
 	return nsecs_to_jiffies(ktime_get_ns() - counted) + msecs_to_jiffies(ms) + 1;
 }
 
-/* A stamp in jiffies, shifted, but not into the future. */
+/* A stamp in jiffies, moved by @by, but not into the future. */
 static inline unsigned long lite_later(unsigned long then, unsigned long by)
 {
 	unsigned long now = jiffies;
@@ -38,7 +36,6 @@ static inline unsigned long lite_later(unsigned long then, unsigned long by)
 	return time_after(then + by, now) ? now : then + by;
 }
 
-/* The later of two stamps in jiffies. */
 static inline unsigned long lite_latest(unsigned long a, unsigned long b)
 {
 	return time_after(b, a) ? b : a;
@@ -60,22 +57,19 @@ static inline unsigned long lite_timeout_jiffies(s32 ms, s32 standard)
 	return ms == LITE_FOREVER ? MAX_JIFFY_OFFSET : lite_ms_to_jiffies(ms);
 }
 
-/*
- * An irreversible time-out is waited for in this many parts: if the machine is
- * stopped or its host does not schedule it, only one part expires.
- */
+/* Parts of an irreversible time-out: only one expires while the (virtual) machine does not run. */
 #define LITE_TIMEOUT_PARTS 4
 
 /*
- * Does a worker of io_uring run a command? There a signal means that the command is cancelled. The
- * thread of SQPOLL has the flag as well, but is no worker: any completion is a signal to it.
+ * Is @task an io_uring worker with a command? A signal then means that the command is cancelled.
+ * The SQPOLL thread has the flag as well, but is no worker: any completion is a signal to it.
  */
 static inline bool lite_is_command(const struct task_struct *task)
 {
 	return task->flags & PF_IO_WORKER && task->worker_private;
 }
 
-/* Such waits are interruptible, all others killable. */
+/* Waits for commands are interruptible, all others are killable. */
 static inline bool lite_wait_is_command(void)
 {
 	return lite_is_command(current);
@@ -92,7 +86,7 @@ static inline bool lite_given_up(void)
 	return lite_is_given_up(current);
 }
 
-/* The same, also if this thread works for another one, @task; NULL: it does not. */
+/* The same for this thread, or for @task, for which this thread works, if not NULL. */
 static inline bool lite_given_up_for(struct task_struct *task)
 {
 	return lite_given_up() || (task && lite_is_given_up(task));
@@ -103,13 +97,13 @@ static inline unsigned int lite_wait_state(void)
 	return lite_wait_is_command() ? TASK_INTERRUPTIBLE : TASK_KILLABLE;
 }
 
-/* As wait_event_killable_timeout(), or the interruptible one. */
+/* As wait_event_killable_timeout(), or for commands the interruptible one. */
 #define lite_wait_event_timeout(wq, condition, timeout)			\
 	___wait_event(wq, ___wait_cond_timeout(condition),		\
 		      lite_wait_state(), 0, timeout,			\
 		      __ret = schedule_timeout(__ret))
 
-/* Threads that wait for the same, of which users may have any number. */
+/* Threads that wait for the same event; users may have any number of them. */
 struct lite_crowd {
 	wait_queue_head_t wait;
 	atomic_t n;
@@ -121,14 +115,14 @@ static inline void lite_crowd_init(struct lite_crowd *crowd)
 	atomic_set(&crowd->n, 0);
 }
 
-/* lite_wait_event_timeout(), to be woken by lite_crowd_wake() */
+/* As lite_wait_event_timeout(); lite_crowd_wake() wakes it. */
 #define lite_crowd_wait_timeout(crowd, condition, timeout)		\
 ({									\
 	struct lite_crowd *__crowd = (crowd);				\
 	long __left;							\
 									\
 	atomic_inc(&__crowd->n);					\
-	smp_mb__after_atomic(); /* with lite_crowd_wake() */		\
+	smp_mb__after_atomic(); /* pairs with lite_crowd_wake() */	\
 	__left = ___wait_event(__crowd->wait, ___wait_cond_timeout(condition), \
 			       lite_wait_state(), 1, timeout,		\
 			       __ret = schedule_timeout(__ret));	\
@@ -137,15 +131,15 @@ static inline void lite_crowd_init(struct lite_crowd *crowd)
 })
 
 /*
- * The condition has changed: wake all, a few at a time, as interrupts are off meanwhile. One that
- * goes on waiting queues up behind those that have not been woken. May sleep.
+ * Wake all after the condition has changed, a few at a time, because interrupts are off meanwhile.
+ * A thread that goes on waiting queues behind those not woken yet. May sleep.
  */
 static inline void lite_crowd_wake(struct lite_crowd *crowd)
 {
 	const int some = 64;
 	int n;
 
-	smp_mb(); /* The condition, then the number. */
+	smp_mb(); /* the condition before @n; pairs with lite_crowd_wait_timeout() */
 	n = atomic_read(&crowd->n);
 	do {
 		wake_up_nr(&crowd->wait, some);
@@ -154,7 +148,7 @@ static inline void lite_crowd_wake(struct lite_crowd *crowd)
 	} while (n > 0);
 }
 
-/* Jiffies until a deadline. */
+/* Jiffies until a deadline; 0 if it has passed. */
 static inline unsigned long lite_jiffies_left(unsigned long deadline)
 {
 	unsigned long now = jiffies;
@@ -162,7 +156,7 @@ static inline unsigned long lite_jiffies_left(unsigned long deadline)
 	return time_before(now, deadline) ? deadline - now : 0;
 }
 
-/* As wait_for_completion_killable_timeout(), or the interruptible one. */
+/* As wait_for_completion_killable_timeout(), or for commands the interruptible one. */
 static inline long lite_wait_done_timeout(struct completion *done, unsigned long timeout)
 {
 	if (lite_wait_is_command())
