@@ -4,6 +4,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import shlex
 import signal
 import socket
@@ -173,14 +174,14 @@ class Node:
         """Loses every packet in both directions, unseen by the guest, like a broken switch; on=False ends it."""
         # QEMU drops the packets, between the card and the wire. The guest's own means would change its code, in which an
         # emulated processor can get stuck, and some of them report the loss to the sender.
+        how = {"qom-type": "filter-redirector", "netdev": "net0", "queue": "all", "outdev": "nowhere"} if on else {}
         try:
-            self._qmp("object-del", id="cut")
-        except LabError:
-            pass  # it was not cut
+            self._qmp("object-add" if on else "object-del", id="cut", **how)
+        except LabError as error:
+            # A link that is cut stays cut throughout, without a moment in which packets pass.
+            if not re.search("duplicate|not found", str(error)):
+                raise
         self._note(f"--- cut {'on' if on else 'off'}")
-        if on:
-            self._qmp("object-add", **{"qom-type": "filter-redirector", "id": "cut", "netdev": "net0", "queue": "all",
-                                       "outdev": "nowhere"})
 
     def netem(self, rules):
         """Disturbs what the node sends: tc-netem(8) rules ("loss 1% delay 2ms"); None ends the disturbance.
