@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Authentication: mutual proof of knowing the cluster secret, before any queue pair exists that
- * could reach memory. cm.c carries the messages; Documentation/wire-protocol.rst, Connecting and
- * Authentication, has them, and what they do not protect against.
+ * Authentication: both sides prove that they know the cluster secret before any queue pair exists
+ * that could reach memory. cm.c carries the messages; Documentation/wire-protocol.rst, Connecting
+ * and Authentication, has them, and what they do not protect against.
  *
- * A HELLO takes no memory here: nonce b is derived from it and a key of our own. Only the nonces of
- * accepted CONNECTs are remembered, under lite_auth.lock.
+ * A HELLO takes no memory here: nonce b is derived from it and a key of this node. Only the nonces
+ * of accepted CONNECTs are remembered, under lite_auth.lock.
  */
 #include <crypto/algapi.h>
 #include <crypto/hash.h>
@@ -14,7 +14,7 @@
 
 #include "fabric.h"
 
-/* Seconds that a challenge is valid, at least. */
+/* Minimum number of seconds that a challenge is valid. */
 #define LITE_EPOCH_SECONDS 16
 
 static const char lite_secret_label[] = "LITE cluster secret 1:";
@@ -40,7 +40,7 @@ static int lite_hmac_alloc(struct crypto_shash **out, const u8 *key, size_t len)
 }
 
 /*
- * Set the cluster secret, of up to LITE_SECRET_MAX bytes, which the caller wipes; none: insecure.
+ * Set the cluster secret of up to LITE_SECRET_MAX bytes, which the caller wipes; none: insecure.
  * May sleep. Returns 0 or a negative errno; lite_auth_exit() undoes it in any case.
  */
 int lite_auth_init(struct lite_auth *auth, const u8 *secret, size_t len)
@@ -54,7 +54,7 @@ int lite_auth_init(struct lite_auth *auth, const u8 *secret, size_t len)
 	spin_lock_init(&auth->lock);
 	auth->insecure = !len;
 
-	/* Labelled, so that an empty secret makes a key, too. */
+	/* The label makes a key even of an empty secret. */
 	memcpy(key, lite_secret_label, head);
 	memcpy(key + head, secret, len);
 	err = lite_hmac_alloc(&auth->secret_tfm, key, head + len);
@@ -66,7 +66,6 @@ int lite_auth_init(struct lite_auth *auth, const u8 *secret, size_t len)
 	return err;
 }
 
-/* Forget the secret. */
 void lite_auth_exit(struct lite_auth *auth)
 {
 	crypto_free_shash(auth->secret_tfm);
@@ -105,7 +104,7 @@ static int lite_auth_cookie(struct lite_auth *auth, const struct lite_wire_addr 
 	return err;
 }
 
-/* The MAC of a challenge. Process context. Returns 0 or a negative errno. */
+/* The MAC of a challenge. Process context. Returns 0 or -errno. */
 int lite_auth_challenge_mac(struct lite_auth *auth, const struct lite_wire_addr *responder,
 			    const struct lite_cm_hello *hello,
 			    const struct lite_cm_challenge *ch, u8 *mac)
@@ -114,10 +113,7 @@ int lite_auth_challenge_mac(struct lite_auth *auth, const struct lite_wire_addr 
 			 ch, offsetof(struct lite_cm_challenge, mac), mac);
 }
 
-/*
- * The initiator's answer to nonce b of a challenge: the proof is the first LITE_PROOF_SIZE bytes.
- * Process context. Returns 0 or a negative errno.
- */
+/* The initiator's proof: LITE_PROOF_SIZE bytes of @mac. Process context. Returns 0 or -errno. */
 int lite_auth_proof(struct lite_auth *auth, const struct lite_wire_addr *responder,
 		    const u8 *nonce, const struct lite_cm_connect *connect, u8 *mac)
 {
@@ -125,9 +121,7 @@ int lite_auth_proof(struct lite_auth *auth, const struct lite_wire_addr *respond
 			 offsetof(struct lite_cm_connect, proof), nonce, LITE_NONCE_SIZE, mac);
 }
 
-/*
- * The MAC of an accept; @nonce is the initiator's. Process context. Returns 0 or a negative errno.
- */
+/* The MAC of an accept, with the initiator's @nonce. Process context. Returns 0 or -errno. */
 int lite_auth_accept_mac(struct lite_auth *auth, const struct lite_wire_addr *responder,
 			 const u8 *nonce, const struct lite_cm_accept *accept, u8 *mac)
 {
@@ -135,16 +129,13 @@ int lite_auth_accept_mac(struct lite_auth *auth, const struct lite_wire_addr *re
 			 accept, offsetof(struct lite_cm_accept, mac), mac);
 }
 
-/* Is a MAC as it should be? 0, or -EKEYREJECTED. */
+/* Is a received MAC right? Returns 0 or -EKEYREJECTED. */
 int lite_auth_compare(const u8 *mac, const u8 *got, size_t size)
 {
 	return crypto_memneq(mac, got, size) ? -EKEYREJECTED : 0;
 }
 
-/*
- * Answer a hello, as the responder: set nonce and mac of @out; the caller has filled in the header.
- * Process context. Returns 0 or a negative errno.
- */
+/* Answer @hello: add nonce and mac to the header in @out. Process context. Returns 0 or -errno. */
 int lite_auth_challenge(struct lite_auth *auth, const struct lite_wire_addr *responder,
 			const struct lite_cm_hello *hello, struct lite_cm_challenge *out)
 {
@@ -152,7 +143,7 @@ int lite_auth_challenge(struct lite_auth *auth, const struct lite_wire_addr *res
 	       lite_auth_challenge_mac(auth, responder, hello, out, out->mac);
 }
 
-/* One connection per nonce: a recorded CONNECT cannot be replayed. */
+/* Use a nonce for one connection only, so that a recorded CONNECT cannot be replayed. */
 static int lite_auth_use_nonce(struct lite_auth *auth, const u8 *nonce)
 {
 	u64 now = lite_epoch();

@@ -3,12 +3,12 @@
  * Bounce pages: small transfers are copied through a page that stays mapped for DMA while the node
  * runs, which saves pinning and mapping.
  *
- * There is a pool per CPU, to which its pages return. If a CPU's pool is empty the caller takes a
+ * There is a pool per CPU, to which its pages return. If a CPU's pool is empty, the caller takes a
  * page from another pool. If all are empty, a page is made for the caller, charged to its memory
- * cgroup, and freed after use: a thread keeps its page until it gets a processor, and its turn
- * (turn.c), and one thread may have many in flight (issue.c), so other threads must not depend on
- * it. If there is no memory the caller waits, if it may. While there are waiters, pages are for
- * waiters only. The first one is woken for each page, but a newer one may take it.
+ * cgroup, and freed after use: it must not depend on other threads, which keep pages until they get
+ * a processor and their turn (turn.c), and may have many in flight (issue.c). Without memory the
+ * caller waits, if it may. While there are waiters, only waiters get pages. Each page wakes the
+ * first waiter, but a newer one may take it.
  */
 #include <linux/slab.h>
 
@@ -23,7 +23,7 @@ struct lite_bounce_pool {
 	struct lite_bounce bounce[LITE_BOUNCES_PER_CPU];
 };
 
-/* Map @page, unless that is NULL, for @b. On failure it is freed, and @b as it was. */
+/* Map @page, which may be NULL, for @b. On failure frees it, and leaves @b as it was. */
 static bool lite_bounce_map(struct lite_fabric *fab, struct lite_bounce *b, struct page *page)
 {
 	u32 since = lite_dma_since(fab);
@@ -139,7 +139,7 @@ static bool lite_bounce_is_free(struct lite_fabric *fab)
 	return false;
 }
 
-/* Take a bounce page, or NULL: none is free, or there are waiters. Process context. */
+/* Take a bounce page. NULL: none is free, or threads wait for one. Process context. */
 struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
 {
 	struct lite_bounce *b;
@@ -154,16 +154,16 @@ struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
 	return b;
 }
 
-/* Wait until a page comes back; meanwhile pages are for waiters only. NULL: given up. May sleep. */
+/* Wait until a page comes back. NULL: lite_given_up(). May sleep. */
 static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 {
 	struct lite_bounce *b = NULL;
 
 	atomic_inc(&fab->bounce_waiting);
-	/* Pages are looked for after a barrier; with lite_bounce_put(). */
+	/* This has a barrier before each look for a page; pairs with lite_bounce_put(). */
 	___wait_event(fab->bounce_wait, (b = lite_bounce_steal(fab)), lite_wait_state(), 1, 0,
 		      schedule());
-	/* The wake-up for another page may have come after this thread had one: pass it on. */
+	/* A wake-up for another page may have come after this thread had one: pass it on. */
 	if (atomic_dec_return(&fab->bounce_waiting) && lite_bounce_is_free(fab))
 		wake_up(&fab->bounce_wait);
 	if (b)
@@ -197,7 +197,7 @@ struct lite_bounce *lite_bounce_get_nowait(struct lite_fabric *fab)
 	return lite_bounce_tryget(fab) ?: lite_bounce_make(fab, GFP_NOWAIT);
 }
 
-/* Give a bounce page back; nothing is in flight on it. Any process context. */
+/* Give a bounce page back; nothing is in flight on it. Process context, preemptible or not. */
 void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 {
 	lite_stat_dec(fab->stats, LITE_STAT_SLOTS_BUSY);
@@ -206,18 +206,18 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 		kfree(b);
 		return;
 	}
-	/* Our accesses to it come first; with lite_bounce_take(). */
+	/* Our accesses to the page come first; pairs with lite_bounce_take(). */
 	smp_mb__before_atomic();
 	atomic64_or(b->bit, &b->pool->free);
-	smp_mb__after_atomic(); /* with lite_bounce_wait() */
+	smp_mb__after_atomic(); /* pairs with lite_bounce_wait() */
 	if (unlikely(atomic_read(&fab->bounce_waiting)))
 		wake_up(&fab->bounce_wait);
 }
 
 /*
- * An operation with a bounce page has failed; the caller gives the page back afterwards. If the
- * device could not be fenced, it may still access the page. Then another page replaces it; if there
- * is none, lite_bounce_put() does not free the slot. Does not sleep.
+ * An operation with a bounce page has failed; the caller gives the page back afterwards. If a fence
+ * has failed, the device may still access the page, so another page replaces it; without memory for
+ * one, lite_bounce_put() does not free the slot. Does not sleep.
  */
 void lite_bounce_failed(struct lite_fabric *fab, struct lite_bounce *b)
 {

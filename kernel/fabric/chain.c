@@ -3,27 +3,27 @@
  * Chains: many one-sided operations on one queue pair, posted together.
  *
  * Normal operation: the poster takes up to LITE_POST_STEP free send slots at once and posts as many
- * work requests with one call. Only the last is signalled: a queue pair completes in order. Its
- * slot records the slots before it (lite_wr.before) and frees them with its own. The rest is posted
- * in the same way; a poster that waits for a slot has posted all work requests that hold slots. A
- * few slots are spared for other posters: when only those are free, a chain takes one at a time.
+ * work requests with one call. Only the last is signalled, because a queue pair completes in order.
+ * Its slot records the slots before it (lite_wr.before) and frees them with its own. The rest is
+ * posted in the same way; a poster that waits for a slot holds none without a posted work request.
+ * A few slots are spared for other posters: when only those are free, a chain takes one at a time.
  *
  * Recovery: after a work request fails, all later ones complete with an error, signalled or not.
- * The completion of an unsignalled one ends the connection and completes no slot (its lite_wr.io is
- * NULL): the poster gets the error from the last one. When that frees all slots, an earlier
- * completion may still be on its way to its handler in another thread, and find its slot taken
- * again. The new owner cannot post, because the connection was dead before the slot came free; so
- * there, too, the slot is completed once, with an error.
+ * The completion of an unsignalled one ends the connection but completes no slot (its lite_wr.io is
+ * NULL): the poster gets the error from the last one. When that frees all slots, another thread may
+ * be about to handle an earlier completion, and find its slot taken again. The new owner cannot
+ * post, because the connection was dead before the slot came free; so that slot, too, is completed
+ * once, with an error.
  *
- * If the device takes only some of the work requests, no completion tells when it is done with
- * them: lite_qp_abort() completes the last slot, after the queue pair is destroyed.
+ * If the device takes only some of the work requests, the signalled one is not among them. So
+ * lite_qp_abort() completes the last slot, after the queue pair is destroyed.
  */
 #include "chain.h"
 #include "slot.h"
 
 /*
- * Begin a chain, of a priority (LITE_POST_PRIO), that is posted with @io, which lite_io_init() has
- * been called for. The caller holds the connection live until lite_io_wait().
+ * Begin a chain that is posted with priority @prio (LITE_POST_PRIO) and @io, after lite_io_init().
+ * The caller holds the connection live until lite_io_wait() returns.
  */
 void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp, struct lite_io *io, u8 prio)
 {
@@ -36,7 +36,7 @@ void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp, struct lite_i
 	};
 }
 
-/* Add a work request to a chain that is not posted yet; it stays until that is. */
+/* Add a work request to a chain; its memory stays until the chain is posted. */
 void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr)
 {
 	wr->next = NULL;
@@ -45,7 +45,7 @@ void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr)
 	chain->n++;
 }
 
-/* Add a read that confirms those before it: see lite_qp_confirm(). */
+/* Add a read that confirms earlier ones: see lite_qp_confirm(). */
 void lite_chain_confirm(struct lite_chain *chain, struct lite_link *link)
 {
 	u64 raddr = lite_conn_scratch(chain->qp->conn, &link->sge);
@@ -55,10 +55,10 @@ void lite_chain_confirm(struct lite_chain *chain, struct lite_link *link)
 }
 
 /*
- * Post a chain of any number of links. lite_io_wait() must follow. With @wait it may sleep when the
- * send queue is full. @cut is set if it was not posted whole without waiting, or has given up
- * waiting (lite_io_hooks). Those after @posted are not executed; if the io's status is an error the
- * outcome of the others is unknown.
+ * Post a chain of any length. lite_io_wait() must follow. With @wait, may sleep when the send queue
+ * is full. Sets @cut if not all could be posted without waiting, or the io has given up waiting
+ * (lite_io_hooks.stale). Work requests after the first @posted are not executed; if the io's status
+ * is an error, the outcome of the others is unknown.
  */
 void lite_chain_post(struct lite_chain *chain, bool wait)
 {

@@ -5,7 +5,7 @@
 
 #include "fabric.h"
 
-/* A work request of a chain; must stay until that is posted. */
+/* A work request of a chain; its memory must stay until the chain is posted. */
 struct lite_link {
 	union {
 		struct ib_rdma_wr rdma;
@@ -21,11 +21,11 @@ struct lite_chain {
 	struct ib_send_wr *first;
 	struct ib_send_wr **last; /* where the next is linked in */
 	u32 n;                    /* work requests */
-	u32 held;                 /* of these @io counts already: to outlast earlier chains */
+	u32 held;                 /* @io counts these already, to outlast earlier chains */
 	u8 prio;                  /* of all of them */
 	enum lite_slot_class kind; /* of their slots */
-	u32 posted;               /* leading ones that the device may have executed, or will */
-	bool cut;                 /* no more were posted, though nothing has failed */
+	u32 posted;               /* leading work requests that the device may execute */
+	bool cut;                 /* posting stopped early without an error */
 };
 
 void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp, struct lite_io *io, u8 prio);

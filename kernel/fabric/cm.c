@@ -4,15 +4,14 @@
  *
  * Initiator (lite_conn_connect(), in the caller's thread): a first request, for a queue pair that
  * is never connected, carries the HELLO and is rejected with a CHALLENGE; a second one carries the
- * proof, and the queue pair.
+ * proof, and connects the first queue pair.
  *
  * Responder: the CM's handler, which all connections of the machine share, only computes and checks
- * MACs. Accepting makes queue pairs and asks the layer above, so it is left to a work item of the
- * connection.
+ * MACs. A work item of the connection accepts, as that makes queue pairs and asks the layer above.
  *
  * What cannot run concurrently: the CM runs one handler at a time per identifier, and none after
- * rdma_destroy_id(). An identifier is destroyed under conn->lock, never in a handler. Those
- * rejected at once are destroyed by the CM, because the handler returns an error.
+ * rdma_destroy_id(). An identifier is destroyed under conn->lock, never in a handler. If a request
+ * is rejected at once, the handler returns an error, so that the CM destroys the identifier.
  */
 #include <linux/random.h>
 #include <linux/sched/signal.h>
@@ -30,18 +29,18 @@
 #define LITE_RNR_RETRY_COUNT 6
 
 /*
- * The core can miss an ARP reply that comes while it queues the request, and looks again only at
- * the request's time-out: use several short ones.
+ * The core can miss an ARP reply that comes while it queues the request, and looks again only when
+ * the request times out: use several short time-outs.
  */
 #define LITE_RESOLVE_TIMEOUT_MS 500
 #define LITE_RESOLVE_TRIES 5
 
 /*
- * Status of a step: the peer's CM has taken our QP number for that of an older connection, which it
- * now ends. Not an errno, so that no other error is mistaken for it.
+ * Status of a step, not an errno, so that no other error is mistaken for it: the peer's CM has
+ * taken our QP number for that of an older connection, which it now ends.
  */
 #define LITE_CM_STALE 1
-/* How long to wait for that. */
+/* How long to wait for the end of that connection. */
 #define LITE_STALE_PAUSE (HZ / 10)
 
 static u8 lite_cm_quirks(const struct lite_fabric *fab)
@@ -50,7 +49,7 @@ static u8 lite_cm_quirks(const struct lite_fabric *fab)
 	       (fab->quirks.fetch_apart ? LITE_CM_FETCH_APART : 0);
 }
 
-/* Both ends do what either device needs. No queue pair is made yet. */
+/* Both ends respect the quirks of both devices. Called before queue pairs are made. */
 static void lite_cm_agree(struct lite_conn *conn, u8 quirks)
 {
 	quirks |= lite_cm_quirks(conn->fab);
@@ -99,7 +98,7 @@ static void lite_cm_param_fill(const struct lite_conn *conn, struct rdma_conn_pa
 	};
 }
 
-/* Outstanding reads and atomics: within the limits of the peer and its queue pair. */
+/* Limit outstanding reads and atomics to what the peer and its queue pair allow. */
 static void lite_cm_take_depth(struct lite_conn *conn, const struct rdma_conn_param *param)
 {
 	conn->rd_atom = clamp_t(u8, min(param->initiator_depth, param->responder_resources),
@@ -107,8 +106,6 @@ static void lite_cm_take_depth(struct lite_conn *conn, const struct rdma_conn_pa
 }
 
 static int lite_cm_conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event);
-
-/* ---- responder ----------------------------------------------------------- */
 
 static void lite_cm_refuse(struct lite_fabric *fab, struct rdma_cm_id *id, int err)
 {
@@ -131,7 +128,7 @@ static int lite_cm_on_hello(struct lite_fabric *fab, struct rdma_cm_id *id,
 		lite_cm_refuse(fab, id, err);
 	else
 		rdma_reject(id, &challenge, sizeof(challenge), IB_CM_REJ_CONSUMER_DEFINED);
-	/* Rejected either way: make the CM destroy the identifier. */
+	/* Make the CM destroy the identifier, which is rejected in either case. */
 	return -ECONNREFUSED;
 }
 
@@ -168,7 +165,7 @@ static void lite_conn_accept_work(struct work_struct *work)
 	struct lite_fabric *fab = conn->fab;
 	int err;
 
-	/* Without conn->lock: it may wait for the end of other connections. */
+	/* Without conn->lock, because it may wait for the end of other connections. */
 	err = fab->ops->admit(fab->priv, conn);
 	mutex_lock(&conn->lock);
 	if (!err)
@@ -206,12 +203,12 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 	id->event_handler = lite_cm_conn_event;
 	lite_cm_ident_get(&conn->from, &connect->from);
 	memcpy(conn->nonce, connect->nonce, LITE_NONCE_SIZE);
-	/* Before it is found: it must not be fenced as another node's. */
+	/* Before @conn can be found, and fenced as another node's. */
 	conn->self = conn->from.node == fab->self.node &&
 		     conn->from.incarnation == fab->self.incarnation &&
 		     lite_conn_is_own(conn);
 	INIT_WORK(&conn->accept_work, lite_conn_accept_work);
-	/* Last: from here on the connection can be killed. */
+	/* Last, because from here on the connection can be killed. */
 	err = lite_conn_register(conn);
 	if (err)
 		return err;
@@ -219,15 +216,13 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 	return 0;
 }
 
-/* ---- both ---------------------------------------------------------------- */
-
 static void lite_cm_step(struct lite_conn *conn, int status)
 {
 	conn->cm_status = status;
 	complete(&conn->cm_done);
 }
 
-/* Copy an event's private data; without any, kind is 0. */
+/* Copy an event's private data; without any, hdr.kind is 0. */
 static void lite_cm_take_reply(struct lite_conn *conn, const void *data, size_t len)
 {
 	memset(&conn->cm_reply, 0, sizeof(conn->cm_reply));
@@ -290,15 +285,12 @@ static int lite_cm_conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event
 static int lite_cm_listen_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *param = &event->param.conn;
-	/* A new identifier inherits the listener's. */
+	/* A new identifier inherits the listener's context. */
 	struct lite_fabric *fab = id->context;
 	enum lite_cm_kind kind;
 	int err;
 
-	/*
-	 * The listener's own events need no action: our ib_client has stopped the node before its
-	 * device is removed.
-	 */
+	/* Ignore the listener's own events: our ib_client stops the node before device removal. */
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
 	err = lite_cm_check(param->private_data, param->private_data_len, &kind);
@@ -313,7 +305,7 @@ static int lite_cm_listen_event(struct rdma_cm_id *id, struct rdma_cm_event *eve
 	return err;
 }
 
-/* @to: an address of a node, with another port, or 0 for any. */
+/* Convert a node's address, with another @port; 0: any. */
 static void lite_cm_addr(struct sockaddr_storage *to, const struct lite_wire_addr *from, u16 port)
 {
 	struct sockaddr_in6 *sin6 = (void *)to;
@@ -322,7 +314,7 @@ static void lite_cm_addr(struct sockaddr_storage *to, const struct lite_wire_add
 
 	memcpy(&ip, from->ip, sizeof(ip));
 	memset(to, 0, sizeof(*to));
-	/* Both have the port in the same place. */
+	/* Both families have the port in the same place. */
 	sin->sin_port = htons(port);
 	if (ipv6_addr_v4mapped(&ip)) {
 		sin->sin_family = AF_INET;
@@ -333,9 +325,7 @@ static void lite_cm_addr(struct sockaddr_storage *to, const struct lite_wire_add
 	}
 }
 
-/*
- * Bind to the node's address, and find device and port. May sleep. Returns 0 or a negative errno.
- */
+/* Bind to the node's address; find device and port. May sleep. Returns 0 or a negative errno. */
 int lite_cm_bind(struct lite_fabric *fab)
 {
 	struct sockaddr_storage addr;
@@ -361,7 +351,7 @@ int lite_cm_bind(struct lite_fabric *fab)
 	return 0;
 }
 
-/* Let others connect; @fab->self is set. May sleep. Returns 0 or a negative errno. */
+/* Let peers connect; @fab->self is set. May sleep. Returns 0 or a negative errno. */
 int lite_fabric_listen(struct lite_fabric *fab)
 {
 	return rdma_listen(fab->listener, 64);
@@ -375,9 +365,7 @@ void lite_cm_unlisten(struct lite_fabric *fab)
 	fab->listener = NULL;
 }
 
-/* ---- initiator ----------------------------------------------------------- */
-
-/* 0, LITE_CM_STALE, or a negative errno. */
+/* Wait for the next CM event. Returns 0, LITE_CM_STALE, or a negative errno. */
 static int lite_cm_wait(struct lite_conn *conn, unsigned long deadline)
 {
 	long left = (long)(deadline - jiffies);
@@ -390,7 +378,7 @@ static int lite_cm_wait(struct lite_conn *conn, unsigned long deadline)
 		return -EINTR;
 	if (!ret)
 		return -ETIMEDOUT;
-	/* Killed: cm_done stays complete, so later steps do not wait. */
+	/* If it was killed, cm_done stays complete, so later steps do not wait. */
 	return lite_conn_is_dead(conn) ? -ECONNABORTED : conn->cm_status;
 }
 
@@ -423,7 +411,7 @@ static int lite_cm_resolve(struct lite_conn *conn, const struct lite_wire_addr *
 	       lite_cm_wait(conn, deadline);
 }
 
-/* Decode the peer's rejection; 0: a challenge. */
+/* Decode the peer's rejection. Returns 0 for a challenge, else a negative errno. */
 static int lite_cm_rejection(struct lite_conn *conn)
 {
 	enum lite_cm_kind kind;
@@ -451,7 +439,7 @@ static int lite_cm_hello(struct lite_conn *conn, const struct lite_wire_addr *ds
 	if (!err) {
 		lite_cm_param_fill(conn, &param, hello, sizeof(*hello));
 		param.qp_num = number;
-		/* A hello must not be accepted. */
+		/* A peer that accepts a HELLO violates the protocol. */
 		err = rdma_connect(conn->id, &param) ?: lite_cm_wait(conn, deadline) ?: -EPROTO;
 	}
 	if (err == -ECONNREFUSED)
@@ -525,9 +513,9 @@ static int lite_cm_handshake(struct lite_conn *conn, const struct lite_wire_addr
 }
 
 /*
- * A HELLO needs the number of a queue pair. If the peer's CM knows the number already, it takes
- * that connection for stale and ends it, so the number must be unique on this device: we make a
- * queue pair that is never connected. Nothing completes on its CQ, which needs no handlers.
+ * Connect. A HELLO needs a QP number that is unique on this device: if the peer's CM knew it
+ * already, it would end the connection of that number as stale. So a queue pair is made that is
+ * never connected. Nothing completes on its CQ, which needs no handlers.
  */
 static int lite_cm_connect(struct lite_conn *conn, const struct lite_wire_addr *dst,
 			   unsigned long deadline)
@@ -553,7 +541,7 @@ static int lite_cm_connect(struct lite_conn *conn, const struct lite_wire_addr *
 	number = ib_create_qp(conn->fab->pd, &attr);
 	if (!IS_ERR(number)) {
 		err = lite_cm_handshake(conn, dst, number->qp_num, deadline);
-		/* Not earlier: the second request must not reuse this number. */
+		/* Not earlier, because the second request must not reuse this number. */
 		ib_destroy_qp(number);
 	} else {
 		err = PTR_ERR(number);
@@ -562,7 +550,7 @@ static int lite_cm_connect(struct lite_conn *conn, const struct lite_wire_addr *
 	return err;
 }
 
-/* One try, from the beginning: a negative errno, 0, or LITE_CM_STALE. */
+/* Try once, from the beginning. Returns 0, LITE_CM_STALE, or a negative errno. */
 static int lite_conn_try(struct lite_fabric *fab, const struct lite_wire_addr *dst,
 			 unsigned long deadline, struct lite_conn **out)
 {
@@ -588,11 +576,11 @@ static int lite_conn_try(struct lite_fabric *fab, const struct lite_wire_addr *d
 }
 
 /*
- * Connect to another node, within @timeout jiffies. Sets @out to the connection, which is NEW: its
- * first queue pair works. The caller gets a reference, and ends the connection by lite_conn_kill().
- * May sleep; killable. Returns 0; -EKEYREJECTED: another cluster secret; -ECONNREFUSED: no
- * listener; -EHOSTUNREACH; -ETIMEDOUT; -EPROTONOSUPPORT; -EINTR; the errno of the peer's admission;
- * other negative errnos.
+ * Connect to another node within @timeout jiffies. Sets @out to the connection, which is NEW: its
+ * first queue pair works. The caller gets a reference, and ends the connection with
+ * lite_conn_kill(). May sleep; killable. Returns 0; -EKEYREJECTED: another cluster secret;
+ * -ECONNREFUSED: no listener; -EHOSTUNREACH; -ETIMEDOUT; -EPROTONOSUPPORT; -EINTR; the errno of the
+ * peer's admission; other negative errnos.
  */
 int lite_conn_connect(struct lite_fabric *fab, const struct lite_wire_addr *dst,
 		      unsigned long timeout, struct lite_conn **out)
@@ -601,7 +589,7 @@ int lite_conn_connect(struct lite_fabric *fab, const struct lite_wire_addr *dst,
 	int err;
 
 	while ((err = lite_conn_try(fab, dst, deadline, out)) == LITE_CM_STALE) {
-		/* Retry with another number, once the peer has ended the stale one. */
+		/* Retry with another QP number, once the peer has ended the stale connection. */
 		schedule_timeout_killable(LITE_STALE_PAUSE);
 		if (fatal_signal_pending(current))
 			return -EINTR;

@@ -9,8 +9,8 @@
  * above makes a new one.
  *
  * What cannot run concurrently: making and destroying the device's objects, both under conn->lock.
- * Two work items destroy them. The first one, queued by the caller that changed the state to DEAD,
- * destroys what the fence needs. It queues the second one, which waits for the threads to leave.
+ * Two work items destroy them. The caller that changed the state to DEAD queues the first, which
+ * destroys what the fence needs. That queues the second, which waits for the threads to leave.
  */
 #include <linux/module.h>
 #include <linux/sched/mm.h>
@@ -20,7 +20,7 @@
 #include "trace.h"
 #include "wait.h"
 
-/* Time for the flush, before the QPs are destroyed, and how often to look whether it is over. */
+/* Time for the flush before QPs are destroyed, and how often to check whether it is over. */
 #define LITE_FLUSH_TIMEOUT (2 * HZ)
 #define LITE_FLUSH_LOOK (HZ / 50)
 /* Time for a peer that has connected to send ATTACH. */
@@ -39,7 +39,7 @@ static void lite_conn_free(struct lite_conn *conn)
 	lite_stat_dec(fab->stats, LITE_STAT_CONNS);
 	xa_lock(&fab->conns);
 	__xa_erase(&fab->conns, conn->session);
-	/* Under the lock: the waiter may free fab as soon as there is none. */
+	/* Under the lock, because the waiter may free fab when there is no connection left. */
 	wake_up_all(&fab->conns_wait);
 	xa_unlock(&fab->conns);
 	if (stuck)
@@ -58,8 +58,8 @@ void lite_conn_put(struct lite_conn *conn)
 }
 
 /*
- * Go through all connections in the order of their sessions: returns the next after @conn, or the
- * first, with a reference, or NULL. Drops that of @conn. Process context.
+ * Iterate over all connections in the order of their sessions: returns the one after @conn, or the
+ * first if @conn is NULL, with a reference; or NULL. Drops the reference to @conn. Process context.
  */
 struct lite_conn *lite_conn_next(struct lite_fabric *fab, struct lite_conn *conn)
 {
@@ -67,7 +67,7 @@ struct lite_conn *lite_conn_next(struct lite_fabric *fab, struct lite_conn *conn
 
 	lite_conn_put(conn);
 	xa_lock(&fab->conns);
-	/* Those that are about to be erased are skipped. */
+	/* Skip connections that are about to be erased. */
 	do {
 		conn = xa_find_after(&fab->conns, &session, ULONG_MAX, XA_PRESENT);
 	} while (conn && !refcount_inc_not_zero(&conn->ref));
@@ -75,7 +75,7 @@ struct lite_conn *lite_conn_next(struct lite_fabric *fab, struct lite_conn *conn
 	return conn;
 }
 
-/* The connection with that number, also a dying one, with a reference; or NULL. Process context. */
+/* The connection with that number, even if dying, with a reference; or NULL. Process context. */
 struct lite_conn *lite_conn_find(struct lite_fabric *fab, u64 session)
 {
 	struct lite_conn *conn;
@@ -88,10 +88,9 @@ struct lite_conn *lite_conn_find(struct lite_fabric *fab, u64 session)
 	return conn;
 }
 
-/* Devices have kept queue pairs that point to our code. */
 static bool lite_conns_kept;
 
-/* Has a device kept queue pairs? Then it may call code of this module for good. Any context. */
+/* Has a device kept queue pairs? If so, it may call code of this module for good. Any context. */
 bool lite_conns_are_kept(void)
 {
 	return READ_ONCE(lite_conns_kept);
@@ -104,7 +103,7 @@ static void lite_conn_drained(struct percpu_ref *ref)
 
 /*
  * The device has failed to end its work for a connection. Queue pairs that it has kept point to the
- * connection and to our code: neither is ever freed.
+ * connection and to our code, so neither is ever freed.
  */
 static void lite_conn_unfenced(struct lite_conn *conn)
 {
@@ -122,9 +121,8 @@ static void lite_conn_unfenced(struct lite_conn *conn)
 }
 
 /*
- * Have the device flush what was posted, and wait until it has. Threads leave then, but one may get
- * no processor for long: the fence does not wait for it. What the device does not flush is
- * completed after the QP is destroyed.
+ * Have the device flush what was posted, and wait until it has, but not for threads, which may get
+ * no processor for long. What the device does not flush is completed after the QP is destroyed.
  */
 static void lite_conn_flush_qps(struct lite_conn *conn)
 {
@@ -139,7 +137,7 @@ static void lite_conn_flush_qps(struct lite_conn *conn)
 	do {
 		if (wait_for_completion_timeout(&conn->drained, LITE_FLUSH_LOOK))
 			break;
-		/* Nothing is posted any more. */
+		/* This is final, because nothing is posted any more. */
 		flushed = true;
 		for (i = 0; i < conn->nqps; i++)
 			flushed &= !atomic64_read(&conn->qp[i].busy) &&
@@ -155,7 +153,7 @@ static void lite_conn_destroy(struct lite_conn *conn)
 	lite_conn_flush_qps(conn);
 	for (i = 0; i < conn->nqps; i++)
 		fenced &= lite_qp_destroy(&conn->qp[i]);
-	/* First: waiters for the fence check this next. */
+	/* Before waiters for the fence are woken, because they check this. */
 	if (!fenced)
 		lite_conn_unfenced(conn);
 	complete_all(&conn->fenced);
@@ -170,13 +168,13 @@ static void lite_conn_kill_work(struct work_struct *work)
 {
 	struct lite_conn *conn = container_of(work, struct lite_conn, kill_work);
 	struct lite_fabric *fab = conn->fab;
-	/* Memory may be reclaimed only after this fence: do not wait for memory. */
+	/* A reclaim of memory may be waiting for this fence, so do not wait for memory. */
 	unsigned int noreclaim = memalloc_noreclaim_save();
 
 	cancel_delayed_work_sync(&conn->deadline);
 	fab->ops->conn_down(fab->priv, conn);
 	percpu_ref_kill(&conn->live);
-	/* Posters that saw an earlier state have posted after this. */
+	/* From here on posters that saw an earlier state have posted. */
 	synchronize_rcu_expedited();
 
 	mutex_lock(&conn->lock);
@@ -187,8 +185,8 @@ static void lite_conn_kill_work(struct work_struct *work)
 }
 
 /*
- * The rest waits for threads that may get no processor, and for locks under which memory may be
- * waited for, and so for the fence of another connection: not in the queue of those.
+ * The rest of the end, in a workqueue of its own: it waits for threads that may get no processor,
+ * and for locks under which memory may be waited for, and so for the fence of another connection.
  */
 static void lite_conn_gone_work(struct work_struct *work)
 {
@@ -217,7 +215,7 @@ static void lite_conn_gone_work(struct work_struct *work)
 }
 
 /*
- * End a connection, which the caller makes sure exists: @cause and @figure (see enum
+ * End a connection, which the caller keeps from being freed. @cause and @figure (see enum
  * lite_end_cause) are for counters and events, if it was a session; @reason is a negative errno for
  * the record. Only the first call has an effect; a work item does the rest. Any context.
  */
@@ -241,7 +239,7 @@ void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure
 	queue_work(conn->fab->wq, &conn->kill_work);
 }
 
-/* lite_conn_end() with the cause that follows from the errno @reason. Any context. */
+/* lite_conn_end() with the cause that follows from @reason, a negative errno. Any context. */
 void lite_conn_kill(struct lite_conn *conn, int reason)
 {
 	enum lite_end_cause cause =
@@ -255,9 +253,8 @@ void lite_conn_kill(struct lite_conn *conn, int reason)
 /*
  * End a connection, of which the caller holds a reference, so that its peer cannot reach our
  * memory. Memory may be freed afterwards even on failure: lite_dma_unmap_page() retains what can
- * still be reached. May sleep; not in a work item that the end of the connection waits for, and not
- * by a poster. Returns 0; -EIO: the fence failed, and the peer's operations in flight may still
- * take effect.
+ * still be reached. May sleep; not for posters, nor for work items that the end of the connection
+ * waits for. Returns 0; -EIO: the fence failed, and the peer's operations may still take effect.
  */
 int lite_conn_fence(struct lite_conn *conn, int reason)
 {
@@ -270,15 +267,15 @@ static void lite_conn_deadline(struct work_struct *work)
 {
 	struct lite_conn *conn = container_of(work, struct lite_conn, deadline.work);
 
-	/* Guests ask to join and leave. The monitor does not watch them. */
+	/* A guest only asks to join, and the monitor does not watch it. */
 	if (READ_ONCE(conn->state) == LITE_CONN_NEW || !conn->from.node)
 		lite_conn_kill(conn, -ETIMEDOUT);
 }
 
 /*
- * Make a connection object, for lite_conn_register(). The caller gets a reference; another one is
- * dropped after lite_conn_kill(), the only end of a registered connection. May sleep. Returns the
- * connection or ERR_PTR(-ENOMEM).
+ * Make a connection, for lite_conn_register(). The caller gets a reference; another is dropped
+ * after lite_conn_kill(), the only way to end a registered connection. May sleep. On failure
+ * returns ERR_PTR(-ENOMEM).
  */
 struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 {
@@ -322,9 +319,9 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 }
 
 /*
- * Enter a connection, complete so that it can be killed, in the fabric's table. One that a peer has
- * made is killed when it is still NEW, or a guest's, after some time. May sleep. Returns 0; -ENODEV
- * if the fabric shuts down, or -ENOMEM: @conn has been freed then.
+ * Enter a connection, set up so that it can be killed, in the fabric's table. One that the peer has
+ * made is killed after LITE_NEW_TIMEOUT if it is still NEW, or a guest's. May sleep. Returns 0;
+ * -ENODEV if the fabric shuts down, or -ENOMEM: @conn has been freed then.
  */
 int lite_conn_register(struct lite_conn *conn)
 {
@@ -339,20 +336,19 @@ int lite_conn_register(struct lite_conn *conn)
 		lite_conn_free(conn);
 		return err;
 	}
-	/* Before it can be found, and killed: lite_conn_kill_work() cancels it. */
+	/* Before it can be found and killed: lite_conn_kill_work() cancels this. */
 	if (conn->passive)
 		queue_delayed_work(fab->wq, &conn->deadline, LITE_NEW_TIMEOUT);
 	__xa_store(&fab->conns, conn->session, conn, 0);
 	xa_unlock(&fab->conns);
-	/* It is listed: later changes of the rules find it, and report errors. */
+	/* Ignore errors: later changes of the rules find it in the table, and report them. */
 	lite_turns_update(conn);
 	return 0;
 }
 
 /*
- * Did this node begin the connection that is requested, to itself? Another node can claim our id,
- * but cannot know the nonce of such a handshake, which does not leave the machine. It knows those
- * of handshakes with it.
+ * Did this node itself request this connection? Another node can claim our id, but knows only the
+ * nonces of its own handshakes, not that of this one, which does not leave the machine.
  */
 bool lite_conn_is_own(const struct lite_conn *conn)
 {
@@ -361,7 +357,7 @@ bool lite_conn_is_own(const struct lite_conn *conn)
 	unsigned long session;
 	bool own = false;
 
-	/* Connections of ours have this nonce before the handshake. */
+	/* Our connections have a zero nonce before the handshake. */
 	if (!memchr_inv(conn->nonce, 0, LITE_NONCE_SIZE))
 		return false;
 	xa_lock(&fab->conns);
@@ -375,14 +371,12 @@ bool lite_conn_is_own(const struct lite_conn *conn)
 	return own;
 }
 
-/* ---- signs of life ------------------------------------------------------- */
-
-/* A request, posted after @begun in jiffies, is in the peer's memory. Any context. */
+/* A request, posted after @begun (jiffies), is in the peer's memory. Any context. */
 void lite_conn_asked(struct lite_conn *conn, unsigned long begun)
 {
 	unsigned long heard = READ_ONCE(conn->heard);
 
-	/* An earlier request is open, or the peer was heard since. */
+	/* Unless an earlier request is open, or the peer was heard since @begun. */
 	if (!time_after(READ_ONCE(conn->asked), heard) && time_before(heard, begun))
 		WRITE_ONCE(conn->asked, jiffies);
 }
@@ -399,11 +393,10 @@ unsigned long lite_conn_acked(const struct lite_conn *conn)
 }
 
 /*
- * When did the peer last show a sign of life? Any context. Returns jiffies.
- *
- * Acknowledgements are the work of the peer's device, which goes on when its processors do not.
- * They count only while no request has arrived at the peer: a message of ours may be queued behind
- * what is acknowledged. Once a request has arrived, only a message is a sign of life.
+ * Jiffies when the peer last showed a sign of life. Any context. The peer's device acknowledges
+ * even while its processors do not run, so acknowledgements count only while no request has arrived
+ * at the peer: a message of ours may be queued behind what is acknowledged. Once a request has
+ * arrived, only a message is a sign of life.
  */
 unsigned long lite_conn_heard(const struct lite_conn *conn)
 {
@@ -415,25 +408,23 @@ unsigned long lite_conn_heard(const struct lite_conn *conn)
 	return lite_latest(heard, lite_conn_acked(conn));
 }
 
-/* A concurrent update may be lost; the next one corrects that. */
+/* May undo a concurrent update; the next one corrects that. */
 static void lite_stamp_shift(unsigned long *stamp, unsigned long by)
 {
 	WRITE_ONCE(*stamp, lite_later(READ_ONCE(*stamp), by));
 }
 
-/* Do not count @by jiffies in which this node could hear nothing. Any context. */
+/* Do not blame the peer for @by jiffies in which this node could hear nothing. Any context. */
 void lite_conn_excuse(struct lite_conn *conn, unsigned long by)
 {
 	int i;
 
-	/* @asked first: if all become equal, no request counts as open. */
+	/* @asked before @heard: if both become the present, no request counts as open. */
 	lite_stamp_shift(&conn->asked, by);
 	for (i = 0; i < LITE_QPS_MAX; i++)
 		lite_stamp_shift(&conn->qp[i].acked, by);
 	lite_stamp_shift(&conn->heard, by);
 }
-
-/* ---- making -------------------------------------------------------------- */
 
 /* Only wr_cqe and status are valid in a completion with an error. */
 static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -443,8 +434,8 @@ static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	const struct ib_recv_wr *bad;
 
 	/*
-	 * The CM has put the queue pair into the error state; it tells why next: the peer refuses
-	 * us, and says for what reason, or has ended the connection.
+	 * The CM has put the queue pair into the error state. Its next event tells why: the peer
+	 * refuses us, with a reason, or has ended the connection.
 	 */
 	if (wc->status == IB_WC_WR_FLUSH_ERR && !conn->passive &&
 	    READ_ONCE(conn->state) == LITE_CONN_NEW)
@@ -467,16 +458,15 @@ static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (!lite_conn_is_dead(conn) && ib_post_recv(conn->qp[0].ib, &recv, &bad))
 		lite_conn_kill(conn, -EIO);
 	rcu_read_unlock();
-	/* A repeat of a message. The next one may be arriving in the same place. */
+	/* Skip a repeated message: the next one may be arriving in the same place. */
 	if (unlikely(!wc->byte_len) && conn->repeats)
 		return;
 	conn->fab->ops->recv(conn->fab->priv, conn, be32_to_cpu(wc->ex.imm_data));
 }
 
 /*
- * Make queues and message slots, without connecting; the CM identifier is bound to the device.
- * Called with conn->lock held; may sleep. Returns 0 or a negative errno; lite_conn_kill() frees
- * what was made.
+ * Make queues and message slots, without connecting. The CM identifier is bound to the device, and
+ * conn->lock is held. May sleep. Returns 0 or a negative errno; lite_conn_kill() frees them.
  */
 int lite_conn_setup(struct lite_conn *conn)
 {
@@ -502,7 +492,7 @@ int lite_conn_setup(struct lite_conn *conn)
 	return err;
 }
 
-/* Have a kind of operations use the queue pairs from @first on. */
+/* Have a kind of operations use its share of the @n queue pairs from @first on. */
 static void lite_conn_use(struct lite_conn *conn, u32 prio, bool fetch, u32 first, u32 n)
 {
 	bool high = prio && prio <= LITE_SCHED_LOW;
@@ -514,15 +504,15 @@ static void lite_conn_use(struct lite_conn *conn, u32 prio, bool fetch, u32 firs
 }
 
 /*
- * Share the queue pairs that are up among kinds of operations, by the node's mode and quirks. To be
- * called after either, or the number of queue pairs, has changed. Process context.
+ * Share the queue pairs that are up among kinds of operations, by the node's mode and quirks.
+ * Called when these, or the number of queue pairs, have changed. Process context.
  */
 void lite_conn_share_qps(struct lite_conn *conn)
 {
 	struct lite_fabric *fab = conn->fab;
 	u32 prio, apart;
 
-	/* The last caller sees all changes. */
+	/* Under the lock, so that the last caller sees all changes. */
 	xa_lock(&fab->conns);
 	apart = fab->quirks.fetch_apart ? conn->n_connected - 1 : 0;
 	for (prio = 0; prio < LITE_PRIOS; prio++) {
@@ -538,7 +528,7 @@ static int lite_qp_connect(struct lite_conn *conn, struct lite_qp *qp,
 	static const enum ib_qp_state states[] = { IB_QPS_INIT, IB_QPS_RTR, IB_QPS_RTS };
 	int i, mask, err = 0;
 
-	/* As the first QP, with the path that the CM has found, but for QP numbers and PSNs. */
+	/* As the CM did with the first QP, on the same path, but with other QP numbers and PSNs. */
 	for (i = 0; i < ARRAY_SIZE(states) && !err; i++) {
 		struct ib_qp_attr attr = { .qp_state = states[i] };
 
@@ -567,8 +557,8 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 {
 	const struct lite_quirks *quirks = &conn->fab->quirks;
 	/*
-	 * The peer may serve us already, and so map unpinned memory here. Memory may be reclaimed
-	 * only after a fence, which takes this lock.
+	 * The peer may serve us already, and so map unpinned memory here, which can be reclaimed
+	 * only after a fence. That takes this lock, so do not wait for memory.
 	 */
 	unsigned int noreclaim = memalloc_noreclaim_save();
 	int i, err;
@@ -582,17 +572,14 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 		if (!err)
 			conn->n_connected = i + 2;
 	}
-	/* The peer may not have connected it yet: what is sent before that is lost and resent. */
+	/* With fetch_apart the last is used at once: what the peer is not ready for is resent. */
 	lite_conn_share_qps(conn);
 	mutex_unlock(&conn->lock);
 	memalloc_noreclaim_restore(noreclaim);
 	return err;
 }
 
-/*
- * Use all queue pairs: the peer has connected its own. What is sent on one before that is lost, and
- * resent only later. Process context.
- */
+/* Use all queue pairs: the peer has connected its own, so no packets are lost. Process context. */
 void lite_conn_ready(struct lite_conn *conn)
 {
 	u8 n = conn->n_connected;
@@ -603,7 +590,7 @@ void lite_conn_ready(struct lite_conn *conn)
 	lite_conn_share_qps(conn);
 }
 
-/* Declare a connection UP, with all QPs connected; false if it died meanwhile. */
+/* Declare a connection UP, with all QPs connected. False: it has died meanwhile. */
 bool lite_conn_set_up(struct lite_conn *conn)
 {
 	conn->up_before = atomic64_read(&conn->fab->sessions);

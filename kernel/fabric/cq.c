@@ -3,12 +3,12 @@
  * Completion queues: making them, events, and their end. io.c takes completions.
  *
  * Normal operation: a waiter that sleeps (lite_cq_sleep()) has armed the send CQ of its QP; the
- * completion interrupt wakes it, and it polls. If a send CQ does not have exactly one such sleeper,
- * and for receive CQs, the interrupt puts the CQ on the poller's list, and the poller runs the
- * handlers. Receive CQs are always armed, and one thread at a time handles what is in one, so
- * messages are handled in order.
+ * completion interrupt wakes it, and it polls. If a send CQ has no such sleeper, or several, the
+ * interrupt puts the CQ on the poller's list, and the poller runs the handlers. It does so for all
+ * receive CQs, too. These are always armed, and one thread at a time handles the completions of
+ * each, so messages are handled in order.
  *
- * We use plain CQs with our own arming, as those of ib_alloc_cq() support only one of the two ways.
+ * LITE arms plain CQs itself, because those of ib_alloc_cq() support only one of the two ways.
  */
 #include <linux/rcupdate.h>
 
@@ -20,9 +20,8 @@ static void lite_cq_event(struct ib_cq *ib, void *context)
 
 	/*
 	 * A single sleeper takes its completions itself, so that no other thread has to be woken.
-	 * With several, one may be long before it gets a processor, and the completions of others
-	 * must not depend on that. Those that come after this look at @sleepers arm the queue for
-	 * themselves.
+	 * Those of several must not depend on one, which may get no processor for long. Sleepers
+	 * that come after this look at @sleepers arm the CQ themselves.
 	 */
 	if (cq->always || atomic_read(&cq->poller->attending) ||
 	    !lite_poller_hand(&cq->wait, &cq->sleepers))
@@ -34,36 +33,33 @@ static void lite_cq_error(struct ib_event *event, void *context)
 	pr_warn_ratelimited("lite: CQ error %s\n", ib_event_msg(event->event));
 }
 
-/*
- * Request an event for the next completion. Process context. Returns true if completions may have
- * come before, which raise no event.
- */
+/* Request an event for the next completion; true: some may have come before. Process context. */
 bool lite_cq_notify(struct lite_cq *cq)
 {
 	const enum ib_cq_notify_flags flags = IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS;
 	bool missed;
 
-	/* Closing comes before the device's queue is destroyed. */
+	/* The device's CQ exists until @closed is set. */
 	spin_lock(&cq->lock);
 	missed = !cq->closed && ib_req_notify_cq(cq->ib, flags) > 0;
 	spin_unlock(&cq->lock);
 	return missed;
 }
 
-/* Arm a queue before sleeping, counted in @sleepers. Process context. */
+/*
+ * Arm a CQ, and have the poller take completions that came before. The poller arms it again while
+ * @always, @sleepers or lite_poller.attending is set. Process context.
+ */
 void lite_cq_arm(struct lite_cq *cq)
 {
-	/* A completion that came before arming would raise no event. */
 	if (lite_cq_notify(cq))
 		lite_cq_wake(cq);
 }
 
 /*
  * Have the poller handle completions that have no waiter: call this before posting, and
- * lite_cq_disarm_sleeper() when they have come. Process context.
- *
- * Other sleepers may have armed the queue, but relying on that would depend on threads that may not
- * be scheduled.
+ * lite_cq_disarm_sleeper() when they have come. It arms the CQ even if other sleepers have, because
+ * these may get no processor. Process context.
  */
 void lite_cq_arm_sleeper(struct lite_cq *cq)
 {
@@ -72,14 +68,14 @@ void lite_cq_arm_sleeper(struct lite_cq *cq)
 }
 
 /*
- * Have the poller take what completes on connections, from now on until lite_fabric_attend_end().
- * The caller is going to wait for operations of threads that may be without a processor. It calls
- * lite_conn_attend() for each connection. Any context.
+ * Have the poller take completions until lite_fabric_attend_end(), for a caller that waits for
+ * operations of threads that may have no processor. The caller then calls lite_conn_attend() for
+ * each connection in question. Any context.
  */
 void lite_fabric_attend(struct lite_fabric *fab)
 {
 	atomic_inc(&fab->poller.attending);
-	smp_mb__after_atomic(); /* before arming */
+	smp_mb__after_atomic(); /* attending is set before CQs are armed */
 }
 
 void lite_fabric_attend_end(struct lite_fabric *fab)
@@ -87,7 +83,7 @@ void lite_fabric_attend_end(struct lite_fabric *fab)
 	atomic_dec(&fab->poller.attending);
 }
 
-/* See lite_fabric_attend(). The caller holds a reference. Process context. */
+/* See lite_fabric_attend(). The caller holds a reference to @conn. Process context. */
 void lite_conn_attend(struct lite_conn *conn)
 {
 	int i;
@@ -98,10 +94,7 @@ void lite_conn_attend(struct lite_conn *conn)
 	}
 }
 
-/*
- * Create a completion queue for @depth completions, served by @fab's poller; @always: keep it
- * armed. May sleep. Returns the CQ, for lite_cq_destroy(), or ERR_PTR.
- */
+/* Create a CQ of @depth entries; @always: keep it armed. May sleep. Returns the CQ or ERR_PTR. */
 struct lite_cq *lite_cq_create(struct lite_fabric *fab, int depth, bool always)
 {
 	struct ib_device *dev = fab->dev;
@@ -131,24 +124,21 @@ struct lite_cq *lite_cq_create(struct lite_fabric *fab, int depth, bool always)
 	return cq;
 }
 
-/*
- * Let no more completions be taken. Handlers may be running until lite_cq_quiesce() has returned.
- * Process context.
- */
+/* Take no more completions. Handlers may run until lite_cq_quiesce() returns. Process context. */
 void lite_cq_close(struct lite_cq *cq)
 {
 	spin_lock(&cq->lock);
 	WRITE_ONCE(cq->closed, true);
 	spin_unlock(&cq->lock);
-	/* From here on events do not list it. */
+	/* From here on events do not list the CQ. */
 	spin_lock_irq(&cq->poller->lock);
 	list_del_init(&cq->ready);
 	spin_unlock_irq(&cq->poller->lock);
 }
 
 /*
- * Wait for the handlers of closed CQs, and for threads that have taken such a CQ from the ready
- * list: they run with preemption off, so a grace period waits for them. May sleep.
+ * Wait for handlers of closed CQs, and for threads that have taken such a CQ from the ready list.
+ * They run with preemption off, so a grace period will do. May sleep.
  */
 void lite_cq_quiesce(void)
 {
@@ -160,9 +150,9 @@ static void lite_cq_nothing(struct ib_cq *ib, void *context)
 }
 
 /*
- * Destroy a CQ; closes it first if needed. @stuck: a QP that the device has kept still uses it;
- * then it leaks, and pins the module. @cq itself is freed with its connection: threads may still
- * be leaving its wait queue. May sleep.
+ * Destroy the device's CQ, after closing it if needed. @stuck: a QP that the device has kept still
+ * uses it; then it leaks. @cq itself is freed with its connection, because threads may still be
+ * leaving its wait queue. May sleep.
  */
 void lite_cq_destroy(struct lite_cq *cq, bool stuck)
 {

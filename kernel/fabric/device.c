@@ -3,9 +3,9 @@
  * The RDMA device of a node: its capabilities, its protection domain, and the one key that covers
  * all memory (Documentation/security.rst, The key).
  *
- * Key mode "global": one DMA memory region with remote read, write and atomic access. Addresses in
- * it are those that ib_dma_map_*() returns. Only lite_dma_map_page() (dma.c) and the scatterlists
- * of one-sided operations make such addresses, so another key mode would be added here.
+ * The key, in key mode "global", is one DMA memory region with remote read, write and atomic
+ * access. Addresses in it are those that ib_dma_map_*() returns; only lite_dma_map_page() (dma.c)
+ * and the scatterlists of one-sided operations make them.
  */
 #include "fabric.h"
 
@@ -23,7 +23,7 @@ static int lite_device_check(struct lite_fabric *fab, const char **why)
 			       1, LITE_RD_ATOM_MAX);
 	fab->atomics = attr->atomic_cap != IB_ATOMIC_NONE;
 	fab->quirks = lite_quirks_of(dev);
-	/* One more, see lite_conn_qps(). */
+	/* One more queue pair, for fetches: lite_conn_qps(). */
 	if (fab->quirks.fetch_apart && fab->nqps < LITE_QPS_MAX)
 		fab->nqps++;
 
@@ -41,8 +41,8 @@ static int lite_device_check(struct lite_fabric *fab, const char **why)
 }
 
 /*
- * Make the key. The protection domain's own (IB_PD_UNSAFE_GLOBAL_RKEY) does not allow atomics, and
- * ib_get_dma_mr() was removed, so call the driver and fill in what the core would have.
+ * Make the key. That of the protection domain (IB_PD_UNSAFE_GLOBAL_RKEY) does not allow atomics,
+ * and ib_get_dma_mr() was removed, so call the driver, and fill in what the core would.
  */
 static int lite_device_get_mr(struct lite_fabric *fab)
 {
@@ -65,17 +65,17 @@ static int lite_device_get_mr(struct lite_fabric *fab)
 	return 0;
 }
 
-/* Not ib_dereg_mr(): the core has not counted this region. */
+/* Not ib_dereg_mr(), because the core has not counted this region. */
 static void lite_device_put_mr(struct lite_fabric *fab)
 {
 	WARN_ON_ONCE(fab->dev->ops.dereg_mr(fab->mr, NULL));
 }
 
 /*
- * Open a device. @fab is zeroed but for @stats. @ops get events, with @priv. Sets @why to a text
- * for the administrator where an errno says too little. May sleep. Returns 0 or a negative errno,
- * as documented for LITE_CMD_NODE_START; lite_fabric_shutdown() and lite_fabric_exit() must follow
- * in any case.
+ * Open a device. @fab is zeroed but for @stats, @pools, @qos and @self.port. @ops are called with
+ * @priv. Sets @why to a text for the administrator where an errno says too little. May sleep.
+ * Returns 0 or a negative errno, as documented for LITE_CMD_NODE_START; lite_fabric_shutdown() and
+ * lite_fabric_exit() must follow in any case.
  */
 int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *params,
 		     const struct lite_fabric_ops *ops, struct lite_node *priv,
@@ -109,8 +109,8 @@ int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *p
 		return err;
 	}
 	/*
-	 * The device exists while we are bound, but objects made on it must be freed before its
-	 * removal ends: @stays ensures that it waits for us.
+	 * The device exists while the listener is bound to it, but objects made on it must be freed
+	 * before its removal ends: after @stays, the removal waits for this node.
 	 */
 	if (!ops->stays(priv, fab->dev)) {
 		*why = "the device is being removed";
@@ -132,17 +132,14 @@ int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *p
 	       lite_poller_start(&fab->poller, dev_name(&fab->dev->dev));
 }
 
-/*
- * End all existing connections. May sleep; waits until nothing of them remains at the device.
- * @reason is a negative errno for the record.
- */
+/* End all existing connections, and wait until they are gone. @reason: -errno, for the record. */
 void lite_fabric_end_all(struct lite_fabric *fab, int reason)
 {
-	/* Later ones are refused, but could come as fast as they end. */
+	/* Do not wait for later ones: they are refused, but may come as fast as they end. */
 	u64 last = atomic64_read(&fab->sessions);
 	struct lite_conn *conn = NULL;
 
-	/* Kill all first: connections end in parallel. */
+	/* Kill all before waiting, so that they end in parallel. */
 	while ((conn = lite_conn_next(fab, conn)))
 		lite_conn_kill(conn, reason);
 	while ((conn = lite_conn_next(fab, conn))) {
@@ -153,7 +150,7 @@ void lite_fabric_end_all(struct lite_fabric *fab, int reason)
 	}
 }
 
-/* lite_fabric_end_all(), and allow no new connections. */
+/* Allow no new connections, and end all existing ones. May sleep. */
 void lite_fabric_shutdown(struct lite_fabric *fab)
 {
 	lite_cm_unlisten(fab);
@@ -163,17 +160,17 @@ void lite_fabric_shutdown(struct lite_fabric *fab)
 	lite_fabric_end_all(fab, -ENODEV);
 }
 
-/* Undo lite_fabric_init(); it is shut down, and nothing is mapped or posted. May sleep. */
+/* Undo lite_fabric_init() after lite_fabric_shutdown(); nothing is mapped or posted. May sleep. */
 void lite_fabric_exit(struct lite_fabric *fab)
 {
-	/* The last work items and mappings drop their connections. */
+	/* Work items and mappings may still hold references to connections. */
 	wait_event(fab->conns_wait, xa_empty(&fab->conns));
-	/* lite_conn_free() wakes us under the lock: wait until it has dropped it. */
+	/* lite_conn_free() wakes us with the lock held: wait until it has dropped that. */
 	xa_lock(&fab->conns);
 	xa_unlock(&fab->conns);
 	lite_poller_stop(&fab->poller);
 	lite_bounce_exit(fab);
-	/* Queue pairs that the device has kept use these. */
+	/* Queue pairs that the device has kept use MR and PD. */
 	if (fab->mr && !READ_ONCE(fab->stuck))
 		lite_device_put_mr(fab);
 	if (fab->pd && !READ_ONCE(fab->stuck))
@@ -188,7 +185,7 @@ void lite_fabric_exit(struct lite_fabric *fab)
 	if (lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED))
 		pr_warn("lite: %lld pages stay in quarantine\n",
 			lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED));
-	/* rxe does not use the DMA API and its debugging, which would report this. */
+	/* The debugging of the DMA API would report this, but rxe does not use that API. */
 	WARN_ONCE(lite_stat_sum(fab->stats, LITE_STAT_DMA_PAGES),
 		  "lite: pages left mapped\n");
 }

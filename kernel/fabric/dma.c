@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory that the device, and through it the peers, can reach; and the quarantine for memory that a
- * fence could not protect, as the device did not destroy a queue pair
- * (Documentation/memory-safety.rst, A fence that fails). Such memory stays mapped, is counted, and
- * is never used again, not even after the module is unloaded.
+ * fence did not protect (Documentation/memory-safety.rst, A fence that fails), because the device
+ * did not destroy a queue pair. Such memory stays mapped, is counted, and is never used again, not
+ * even after the module is unloaded.
  */
 #include <linux/dma-map-ops.h>
 
@@ -14,7 +14,7 @@
 
 /*
  * Does the device work on copies (swiotlb), so that it and the processors do not see each other's
- * writes at once? Unmapping would copy the old contents back.
+ * writes at once? If so, unmapping copies the old contents back.
  */
 static int lite_dma_copies(struct ib_device *dev, bool *copies)
 {
@@ -38,9 +38,9 @@ static int lite_dma_copies(struct ib_device *dev, bool *copies)
 
 /*
  * Can memory be mapped once and shared with the device? Processors and the device use LMRs at the
- * same time: that rules out swiotlb, and caches that are not coherent with the device. So nothing
- * that is mapped needs ib_dma_sync_single_*(). The device of @fab is known. Sets its @map_max, and
- * @why to a text for the administrator. May sleep. Returns 0; -EOPNOTSUPP; -ENOMEM.
+ * same time, which rules out swiotlb, and caches that are not coherent with the device. So mapped
+ * memory never needs ib_dma_sync_single_*(). @fab->dev is known. Sets @fab->map_max, and @why to a
+ * text for the administrator. May sleep. Returns 0, -EOPNOTSUPP, or -ENOMEM.
  */
 int lite_dma_check(struct lite_fabric *fab, const char **why)
 {
@@ -66,9 +66,9 @@ int lite_dma_check(struct lite_fabric *fab, const char **why)
 }
 
 /*
- * Let the device, and through it the peers, reach pages: @page is the first of @size bytes of
- * physically contiguous memory, whole pages, at most @map_max. Sets @dma to the address to publish.
- * May sleep. Returns 0 or -ENOMEM: a smaller size may succeed.
+ * Let the device, and through it the peers, reach @size bytes of physically contiguous memory from
+ * @page on: whole pages, at most @map_max. Sets @dma to the address to publish. Does not sleep.
+ * Returns 0 or -ENOMEM: a smaller size may succeed.
  */
 int lite_dma_map_page(struct lite_fabric *fab, struct page *page, size_t size, u64 *dma)
 {
@@ -82,9 +82,9 @@ int lite_dma_map_page(struct lite_fabric *fab, struct page *page, size_t size, u
 }
 
 /*
- * Undo lite_dma_map_page(); @since is lite_dma_since() from before it. All users of the address
- * have been fenced. May sleep. Returns true; false: a fence has failed, and the pages are in
- * quarantine: they stay mapped and must not be freed.
+ * Undo lite_dma_map_page(). @since: lite_dma_since() from before it. All users of the address have
+ * been fenced. Does not sleep. False: a fence has failed, and the pages are in quarantine: they
+ * stay mapped and must not be freed.
  */
 bool lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size, u32 since)
 {
@@ -99,7 +99,7 @@ bool lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size, u32 sinc
 	return true;
 }
 
-/* Record that a fence has failed, before waiters for the fence are woken. May sleep. */
+/* Record that a fence has failed, before its waiters are woken. May sleep. */
 void lite_dma_unfenced(struct lite_fabric *fab)
 {
 	if (atomic_inc_return(&fab->unfenced) == 1)

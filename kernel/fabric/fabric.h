@@ -2,8 +2,7 @@
 /*
  * The RDMA device as the layers above see it: a protection domain with one key for all memory,
  * connections of K queue pairs to other nodes, one-sided operations on them, small messages
- * announced by immediate data, and a fence. Documentation/lifetime.rst has the life of a
- * connection.
+ * announced by immediate data, and a fence. The life of a connection: Documentation/lifetime.rst.
  *
  * Locking, outermost first: lite_conn.lock, conns.xa_lock, lite_cq.lock, lite_cq.wait,
  * lite_poller.lock, lite_poller.asleep; lite_turns.lock, lite_qp.lock; lite_fabric.bounce_wait;
@@ -37,10 +36,7 @@
 struct lite_conn;
 struct lite_fabric;
 
-/*
- * Work requests that one QP can have in flight, besides messages of calls: of up to
- * LITE_BULK_BYTES, and longer ones.
- */
+/* Send slots of a QP: for work requests of up to LITE_BULK_BYTES, and for longer ones. */
 #define LITE_SQ_DEPTH 64
 #define LITE_SQ_SMALL 56
 #define LITE_SQ_BULK (LITE_SQ_DEPTH - LITE_SQ_SMALL)
@@ -49,43 +45,38 @@ struct lite_fabric;
 #define LITE_MESSAGES (2 * LITE_SLOT_COUNT)
 /* Calls of functions that one side may have in flight: see kernel/function. */
 #define LITE_RPC_WINDOW 256
-/*
- * Receives: one for every request and reply that the slots and windows of both sides allow, and a
- * few spare ones.
- */
+/* Receives: one per request and reply that slots and windows of both sides allow, and spares. */
 #define LITE_RQ_DEPTH (2 * LITE_SLOT_COUNT + 2 * LITE_RPC_WINDOW + 8)
 /* Maximum SGEs of a work request, if the device supports as many. */
 #define LITE_SGE_MAX 30
-/* Maximum bytes of a work request: a queue pair that completes none for op_timeout is given up. */
+/* Maximum bytes of a work request: a QP that completes none within op_timeout is given up. */
 #define LITE_WR_BYTES_MAX SZ_64K
 
-/* ---- completion queues and the poller ------------------------------------ */
-
-/* The thread that serves the CQs of a node, and the waiters that do its work. */
+/* The thread that serves the CQs of a node, and the waiters that do its work: poller.c. */
 struct lite_poller {
 	struct task_struct *task;
 	spinlock_t lock;          /* protects @ready; taken in completion interrupts */
 	struct list_head ready;   /* CQs that may have completions */
-	atomic_t watchers;        /* threads that are awake and serve @ready meanwhile */
-	atomic_t attending;       /* threads that wait for operations of others */
-	wait_queue_head_t asleep; /* threads that serve it when woken: lite_poller_await() */
-	struct timer_list guard;  /* wakes @task if such a thread is late */
-	u32 napi;                 /* quirk soft: of the last connection; 0: none */
+	atomic_t watchers;        /* awake threads that serve @ready */
+	atomic_t attending;       /* lite_fabric_attend() calls not ended yet */
+	wait_queue_head_t asleep; /* threads that serve @ready when woken: lite_poller_await() */
+	struct timer_list guard;  /* wakes @task if these threads are late */
+	u32 napi;                 /* quirk soft: NAPI id for the last connection; 0: none */
 };
 
 struct lite_cq {
 	struct ib_cq *ib;
 	struct lite_poller *poller;
 	spinlock_t lock;        /* serialises polling against closing */
-	bool closed;            /* no more polling, not listed any more */
-	bool always;            /* receive CQ: armed without sleepers, handled in order */
-	unsigned long busy;     /* bit 0: a thread runs the handlers of a receive CQ */
+	bool closed;            /* no thread polls, arms or lists it any more */
+	bool always;            /* receive CQ: always armed, handled in order */
+	unsigned long busy;     /* bit 0: a thread handles completions of a receive CQ */
 	/*
-	 * Waiters that sleep until another thread takes their completions. While there are any, the
-	 * queue is armed, or a thread is about to arm it.
+	 * Waiters that sleep, and calls of lite_cq_arm_sleeper(). While there are any, the CQ is
+	 * armed, or a thread is about to arm it.
 	 */
 	atomic_t sleepers;
-	wait_queue_head_t wait; /* those of them that take completions themselves when woken */
+	wait_queue_head_t wait; /* sleepers that an event may wake to take completions */
 	struct list_head ready; /* in poller->ready */
 };
 
@@ -113,64 +104,56 @@ static inline void lite_cq_disarm_sleeper(struct lite_cq *cq)
 	atomic_dec(&cq->sleepers);
 }
 
-/* ---- operations ---------------------------------------------------------- */
-
 /*
- * One or more work requests that are waited for together. If it has a waiter it lives on the
- * waiter's stack, and is not touched after the last of its work requests has been taken off
- * @pending.
+ * One or more work requests that are waited for together. With a waiter it is the waiter's, mostly
+ * on the stack: no thread touches it after subtracting the last work request from @pending.
  */
 struct lite_io;
 
-/* What is asked and told of an io that has a waiter. */
+/* Callbacks of an io that has a waiter. */
 struct lite_io_hooks {
 	/*
-	 * Is it to give up waiting for turns to post? Then posting ends with -EAGAIN. Called by the
-	 * waiter, while something is not posted yet; must not sleep.
+	 * Should the waiter stop waiting for slots and turns? If so, posting ends with -EAGAIN.
+	 * Called by the waiter while something is not posted yet; must not sleep.
 	 */
 	bool (*stale)(const struct lite_io *io);
 	/*
-	 * All has completed, and the waiter, which may get no processor for long, is about to be
-	 * woken. Must not sleep. If the waiter handles the last completion itself it is only called
-	 * with @eager.
+	 * All has completed. Called by the thread that handles the last completion before it wakes
+	 * the waiter, which may get no processor for long; if that is the waiter itself, only with
+	 * @eager. Must not sleep.
 	 */
 	void (*ended)(struct lite_io *io);
-	bool eager; /* the waiter may be waiting for another io then */
+	bool eager; /* the waiter may be waiting for another io when this one completes */
 };
 
 struct lite_io {
 	atomic_t pending;            /* work requests in flight, plus one for the poster */
 	int status;                  /* first error; 0: none so far */
-	struct task_struct *waiter;  /* woken when only its own share is pending; or NULL */
+	struct task_struct *waiter;  /* woken when only its own share is pending; may be NULL */
 	union {
 		/*
-		 * Without @waiter, if not NULL: called by the thread that handles the last
-		 * completion; must not sleep; owns the io from then on.
+		 * Without @waiter; may be NULL. Called by the thread that handles the last
+		 * completion; owns the io from then on; must not sleep.
 		 */
 		void (*end)(struct lite_io *io);
 		/*
-		 * With @waiter, if not NULL. All that is posted with it has been counted before the
-		 * first work request is (lite_io_expect()), or @ended may be called several times.
+		 * With @waiter; may be NULL. The poster counts all work requests (lite_io_expect())
+		 * before it posts the first, or @ended may be called several times.
 		 */
 		const struct lite_io_hooks *hooks;
 	};
 };
 
-/* A slot of a QP's send queue, or of a message. */
+/* A send slot of a QP, or an entry of lite_conn.message. */
 struct lite_wr {
-	struct ib_cqe cqe;  /* leads from the completion to this slot */
+	struct ib_cqe cqe;
 	struct lite_qp *qp;
-	u64 bit;            /* its bit in lite_qp.busy; 0 for a message */
-	struct lite_io *io; /* NULL while free. The thread that swaps it for NULL completes it. */
-	/*
-	 * Slots of unsignalled work requests posted with it, before it: they complete with it. 0
-	 * while it is free.
-	 */
-	u64 before;
-	struct lite_sched_flight flight; /* of what had a turn, while it is with the device */
+	u64 bit;            /* bit in lite_qp.busy; 0 for a message */
+	struct lite_io *io; /* NULL: free. The thread that swaps it for NULL completes the slot. */
+	u64 before;         /* slots of unsignalled WRs that complete with it; 0 while it is free */
+	struct lite_sched_flight flight; /* of its turn, if it had one, until it completes */
 };
 
-/* Classes of slots. */
 enum lite_slot_class {
 	LITE_SLOT_SMALL, /* up to LITE_BULK_BYTES */
 	LITE_SLOT_BULK,
@@ -185,10 +168,10 @@ struct lite_qp {
 	atomic64_t busy;        /* bitmap of slots of @wr in use */
 	bool stuck;             /* the device has refused to destroy it */
 	union {
-		int waiting[LITE_SLOT_CLASSES]; /* entries of @line, and 1 if posters need turns */
+		int waiting[LITE_SLOT_CLASSES]; /* entries of @line, plus 1 if posters need turns */
 		u64 any_waiting;
 	};
-	u32 inline_max;         /* bytes of a write that may go in the work request; 0: none */
+	u32 inline_max;         /* maximum bytes of a write in the work request itself; 0: none */
 	unsigned long acked;    /* jiffies when the peer's device last acknowledged something */
 	struct list_head line[LITE_SLOT_CLASSES]; /* waiters for a slot (struct lite_post) */
 	spinlock_t lock;        /* protects @line and @waiting */
@@ -199,15 +182,15 @@ struct lite_qp {
 	struct lite_wr wr[LITE_SQ_DEPTH];
 };
 
-/* Prepare to post and to call lite_io_wait(); @io is on the caller's stack. */
+/* Prepare to post and to call lite_io_wait(); @io is the caller's, mostly on its stack. */
 static inline void lite_io_init(struct lite_io *io)
 {
 	*io = (struct lite_io){ .pending = ATOMIC_INIT(1), .waiter = current };
 }
 
 /*
- * Prepare to post without waiting. @io stays until everything posted has completed; then, and after
- * lite_io_leave(), @end is called, if it is not NULL.
+ * Prepare to post without waiting. The caller keeps @io until everything posted has completed.
+ * @end, which may be NULL, is called after that and lite_io_leave().
  */
 static inline void lite_io_init_unwaited(struct lite_io *io, void (*end)(struct lite_io *io))
 {
@@ -220,16 +203,13 @@ void lite_io_wait_large(struct lite_io *io, struct lite_qp *qp);
 void lite_io_wait_ticking(struct lite_io *io, struct lite_qp *qp, u64 awake_ns,
 			  void (*tick)(struct lite_io *io));
 
-/*
- * Everything has been posted, without a waiter. @end may be called from here, and may free @io.
- * Process context.
- */
+/* All has been posted, without a waiter. May call @end, which may free @io. Process context. */
 static inline void lite_io_leave(struct lite_io *io)
 {
 	lite_io_end(io, 0, 1);
 }
 
-/* Has everything posted completed? Then its status is final. */
+/* Has everything posted completed? If so, @io->status is final. */
 static inline bool lite_io_ended(const struct lite_io *io)
 {
 	return atomic_read_acquire(&io->pending) == 1;
@@ -242,17 +222,17 @@ static inline void lite_io_expect(struct lite_io *io, int n)
 }
 
 /*
- * How to post: a priority (0: the default; else a class and 1), or without a turn, as short
- * messages that must not wait for others; and flags.
+ * How to post: flags, and a priority: 0 (the default), a class plus 1, or LITE_POST_UNSCHEDULED
+ * (without a turn, for short messages that must not wait for others).
  */
 #define LITE_POST_PRIO 0xffU
 #define LITE_POST_UNSCHEDULED 0xffU
 #define LITE_POST_NOWAIT BIT(8)
 
-/* More than there are priorities; a power of two. */
+/* A power of two, more than there are priorities. */
 #define LITE_PRIOS 16
 
-/* With a priority: it is an open file's, so that the ceiling of the poster's tenant still holds. */
+/* Flag of a priority set without CAP_SYS_NICE: the present ceiling of its tenant applies. */
 #define LITE_POST_BOUND LITE_PRIOS
 
 int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send, u32 how);
@@ -266,8 +246,6 @@ bool lite_qp_in_flight(const struct lite_qp *qp);
 bool lite_qp_destroy(struct lite_qp *qp);
 void lite_qp_abort(struct lite_qp *qp);
 
-/* ---- bounce pages -------------------------------------------------------- */
-
 #define LITE_BOUNCE_SIZE PAGE_SIZE
 
 struct lite_bounce_pool;
@@ -275,7 +253,7 @@ struct lite_bounce_pool;
 /* A page that stays mapped for DMA. */
 struct lite_bounce {
 	struct lite_bounce_pool *pool;
-	s64 bit;                       /* its bit there */
+	s64 bit;                       /* its bit in @pool->free; 0: never free again */
 	void *data;                    /* LITE_BOUNCE_SIZE bytes */
 	u64 dma;
 	u32 since;                     /* for lite_dma_unmap_page() */
@@ -289,18 +267,12 @@ struct lite_bounce *lite_bounce_get_nowait(struct lite_fabric *fab);
 void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *bounce);
 void lite_bounce_failed(struct lite_fabric *fab, struct lite_bounce *bounce);
 
-/* ---- authentication ------------------------------------------------------ */
-
 #define LITE_NONCES_SEEN 256
 
-/* The cluster secret and what was done with it. */
+/* The cluster secret, and the nonces that were used with it. */
 struct lite_auth {
 	struct crypto_shash *secret_tfm; /* HMAC-SHA-256 keyed with the cluster secret */
-	/*
-	 * HMAC-SHA-256 with a random key of this node: makes the nonces of challenges, so that a
-	 * challenge costs no memory.
-	 */
-	struct crypto_shash *cookie_tfm;
+	struct crypto_shash *cookie_tfm; /* the same with a random key, to derive nonces */
 	spinlock_t lock;                 /* protects @seen */
 	struct {
 		u8 nonce[LITE_NONCE_SIZE];
@@ -324,21 +296,16 @@ int lite_auth_accept_mac(struct lite_auth *auth, const struct lite_wire_addr *re
 			 const u8 *nonce, const struct lite_cm_accept *accept, u8 *mac);
 int lite_auth_compare(const u8 *mac, const u8 *got, size_t size);
 
-/* ---- addresses ----------------------------------------------------------- */
-
-/* Is what a peer has sent the address of a node? */
+/* Can this, received from a peer, be the address of a node? */
 static inline bool lite_addr_ok(const struct lite_wire_addr *a)
 {
 	return a->port && !a->reserved && memchr_inv(a->ip, 0, sizeof(a->ip));
 }
 
-/* Are address and port the same? */
 static inline bool lite_addr_equal(const struct lite_wire_addr *a, const struct lite_wire_addr *b)
 {
 	return !memcmp(a, b, sizeof(*a));
 }
-
-/* ---- connections --------------------------------------------------------- */
 
 /* Identity of a node, as claimed by a peer that knows the cluster secret. */
 struct lite_ident {
@@ -353,25 +320,25 @@ enum lite_conn_state {
 	LITE_CONN_DEAD,
 };
 
-/* Tenants of a connection, besides root, that are scheduled apart from each other. */
+/* Tenants of a connection, besides root's, with a share of their own. */
 #define LITE_TENANTS_MAX 64
 
-/* The order of what goes to a peer: turn.c. */
+/* Scheduler of what goes to a peer: turn.c. */
 struct lite_turns {
 	spinlock_t lock;               /* protects the others */
 	bool on;                       /* posters need turns; read without the lock */
-	struct lite_sched sched;       /* of it, .room is atomic */
+	struct lite_sched sched;       /* its .room changes without the lock */
 	u32 n_tenants;                 /* entries of @tenants; at most LITE_TENANTS_MAX */
 	struct list_head tenants;      /* of struct lite_turn_tenant */
 	struct list_head line;         /* of waiters: struct lite_post */
 	struct lite_sched_tenant root; /* LITE_QOS_ROOT */
-	struct lite_sched_tenant rest; /* all that have no place in @tenants */
+	struct lite_sched_tenant rest; /* tenants without a place in @tenants */
 };
 
-/* What waited for its turn on all connections of a node. */
+/* What has waited for its turn, on all connections of a node. */
 struct lite_turn_count {
-	int class;  /* of a class; or -1: of a tenant, */
-	u64 tenant; /* which is this */
+	int class;  /* in this class; -1: of @tenant */
+	u64 tenant;
 	struct lite_sched_stats sum;
 };
 
@@ -383,39 +350,36 @@ struct lite_conn {
 	struct mutex lock;            /* held while objects of the device are made or destroyed */
 	int state;                    /* enum lite_conn_state; changes atomically */
 	int reason;                   /* errno that killed it */
-	enum lite_end_cause cause;    /* if it was UP; final when DEAD and kill_work runs */
+	enum lite_end_cause cause;    /* of the end, if it was UP; set before kill_work runs */
 	u64 figure;                   /* goes with @cause */
 	bool passive;                 /* the peer connected to us */
 	bool self;                    /* the peer is this node, as proven by the nonce */
 	u64 session;                  /* number, never reused on this node */
-	u64 up_before;                /* connections with a higher one began when it was UP */
-	/*
-	 * Of a connection to ourselves that we have made: its other end is a session up to this
-	 * number; else 0.
-	 */
+	u64 up_before;                /* sessions above this number began when it was UP */
+	/* Set if this node connected to itself: the other end has at most this session number. */
 	u64 other_end;
 	struct rdma_cm_id *id;        /* CM identifier of the first QP */
-	struct completion cm_done;    /* by the next CM event, and when the connection dies */
+	struct completion cm_done;    /* completed by each CM event, and for good when it dies */
 	int cm_status;                /* result of that event */
 	union {
 		struct lite_cm_hdr hdr;
 		struct lite_cm_challenge challenge;
 		struct lite_cm_refuse refuse;
 		struct lite_cm_accept accept;
-	} cm_reply;                   /* private data that came with it */
+	} cm_reply;                   /* private data of that event */
 	struct lite_ident from;
 	u8 nonce[LITE_NONCE_SIZE];    /* of the handshake */
-	bool repeats;                 /* the quirk, of the peer's device or ours */
+	bool repeats;                 /* the quirk, of either device */
 	u8 nqps;                      /* queue pairs made */
 	u8 n_connected;               /* queue pairs connected */
 	u8 n_up;                      /* queue pairs that the peer has connected, too; only grows */
-	/* By priority, by kind (fetches [1]), and by processor: lite_conn_qp(). */
+	/* By priority, by kind (1: fetches), and by CPU: lite_conn_qp(). */
 	struct lite_qp *use[LITE_PRIOS][2][LITE_QPS_MAX];
 	u8 rd_atom;                   /* negotiated outstanding reads and atomics per QP */
-	u32 read_trusted;             /* confirm longer reads: lite_qp_confirm() */
-	struct lite_turns *turns;     /* NULL until the node schedules operations; then it stays */
+	u32 read_trusted;             /* longer reads need lite_qp_confirm() */
+	struct lite_turns *turns;     /* NULL until the node schedules operations; then permanent */
 	struct lite_qp qp[LITE_QPS_MAX];
-	struct lite_wr message[LITE_MESSAGES]; /* of messages, on the first QP */
+	struct lite_wr message[LITE_MESSAGES]; /* for messages, on the first QP */
 	struct lite_cq *rcq;          /* CQ of the first QP's receives */
 	struct ib_cqe recv_cqe;
 	u32 rkey;                     /* the peer's */
@@ -425,13 +389,13 @@ struct lite_conn {
 		u64 requests;
 		u64 replies;
 	} slots_in;                   /* addresses of our slots, set by the layer above */
-	void *kcall;                  /* of the layer above */
-	void *service;                /* of the services layer */
-	void *peer;                   /* of the cluster layer, under its rules */
+	void *kcall;                  /* of the kcall layer */
+	void *service;                /* of the function layer */
+	void *peer;                   /* of the cluster layer, under its lock */
 	unsigned long heard;          /* jiffies when the peer's last message came */
 	/*
-	 * Jiffies when the peer had got the first request since @heard; if not after @heard, it
-	 * owes us no reply.
+	 * Jiffies when the first request since @heard was in the peer's memory. If not later than
+	 * @heard, the peer owes us no reply.
 	 */
 	unsigned long asked;
 	struct work_struct accept_work;
@@ -442,35 +406,35 @@ struct lite_conn {
 	struct completion fenced;     /* the peer cannot touch our memory, or @unfenced is set */
 	bool unfenced;                /* the device has failed to fence the peer */
 	bool stuck;                   /* the device has kept a queue pair */
-	struct completion gone;       /* the device has nothing of it any more */
+	struct completion gone;       /* no object of it is left at the device */
 };
 
 struct lite_node;
 
 /* Callbacks to the layers above; Documentation/locking.rst has their contexts. */
 struct lite_fabric_ops {
-	/* Can @dev be used: it is not being removed, and its removal will wait for us? */
+	/* Is @dev not being removed, and will its removal wait for this node? */
 	bool (*stays)(struct lite_node *node, struct ib_device *dev);
-	/* Allocate message slots, and free them when the device cannot reach them any more. */
+	/* Allocate message slots; free them, once the device can no longer reach them. */
 	int (*conn_init)(struct lite_node *node, struct lite_conn *conn);
 	void (*conn_release)(struct lite_node *node, struct lite_conn *conn);
-	/* A message was announced. */
+	/* A message has come, with immediate data @imm. */
 	void (*recv)(struct lite_node *node, struct lite_conn *conn, u32 imm);
-	/* A peer that knows the secret wants to connect: 0 or -errno. */
+	/* Admit a peer that knows the secret? Returns 0 or -errno. */
 	int (*admit)(struct lite_node *node, struct lite_conn *conn);
-	/* The connection is dying; must not wait for operations that do. */
+	/* The connection is dying. Must not wait for operations: some wait for its fence. */
 	void (*conn_down)(struct lite_node *node, struct lite_conn *conn);
-	/* The peer is fenced. */
+	/* The peer is fenced, and all posters have left. */
 	void (*conn_gone)(struct lite_node *node, struct lite_conn *conn);
 };
 
-/* What a node wants of its device. */
+/* What a node asks of its device. */
 struct lite_fabric_params {
 	char dev[IB_DEVICE_NAME_MAX]; /* empty: the one that has @addr */
 	struct lite_wire_addr addr;   /* address and port to listen on */
 	u8 nqps;                      /* queue pairs per peer, 1..LITE_QPS_MAX */
-	unsigned long op_timeout;     /* jiffies: a busy queue pair completes something */
-	const u8 *secret;             /* cluster secret, @secret_len bytes, maybe none */
+	unsigned long op_timeout;     /* jiffies in which a busy QP has to complete something */
+	const u8 *secret;             /* cluster secret, @secret_len bytes; may be empty */
 	size_t secret_len;
 };
 
@@ -483,26 +447,26 @@ struct lite_fabric {
 	u8 rd_atom;
 	bool atomics;
 	struct lite_quirks quirks;
-	size_t map_max;             /* bytes mapped at a time */
+	size_t map_max;             /* maximum bytes of a mapping */
 	unsigned long op_timeout;
 	struct ib_pd *pd;
 	struct ib_mr *mr;
 	u32 lkey;
 	u32 rkey;
 	struct lite_wire_addr addr;
-	struct lite_ident self;     /* changes only without concurrency */
+	struct lite_ident self;     /* changes under lite_cluster.lock, between lives */
 	struct rdma_cm_id *listener;
 	struct lite_auth auth;
 	struct lite_poller poller;
 	struct lite_bounce_pool __percpu *bounce;
 	wait_queue_head_t bounce_wait; /* threads waiting for a page */
-	atomic_t bounce_waiting;    /* number of these */
+	atomic_t bounce_waiting;    /* their number */
 	struct lite_stats __percpu *stats;
 	struct lite_pool *pools;    /* of the node: enum lite_pool_number */
 	struct lite_qos *qos;       /* of the node */
-	struct workqueue_struct *wq;        /* ends connections, until they are fenced */
-	struct workqueue_struct *gone_wq;   /* ... and the rest */
-	struct workqueue_struct *accept_wq; /* accepts; waits for ends */
+	struct workqueue_struct *wq;        /* ends connections, up to the fence */
+	struct workqueue_struct *gone_wq;   /* the rest of their ends */
+	struct workqueue_struct *accept_wq; /* accepts connections; waits for ends */
 	const struct lite_fabric_ops *ops;
 	struct lite_node *priv;
 	atomic64_t sessions;
@@ -526,7 +490,7 @@ int lite_dma_check(struct lite_fabric *fab, const char **why);
 bool lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size, u32 since);
 void lite_dma_unfenced(struct lite_fabric *fab);
 
-/* Number of fences that have failed so far, for lite_dma_unmap_page(). */
+/* Number of failed fences so far, for lite_dma_unmap_page(). Any context. */
 static inline u32 lite_dma_since(const struct lite_fabric *fab)
 {
 	return atomic_read(&fab->unfenced);
@@ -587,7 +551,7 @@ static inline bool lite_conn_is_dead(const struct lite_conn *conn)
 	return READ_ONCE(conn->state) == LITE_CONN_DEAD;
 }
 
-/* All that posting does not set; field by field, as clearing the whole takes longer. */
+/* Set the fields that posting does not; one by one, because clearing the whole takes longer. */
 static __always_inline void lite_wr_set(struct ib_send_wr *wr, enum ib_wr_opcode op,
 					struct ib_sge *sge, int n_sge, u32 imm)
 {
@@ -610,8 +574,8 @@ static __always_inline void lite_rdma_wr(struct ib_rdma_wr *rdma, const struct l
 }
 
 /*
- * Or an atomic operation on 8 bytes. @sge is for the old value, @raddr is a multiple of 8, @operand
- * is the addend, or the value expected.
+ * The same for an atomic operation on 8 bytes at @raddr, a multiple of 8. @sge is for the old
+ * value; @operand is the addend, or the expected value.
  */
 static __always_inline void lite_atomic_wr(struct ib_atomic_wr *atomic, const struct lite_qp *qp,
 					   enum ib_wr_opcode op, struct ib_sge *sge, u64 raddr,
@@ -627,9 +591,9 @@ static __always_inline void lite_atomic_wr(struct ib_atomic_wr *atomic, const st
 }
 
 /*
- * Post an RDMA read or write of local memory, with the node's lkey and at most as many SGEs as the
- * device supports. The caller has checked @raddr: the key covers all memory. For the rest see
- * lite_qp_post(); waits for a slot. @prio: of LITE_POST_PRIO.
+ * Post an RDMA read or write as lite_qp_post() does, waiting for a slot. @sge has the node's lkey
+ * and at most as many entries as the device supports. The caller has checked @raddr, because the
+ * key covers all memory. @prio: see LITE_POST_PRIO.
  */
 static inline int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 			       struct ib_sge *sge, int n_sge, u64 raddr, u32 prio)
@@ -641,10 +605,9 @@ static inline int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_w
 }
 
 /*
- * The queue pairs of a live connection for a kind of operations: @fetch, those that bring bytes
- * back (reads and atomics), or others; and a priority, of LITE_POST_PRIO. A table of LITE_QPS_MAX,
- * in which each of them comes again after all others. With the quirk fetch_apart the former have
- * the last queue pair, and the others the rest. Any context.
+ * The queue pairs of a live connection for operations of priority @prio (LITE_POST_PRIO): a table
+ * of LITE_QPS_MAX entries, in which they repeat in turn. @fetch: for reads and atomics, which with
+ * the quirk fetch_apart have the last queue pair to themselves. Any context.
  */
 static inline struct lite_qp *const *lite_conn_qps(const struct lite_conn *conn, bool fetch,
 						   u8 prio)
@@ -652,7 +615,7 @@ static inline struct lite_qp *const *lite_conn_qps(const struct lite_conn *conn,
 	return conn->use[prio % LITE_PRIOS][fetch];
 }
 
-/* Choose a queue pair by processor. */
+/* A queue pair for the present CPU: see lite_conn_qps(). */
 static inline struct lite_qp *lite_conn_qp(const struct lite_conn *conn, bool fetch, u8 prio)
 {
 	u32 cpu = raw_smp_processor_id();

@@ -4,19 +4,19 @@
  *
  * Normal operation: each work request in flight has a share of lite_io.pending, and so has the
  * waiter, which is done when only its own is left. It polls the CQ itself, awake, as long as that
- * is worth it, and then sleeps (lite_cq_sleep()). The thread that handles the last completion wakes
- * it.
+ * is worth it, then sleeps (lite_cq_sleep()) until the thread that handles the last completion
+ * wakes it.
  *
- * Recovery: if the queue pair completes nothing for the operation time-out the waiter ends the
+ * Recovery: if the queue pair completes nothing for the operation time-out, the waiter ends the
  * connection, which completes the work request with an error. The waiter never leaves earlier.
  *
  * What runs concurrently: any number of waiters and the poller may poll one CQ. cq->lock makes
- * polling exclusive; the handlers run outside of it, so handlers of one send CQ may run
- * concurrently and out of order. They only touch their own work request. For a receive CQ, cq->busy
+ * polling exclusive, but the handlers run outside of it. So those of one send CQ may run
+ * concurrently and out of order; they only touch their own work request. For a receive CQ, cq->busy
  * is held while handlers run.
  *
- * Preemption is off from taking completions until their handlers have run, so a preempted thread
- * never holds the completions of others, nor cq->busy, and an RCU grace period waits for all that
+ * Preemption is off from taking completions until their handlers have run. So no preempted thread
+ * holds completions of others, or cq->busy, and an RCU grace period waits for all threads that
  * polled before a CQ was closed.
  */
 #include <linux/sched/clock.h>
@@ -37,7 +37,7 @@
 /* Time between ticks. */
 #define LITE_TICK (HZ / 8)
 
-/* Subtract @n shares for a waiter. Returns true if only its own is left: @io may be gone then. */
+/* Subtract @n shares for a waiter. True: only the waiter's is left, and @io may be gone. */
 static bool lite_io_subtract(struct lite_io *io, int n)
 {
 	int pending = atomic_read(&io->pending);
@@ -45,9 +45,9 @@ static bool lite_io_subtract(struct lite_io *io, int n)
 	if (!io->hooks)
 		return atomic_sub_return(n, &io->pending) == 1;
 	do {
-		/* Ours are the last, so no other thread changes @pending. */
+		/* These are the last, so no other thread changes @pending. */
 		if (pending == n + 1) {
-			/* The others have set @status before they subtracted theirs. */
+			/* Others set @status before they subtracted theirs. */
 			smp_acquire__after_ctrl_dep();
 			io->hooks->ended(io);
 		}
@@ -55,10 +55,7 @@ static bool lite_io_subtract(struct lite_io *io, int n)
 	return pending == n + 1;
 }
 
-/*
- * @n work requests have completed with @status; the caller must not touch @io any more. Any
- * context.
- */
+/* @n work requests ended with @status; the caller must not touch @io any more. Any context. */
 void lite_io_end(struct lite_io *io, int status, int n)
 {
 	struct task_struct *waiter = io->waiter;
@@ -69,8 +66,8 @@ void lite_io_end(struct lite_io *io, int status, int n)
 		atomic_sub(n, &io->pending);
 	} else if (waiter) {
 		/*
-		 * The waiter may leave as soon as our shares are subtracted. It may even exit: RCU
-		 * keeps the task until we have woken it.
+		 * The waiter may leave, and even exit, as soon as the shares are subtracted. RCU
+		 * keeps the task until it has been woken.
 		 */
 		rcu_read_lock();
 		if (lite_io_subtract(io, n))
@@ -99,8 +96,7 @@ static int lite_cq_take(struct lite_cq *cq, struct ib_wc *wc)
 
 /*
  * Take completions and run their handlers, which do not sleep. Process context, preemptible or not.
- * Returns the number of completions handled, at most LITE_CQ_BATCH; also 0 if another thread is
- * polling.
+ * Returns the number handled, at most LITE_CQ_BATCH; 0, too, if another thread is polling.
  */
 int lite_cq_poll(struct lite_cq *cq)
 {
@@ -121,7 +117,7 @@ int lite_cq_poll(struct lite_cq *cq)
 	return max(n, 0);
 }
 
-/* Empty the queue; false: it did not run empty, so the poller goes on. */
+/* Empty the CQ. False: it did not run empty, so the poller goes on. */
 static bool lite_cq_empty(struct lite_cq *cq)
 {
 	int turns;
@@ -135,10 +131,9 @@ static bool lite_cq_empty(struct lite_cq *cq)
 }
 
 /*
- * Sleep until work requests have completed, at most for @timeout jiffies. The next event wakes the
- * only sleeper, if it sleeps here, else the poller; the thread that is woken takes the completions.
- * Each sleeper arms the queue itself: it cannot rely on others' being quick. Uninterruptible.
- * Returns true if they have completed.
+ * Sleep until work requests have completed, at most for @timeout jiffies. Uninterruptible. The next
+ * event wakes this thread if it is the only sleeper, else the poller; the woken thread takes the
+ * completions. Each sleeper arms the CQ itself: others may be slow to. True: they have completed.
  */
 static bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io, unsigned long timeout)
 {
@@ -151,7 +146,7 @@ static bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io, unsigned
 		if (lite_io_ended(io) || !timeout)
 			break;
 		prepare_to_wait_exclusive(&cq->wait, &wait, TASK_UNINTERRUPTIBLE);
-		/* Completions that came before raise no event. */
+		/* Completions that came earlier raise no event. */
 		if (!(empty && lite_cq_notify(cq)) && !lite_io_ended(io))
 			timeout = schedule_timeout(timeout);
 		finish_wait(&cq->wait, &wait);
@@ -164,11 +159,9 @@ static bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io, unsigned
 
 /*
  * Poll for the completion for a while. cond_resched() because on a single CPU the thread that
- * brings the completion may need this one. No cpu_relax(): polling takes its time, and PAUSE can
- * cost a virtual CPU an exit.
- *
- * Stop when other tasks want this processor: they may be about to post, or do the device's work.
- * KVM stops polling for the same reason before it halts a virtual CPU.
+ * brings the completion may need this one. No cpu_relax(): polling is slow enough, and PAUSE can
+ * cost a virtual CPU an exit. Stop when other tasks want this processor: they may be about to post,
+ * or do the device's work. KVM stops polling for that reason before it halts a virtual CPU.
  */
 static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp, struct lite_pace_wait *wait)
 {
@@ -190,7 +183,7 @@ static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp, struct lite_pac
 		if (!end)
 			end = local_clock() + wait->awake_ns;
 		if (!single_task_running()) {
-			wait->begun = 0; /* not done as planned: do not time it */
+			wait->begun = 0; /* not as planned: do not time it */
 			return false;
 		}
 		cond_resched();
@@ -198,7 +191,7 @@ static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp, struct lite_pac
 	return false;
 }
 
-/* Is anything with the device? Any context. */
+/* Is anything in flight at the device? Any context. */
 bool lite_qp_in_flight(const struct lite_qp *qp)
 {
 	int i;
@@ -214,9 +207,9 @@ bool lite_qp_in_flight(const struct lite_qp *qp)
 
 /*
  * The device is stuck if it completes nothing on the queue pair for the operation time-out, with
- * something in flight: while anything completes, also of others, it is slow, as it works in order.
- * What is in flight at two checks without a completion in between is with the device: a slot has an
- * io only while its work request is with the device.
+ * something in flight. While anything completes, for whichever thread, it is only slow, because it
+ * works in order. What is in flight at two checks without a completion between them is at the
+ * device, because a slot has an io only while its work request is there.
  */
 static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp, void (*tick)(struct lite_io *io))
 {
@@ -255,11 +248,9 @@ static noinline void lite_io_await(struct lite_io *io, struct lite_qp *qp, bool 
 }
 
 /*
- * Wait until everything posted with @io has completed, all of it on @qp; its status is final then.
- * May sleep.
- *
- * Not even a fatal signal ends the wait, because the device may still write the caller's memory;
- * the time-out of the transport, or else the operation time-out of the node, bounds it.
+ * Wait until everything posted with @io, all of it on @qp, has completed; its status is final then.
+ * May sleep. Not even a fatal signal ends the wait, because the device may still write the caller's
+ * memory; the time-out of the transport, or else the node's operation time-out, bounds it.
  */
 void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
 {
@@ -269,7 +260,7 @@ void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
 		lite_io_await(io, qp, atomic_read(&io->pending) > 1 + LITE_SMALL_WRS);
 }
 
-/* As lite_io_wait(), for what moves more than a page: it does not change the pace of small ones. */
+/* As lite_io_wait(), for more than a page: does not change the pace of small operations. */
 void lite_io_wait_large(struct lite_io *io, struct lite_qp *qp)
 {
 	if (!lite_io_ended(io))
@@ -277,8 +268,8 @@ void lite_io_wait_large(struct lite_io *io, struct lite_qp *qp)
 }
 
 /*
- * As lite_io_wait(), awake for up to @awake_ns, whatever the pace. While the waiter sleeps it calls
- * @tick, if not NULL, several times a second. That may sleep, and may end the io.
+ * As lite_io_wait(), but awake for up to @awake_ns, whatever the pace. While asleep the waiter
+ * calls @tick, which may be NULL, several times a second. @tick may sleep, and may end the io.
  */
 void lite_io_wait_ticking(struct lite_io *io, struct lite_qp *qp, u64 awake_ns,
 			  void (*tick)(struct lite_io *io))

@@ -5,8 +5,8 @@
  * Sleeping and being woken costs a few microseconds, so short waits are done awake. For longer ones
  * either may be quicker: a waiter that is awake reacts at once, but may keep the processor from the
  * thread that brings the completion. So one wait in 16 is timed, one in 128 is done the other way,
- * and waiters sleep if that has been clearly quicker lately. Medians are used because a few waits
- * take very long either way. Waits longer than is worth a processor are done asleep.
+ * and waiters sleep if that was clearly quicker lately. Medians are used because a few waits take
+ * very long either way. Waits too long to spend a processor on are done asleep.
  *
  * Updates are not locked; some may be lost.
  */
@@ -19,31 +19,30 @@
 
 /* Shorter waits are always awake. */
 #define LITE_PACE_QUICK_NS (30 * NSEC_PER_USEC)
-/* Minimum time to wait awake, if at all, and maximum: longer waits are not worth a processor. */
+/* Minimum and maximum time to wait awake: longer waits are not worth a processor. */
 #define LITE_PACE_MIN_NS (10 * NSEC_PER_USEC)
 #define LITE_PACE_MAX_NS (2 * NSEC_PER_MSEC)
-/* One wait in this many is timed, */
+/* One wait in this many is timed. */
 #define LITE_PACE_SAMPLE 16
-/* and one in this many is done the other way; a multiple of the former. */
+/* One wait in this many is done the other way; a multiple of LITE_PACE_SAMPLE. */
 #define LITE_PACE_TRY (8 * LITE_PACE_SAMPLE)
 
-/* How long waits of a kind take. Zeroed at first: they are assumed to be quick. */
+/* How long waits of a kind take. Zeroed at first: waits are assumed to be quick. */
 struct lite_pace {
 	u64 awake_ns;  /* median of waits awake */
 	u64 asleep_ns; /* median of waits asleep */
 	u32 count;     /* number of waits */
 };
 
-/* A wait. */
 struct lite_pace_wait {
 	u64 awake_ns; /* time to wait awake; 0: sleep at once */
 	u64 begun;    /* local_clock() if it is timed; 0: it is not, or not any more */
 };
 
 /*
- * @crowded: others sleep until the same is done. A waiter that stays awake then keeps the processor
- * from them, which they need to post their next operations: unless waits are quick anyway, sleep,
- * and do not time it.
+ * @crowded: other threads sleep in waits of this kind. A waiter that stays awake keeps the
+ * processor from them, which they need to post their next operations. So it sleeps, untimed, unless
+ * waits are quick.
  */
 static inline void lite_pace_begin(struct lite_pace *pace, struct lite_pace_wait *wait,
 				   bool crowded)
@@ -79,7 +78,7 @@ static inline void lite_pace_end(struct lite_pace *pace, const struct lite_pace_
 
 	if (likely(!wait->begun))
 		return;
-	/* Clocks of CPUs may differ. */
+	/* The clocks of CPUs may differ, so this may be negative. */
 	took = min_t(u64, local_clock() - wait->begun, 2 * LITE_PACE_MAX_NS);
 	/* Limit the first sample: an outlier would distort the median for long. */
 	if (!READ_ONCE(*median))

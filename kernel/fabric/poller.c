@@ -4,12 +4,12 @@
  *
  * Normal operation: an event puts its CQ on the ready list (cq.c). A thread that waits for a peer's
  * message takes the CQ from there and runs the handlers itself, one of which ends its wait
- * (lite_poller_await()). It polls the list awake, when that is worth it, or is woken by the event;
- * then no other thread has to be woken. Without waiters the event wakes the poller's thread.
+ * (lite_poller_await()). It watches the list awake while that is worth it, then sleeps until an
+ * event wakes it; so no other thread has to be woken. Without waiters the event wakes the poller's
+ * thread.
  *
- * Recovery: a waiter, woken or awake, may not get a processor soon. Whenever an event relies on a
- * waiter it also sets a timer, which wakes the poller's thread if the ready list is not empty a
- * moment later.
+ * Recovery: a waiter, woken or awake, may not get a processor soon. So an event that relies on one
+ * also sets a timer, which wakes the poller's thread if the list is not empty a moment later.
  *
  * A waiter that leaves while the list is not empty wakes another waiter or the poller's thread.
  */
@@ -22,10 +22,10 @@
 /* Batches before another CQ gets its turn. */
 #define LITE_POLLER_STEP 4
 
-/* Waiters that an event looks at, to find one that sleeps. */
+/* Waiters that an event looks at to find one that sleeps. */
 #define LITE_HAND_LOOKS 4
 
-/* Delay until the thread takes over: one jiffy, and the rest of this one. */
+/* Jiffies until the thread takes over: one, and the rest of this one. */
 #define LITE_GUARD_DELAY 2
 
 static bool lite_poller_empty(struct lite_poller *poller)
@@ -34,11 +34,10 @@ static bool lite_poller_empty(struct lite_poller *poller)
 }
 
 /*
- * Wake a waiter to take the completions of an event; with @sleepers, only if that counts no other
- * one. Returns false if none was woken. Any context.
- *
- * A waiter may be awake already, for another reason, but without a processor: it looks for work
- * when it runs. There may be any number of them, so only a few are passed, and leave the queue.
+ * Wake a waiter to take the completions of an event; with @sleepers, only if that counts a single
+ * one. Returns false if none was woken. Any context. A waiter in the queue may be awake already,
+ * but without a processor: it looks for work when it runs. There may be any number of these, so
+ * only a few are looked at, and taken out of the queue.
  */
 bool lite_poller_hand(wait_queue_head_t *wait, const atomic_t *sleepers)
 {
@@ -50,7 +49,7 @@ bool lite_poller_hand(wait_queue_head_t *wait, const atomic_t *sleepers)
 	spin_lock_irqsave(&wait->lock, flags);
 	if (sleepers && atomic_read(sleepers) != 1)
 		looks = LITE_HAND_LOOKS;
-	/* Waiters come and go under this lock. */
+	/* Waiters enter and leave the queue under this lock. */
 	for (; looks < LITE_HAND_LOOKS && !handed && waitqueue_active(wait); looks++) {
 		first = list_first_entry(&wait->head, struct wait_queue_entry, entry);
 		handed = first->func(first, TASK_NORMAL, 0, NULL);
@@ -61,10 +60,7 @@ bool lite_poller_hand(wait_queue_head_t *wait, const atomic_t *sleepers)
 	return handed;
 }
 
-/*
- * Let events wake the caller. The latest one first: it is the most likely to get a processor, and
- * others that sleep for long, without one, hold up nothing.
- */
+/* Let events wake the caller. They wake the latest sleeper, the most likely to get a processor. */
 static void lite_poller_sleep(struct lite_poller *poller, struct wait_queue_entry *wait,
 			      unsigned int state)
 {
@@ -91,13 +87,13 @@ static void lite_poller_guard(struct timer_list *timer)
 {
 	struct lite_poller *poller = from_timer(poller, timer, guard);
 
-	/* Pairs with lite_poller_rouse(): it sets the timer anew, or we see the CQ. */
+	/* Pairs with lite_cq_wake(): either that sets the timer anew, or we see its CQ. */
 	smp_mb();
 	if (!lite_poller_empty(poller))
 		wake_up_process(poller->task);
 }
 
-/* Have the poller, or a waiter that does its work, poll a queue. Any context, also interrupts. */
+/* Have the poller, or a waiter that does its work, poll a CQ. Any context, also interrupts. */
 void lite_cq_wake(struct lite_cq *cq)
 {
 	struct lite_poller *poller = cq->poller;
@@ -111,16 +107,14 @@ void lite_cq_wake(struct lite_cq *cq)
 	spin_unlock_irqrestore(&poller->lock, flags);
 	if (!added)
 		return;
-	smp_mb(); /* pairs with lite_poller_unwatch() and lite_poller_await() */
+	smp_mb(); /* pairs with lite_poller_unwatch(), _await() and _guard() */
 	lite_poller_rouse(poller);
 }
 
 /*
- * Serve one CQ, if one is ready. False: no completions were handled.
- *
- * Runs with preemption off: while a CQ is neither listed nor armed its messages depend on this
- * thread, which may rarely get a processor. And lite_cq_quiesce() waits for it before the CQ is
- * freed.
+ * Serve one CQ, if one is ready. Returns false if no completions were handled. Preemption is off
+ * because messages of a CQ that is neither listed nor armed depend on this thread, which might not
+ * get the processor back soon; and so that lite_cq_quiesce() waits for it.
  */
 static bool lite_poller_step(struct lite_poller *poller)
 {
@@ -149,7 +143,7 @@ static bool lite_poller_step(struct lite_poller *poller)
 	return turns > 0;
 }
 
-/* From here on events wake no thread: the caller keeps looking at the list. */
+/* From here on events wake no thread, because the caller keeps looking at the list. */
 static void lite_poller_watch(struct lite_poller *poller)
 {
 	atomic_inc(&poller->watchers);
@@ -164,7 +158,7 @@ static void lite_poller_unwatch(struct lite_poller *poller)
 		lite_poller_rouse(poller);
 }
 
-/* While we are scheduled out others have to serve the list. */
+/* Other threads have to serve the list while this one is scheduled out. */
 static void lite_poller_resched(struct lite_poller *poller)
 {
 	if (likely(!need_resched()))
@@ -175,8 +169,8 @@ static void lite_poller_resched(struct lite_poller *poller)
 }
 
 /*
- * Do the poller's work until @done: awake until local_clock() is @awake_end or, if that is 0, until
- * the list is empty or jiffies is @end. False: another thread has what was ready.
+ * Do the poller's work until @done or a signal: awake until local_clock() is @awake_end or, if 0,
+ * until the list is empty or jiffies is @end. False: another thread has what was ready.
  */
 static bool lite_poller_work(struct lite_poller *poller, struct completion *done,
 			     unsigned int state, u64 awake_end, unsigned long end)
@@ -230,7 +224,7 @@ long lite_poller_await(struct lite_poller *poller, struct completion *done, u64 
 		if (ret || !timeout)
 			break;
 		if (!got) {
-			/* Others are serving the list, or do not get a processor. */
+			/* Other threads are serving the list, or get no processor for it. */
 			wake_up_process(poller->task);
 			schedule_timeout(1);
 		} else if (lite_poller_empty(poller)) {
@@ -242,7 +236,7 @@ long lite_poller_await(struct lite_poller *poller, struct completion *done, u64 
 	}
 	finish_wait(&poller->asleep, &wait);
 	finish_swait(&done->wait, &ended);
-	/* We may be the one that was woken to serve it. */
+	/* An event may have woken this thread to serve the list. */
 	if (!lite_poller_empty(poller))
 		lite_poller_rouse(poller);
 	return ret;
@@ -259,7 +253,7 @@ static int lite_poller_thread(void *arg)
 		if (lite_poller_empty(poller) && !kthread_should_stop())
 			schedule();
 		__set_current_state(TASK_RUNNING);
-		/* The list may hold what another thread is polling. */
+		/* The list may hold a CQ that another thread is polling. */
 		cond_resched();
 	}
 	return 0;

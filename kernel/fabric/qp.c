@@ -2,16 +2,16 @@
 /*
  * Queue pairs: posting one-sided operations. (io.c waits for them.)
  *
- * Normal operation: the poster takes a free send slot (slot.c; the send queue holds as many, the
- * first one also the messages of calls, so it never overflows), posts a signalled work request and
- * waits for the completion, which gives the slot back.
+ * Normal operation: the poster takes a free send slot (slot.c), posts a signalled work request and
+ * waits for the completion, which gives the slot back. The send queue never overflows: it has room
+ * for all slots, and that of the first queue pair for the messages of calls, too.
  *
- * Recovery: any completion with an error kills the connection: the QP is in the error state then.
- * The device flushes what else is in flight. lite_qp_abort() completes what it has not flushed,
- * after the QP is destroyed.
+ * Recovery: any completion with an error kills the connection, because the QP is in the error state
+ * then. The device flushes what else is in flight. lite_qp_abort() completes what it has not
+ * flushed, after the QP is destroyed.
  *
  * A slot is completed exactly once, by the completion or by lite_qp_abort(): whichever swaps wr->io
- * for NULL. (For work requests without an io see chain.c.)
+ * for NULL. (For those without an io see chain.c.)
  */
 #include <linux/random.h>
 
@@ -20,10 +20,10 @@
 /* A device that takes this long to destroy a queue pair has given up on it: dma.c. */
 #define LITE_DESTROY_TIMEOUT (40 * HZ)
 
-/* Longest write sent inline: that costs a copy, and saves looking up a mapping. */
+/* Longest write sent inline, which costs a copy, and saves looking up a mapping. */
 #define LITE_INLINE_BYTES 256
 
-/* Work requests per post: few completions, and slots still come free early. */
+/* Work requests per post: enough for few completions, but slots still come free early. */
 #define LITE_POST_STEP (LITE_SQ_DEPTH / 2)
 /* Slots spared for single posts, such as messages of functions. */
 #define LITE_SLOTS_SPARE (LITE_SQ_SMALL / 8)
@@ -40,7 +40,7 @@ static void lite_wr_complete(struct lite_wr *wr, int status)
 	slots = before | wr->bit;
 	wr->before = 0;
 	lite_io_end(io, status, 1 + hweight64(before));
-	/* A message has no slot, and its work request may be in use again already. */
+	/* A message has no slot, and its entry may be in use again already. */
 	if (slots)
 		lite_slots_give(qp, slots);
 }
@@ -67,24 +67,24 @@ void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	lite_wr_complete(wr, status);
 }
 
-/* The device has not taken all, or if @none, not one. */
+/* The device has not taken all work requests, or if @none is set, not one. */
 static noinline void lite_qp_submit_failed(struct lite_wr *wr, int err, bool none)
 {
 	lite_conn_kill(wr->qp->conn, err);
-	/* What it has taken is completed by lite_qp_abort(). */
+	/* lite_qp_abort() completes what the device has taken. */
 	if (none)
 		lite_wr_complete(wr, err);
 }
 
 /*
- * Give @n work requests to the device: one for each slot in @before of @wr, and one for @wr, which
- * alone is signalled. These slots have been taken, and @io counts them. Process context, not
- * preemptible. Returns 0 or a negative errno; if @n > 1, some may be in flight even then, until the
- * slot is completed.
+ * Give @n work requests to the device: one for each slot in @wr->before, and the last for @wr,
+ * which alone is signalled. The caller has taken these slots, and @io counts the work requests.
+ * Returns 0 or a negative errno; if @n > 1, some may be in flight even then, until the slot is
+ * completed.
  *
- * The caller has turned preemption off by lite_quirks_post_begin(), before it took the slots: no
- * thread is kept from the processor with slots, or a turn, that the device does not have. And the
- * kill work lets a grace period pass between DEAD and destroying the QP, so here it exists.
+ * Process context, with preemption off (lite_quirks_post_begin()) since before the slots were
+ * taken: no thread loses the processor with slots, or a turn, that the device does not have. And
+ * the QP, which is destroyed a grace period after DEAD, still exists if the connection is not dead.
  */
 static __always_inline int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
 					  struct lite_io *io, const struct ib_send_wr *send, int n)
@@ -92,7 +92,7 @@ static __always_inline int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr
 	const struct ib_send_wr *bad = send;
 	int err = -EHOSTDOWN;
 
-	/* From here on a stale completion may complete the slot. */
+	/* From here on a stale completion may complete the slot: chain.c. */
 	smp_store_release(&wr->io, io);
 	if (likely(!lite_conn_is_dead(qp->conn))) {
 		err = ib_post_send(qp->ib, send, &bad);
@@ -113,7 +113,7 @@ static __always_inline int lite_qp_post_to(struct lite_qp *qp, struct lite_wr *w
 	return lite_qp_submit(qp, wr, io, send, 1);
 }
 
-/* Take up to @max small slots more, but leave LITE_SLOTS_SPARE free. */
+/* Take up to @max more small slots, but leave LITE_SLOTS_SPARE free. */
 static u64 lite_slots_take(struct lite_qp *qp, u32 max)
 {
 	s64 busy = atomic64_read(&qp->busy);
@@ -133,7 +133,7 @@ static u64 lite_slots_take(struct lite_qp *qp, u32 max)
 	return taken;
 }
 
-/* Post no more of @post. */
+/* Post no more of @post, because of @err. */
 void lite_post_fail(struct lite_post *post, int err)
 {
 	post->err = err;
@@ -142,9 +142,9 @@ void lite_post_fail(struct lite_post *post, int err)
 }
 
 /*
- * Post as many work requests as there are slots for; @slot has been taken for the first. Updates
- * @send, @n, @posted and @err of @post. Process context, not preemptible since before @slot was
- * taken.
+ * Post as many work requests of @post as there are slots for, and update @send, @n, @posted and
+ * @err. @slot, for the last of them, was taken before. Process context, with preemption off since
+ * then.
  */
 void lite_post_with(struct lite_post *post, int slot)
 {
@@ -162,7 +162,7 @@ void lite_post_with(struct lite_post *post, int slot)
 		post->item.flight.cost = 0;
 		step = post->turn_wrs;
 	}
-	/* Of the slots of long ones there are few, for all. */
+	/* Bulk slots are few, and for all posters: take no more than one. */
 	if (post->n > 1 && post->kind == LITE_SLOT_SMALL)
 		before = lite_slots_take(qp, min(post->n, step) - 1);
 	wr->before = before;
@@ -178,7 +178,7 @@ void lite_post_with(struct lite_post *post, int slot)
 	post->n -= n;
 	send->next = NULL;
 	err = lite_qp_submit(qp, wr, post->io, first, n);
-	/* On other errors the device may have taken some of them. */
+	/* On other errors the device may have taken some. */
 	if (err != -EHOSTDOWN)
 		post->posted += n;
 	if (unlikely(err))
@@ -186,10 +186,10 @@ void lite_post_with(struct lite_post *post, int slot)
 }
 
 /*
- * Post work requests, which the io counts, waiting for slots; @posted of @post may be in flight
- * afterwards. Only the last of those that are posted together is signalled. With @wait it may sleep
- * when the send queue is full. Returns 0 when all are posted, or a negative errno; -EAGAIN: not
- * without waiting, or the io has given up waiting.
+ * Post all work requests of @post, which its io counts; @posted of them may be in flight
+ * afterwards. Of those posted together only the last is signalled. Process context; with @wait,
+ * waits for slots and turns and may sleep. Returns 0 if all are posted, or a negative errno;
+ * -EAGAIN: impossible without waiting, or the io has given up waiting.
  */
 int lite_qp_post_list(struct lite_post *post, bool wait)
 {
@@ -217,7 +217,7 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 	struct lite_post post;
 	int slot;
 
-	/* The other fields are set when they are needed: clearing all takes longer than a turn. */
+	/* Other fields are set when needed: clearing all takes longer than a turn. */
 	post.qp = qp;
 	post.io = io;
 	post.send = send;
@@ -232,7 +232,7 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 		lite_cq_poll(qp->scq);
 		return lite_qp_post_list(&post, false);
 	}
-	/* As in the loop, but cheaper: most operations need not queue. */
+	/* As in lite_qp_post_list(), but cheaper: most operations need not queue. */
 	lite_quirks_post_begin(quirks);
 	slot = lite_slot_try(&post);
 	if (slot >= 0)
@@ -243,10 +243,10 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 
 /*
  * Post a work request (lite_rdma_wr(), lite_atomic_wr()) on a connection that the caller holds
- * live. @io is told of the completion. @how: LITE_POST_*; with LITE_POST_NOWAIT it does not wait
- * for a turn or a slot. Returns 0: posted; else an errno, and nothing is in flight: -EAGAIN: it
- * would have had to wait, or @io has given up waiting. Process context; may sleep without
- * LITE_POST_NOWAIT, when the send queue is full or others go first.
+ * live. @io is told of the completion. @how: LITE_POST_*. Returns 0, or a negative errno with
+ * nothing in flight; -EAGAIN: it would have to wait (LITE_POST_NOWAIT), or @io has given up
+ * waiting. Process context; without LITE_POST_NOWAIT, sleeps when the send queue is full or others
+ * go first.
  */
 int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send, u32 how)
 {
@@ -272,16 +272,15 @@ int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send
 }
 
 /*
- * Post a message of a call between kernels to @raddr, the peer's slot. The caller holds @conn live.
- * @n: which of the LITE_MESSAGES work requests, not in flight; the first queue pair has room for
- * all of them, so this never waits. @io is told of the completion. @sge: with the node's lkey. @imm
- * is in host order. Returns 0: posted; else an errno, and nothing is in flight. Process context;
- * does not sleep.
+ * Post a message of a call between kernels to the peer's slot at @raddr. The caller holds @conn
+ * live. @n: entry of lite_conn.message, not in flight; the send queue has room for all. @io is told
+ * of the completion. @sge has the node's lkey; @imm is in host order. Process context; does not
+ * sleep. Returns 0, or a negative errno with nothing in flight.
  */
 int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io, struct ib_sge *sge,
 		   u64 raddr, u32 imm)
 {
-	/* Always the first: it has the receives, and keeps messages in order. */
+	/* The first QP has the receives, and keeps messages in order. */
 	struct lite_qp *qp = &conn->qp[0];
 	struct ib_rdma_wr rdma;
 	int err;
@@ -294,8 +293,8 @@ int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io, struct ib_
 }
 
 /*
- * A target for reads and writes that are to have no effect. Sets @sge to 8 bytes of unused memory,
- * and returns the address of such at the peer. (Not zero-length: Documentation/decisions.rst.)
+ * A target for reads and writes without effect. Sets @sge to 8 bytes of unused memory, and returns
+ * the address of 8 such bytes at the peer. (Not zero-length: Documentation/decisions.rst.)
  */
 u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge)
 {
@@ -308,10 +307,9 @@ u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge)
 }
 
 /*
- * Post a read for nothing: its data is not used. It confirms earlier reads on @qp that are longer
- * than lite_conn.read_trusted, with the @io of those: it fails if one of them has ended the queue
- * pair. (Not a write: lite_conn_qps().) @prio as for lite_qp_rdma(). May sleep when the send queue
- * is full. Returns 0 when posted; else a negative errno and nothing is in flight.
+ * Post a read that confirms earlier reads on @qp of more than lite_conn.read_trusted bytes: it
+ * fails if one of them has ended the queue pair. @io is theirs; the data is not used. (Not a write:
+ * the queue pair may be for fetches only.) @prio, context, return: as for lite_qp_rdma().
  */
 int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io, u32 prio)
 {
@@ -322,14 +320,13 @@ int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io, u32 prio)
 }
 
 /*
- * Wait until completed writes on all queue pairs (CPUs use different ones) are in the peer's memory
- * where its processors see them: a device answers a read only after all that it received before is
- * there (Documentation/interfaces/ordering.rst). The caller holds @conn live. May sleep, up to the
- * operation time-out. Returns 0 or a negative errno: the connection has broken.
+ * Wait until the peer's processors see completed writes of all queue pairs: a device answers a read
+ * only after what it received before is in memory (Documentation/interfaces/ordering.rst). The
+ * caller holds @conn live. May sleep, up to the operation time-out. Returns 0; -errno: it broke.
  */
 int lite_conn_flush(struct lite_conn *conn)
 {
-	/* @n_up only grows; what is posted on later ones need not be flushed. */
+	/* @n_up only grows; what is posted on later queue pairs need not be flushed. */
 	int n = READ_ONCE(conn->n_up);
 	struct lite_io io[LITE_QPS_MAX];
 	int i, posted, err = 0;
@@ -403,8 +400,8 @@ int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 }
 
 /*
- * Make the device flush all that is in flight. Posters leave when their work requests have been
- * flushed; this does not wait for that. @qp may have never been connected. May sleep.
+ * Make the device flush all that is in flight, without waiting until it has. Posters leave when
+ * their work requests have been flushed. @qp may never have been connected. May sleep.
  */
 void lite_qp_flush(struct lite_qp *qp)
 {
@@ -413,17 +410,17 @@ void lite_qp_flush(struct lite_qp *qp)
 	if (!qp->ib)
 		return;
 	ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
-	/* Waiters for turns and slots leave. */
+	/* Let waiters for turns and slots leave. */
 	while (lite_turns_grant(qp->conn) || lite_slots_grant(qp))
 		cond_resched();
-	/* There may be no waiter left to poll: the poller takes the completions. */
+	/* Have the poller take the completions: there may be no waiter left to poll. */
 	lite_cq_arm_sleeper(qp->scq);
 }
 
 /*
- * Destroy the device's queue pair, after the flush: the fence. Completions are not taken from now
- * on: lite_cq_quiesce() and lite_qp_abort() must follow. May sleep. Returns true if the device does
- * not access memory on its behalf any more; false: it may.
+ * The fence: destroy the device's queue pair, after the flush. No completions are taken from now
+ * on: lite_cq_quiesce() and lite_qp_abort() must follow. May sleep. Returns false if the device may
+ * still access memory for this queue pair.
  */
 bool lite_qp_destroy(struct lite_qp *qp)
 {
@@ -436,13 +433,13 @@ bool lite_qp_destroy(struct lite_qp *qp)
 	else
 		ib_destroy_qp(qp->ib);
 	qp->ib = NULL;
-	/* rdma_destroy_qp() returns no error. But a QP that still exists uses its CQ. */
+	/* rdma_destroy_qp() returns no error, but a QP that still exists is counted by its CQ. */
 	qp->stuck = atomic_read(&qp->scq->ib->usecnt);
 	lite_cq_close(qp->scq);
 	return !qp->stuck && time_before(jiffies, begun + LITE_DESTROY_TIMEOUT);
 }
 
-/* Complete the operations that the device has not. No handler runs any more. */
+/* Complete the operations that the device has not completed. No handler runs any more. */
 void lite_qp_abort(struct lite_qp *qp)
 {
 	int i;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How devices differ from what LITE expects. All off: hardware. This is the only place that asks
- * which driver a device has.
+ * How devices differ from what LITE expects. Hardware has no quirks. This is the only place that
+ * asks which driver a device has.
  *
- * soft.c has what only software devices need. Elsewhere the table decides how vectors go
+ * soft.c has what only software devices need. Elsewhere the quirks decide how vectors go
  * (memory/batch/pack.h), which reads have to be confirmed (lite_conn.read_trusted: memory/io/,
  * memory/batch/, serve_bulk.c), how repeated messages are ignored (lite_conn.repeats: conn.c,
  * kcall/, function/), and whether awake waiters receive packets (lite_poller.napi: io.c, poller.c).
@@ -20,22 +20,22 @@ struct lite_conn;
 struct rdma_cm_id;
 
 /*
- * Deviations of a device; Documentation/decisions.rst has more on most of them
+ * Quirks of a device; Documentation/decisions.rst has more on most of them
  * @soft: it is software, and uses processors of both nodes: many small operations go in messages
  *	(memory/batch/pack.c), awake waiters receive packets (soft.c), and memory operations need no
  *	fence before them (memory/memop/memop.c)
- * @early_reads: a read of several packets may complete with success before its data is there; the
- *	QP ends then: lite_qp_confirm()
- * @fetch_apart: an acknowledgement of a repeated write may be taken for the response of a read or
- *	an atomic: these have a queue pair of their own (lite_conn_qps()). The peer makes two queue
- *	pairs at least, whatever its device
- * @repeats: a peer with rxe before 6.10 may send a write with immediate again after it has
- *	completed, without its bytes: req_retry() reads the oldest request and its PSN while the
- *	completer advances both. The receiver ignores it, whatever its kernel (lite_conn.repeats)
- * @misnumbers: what follows a repeated write may be refused as an invalid request: a failure of the
- *	transport
- * @inlines: a work request may carry the bytes of a small write itself (IB_SEND_INLINE), which not
- *	all drivers know in the kernel
+ * @early_reads: a read of several packets may complete with success before its data is there, and
+ *	then the QP ends: lite_qp_confirm()
+ * @fetch_apart: it may take the acknowledgement of a repeated write for the response to a read or
+ *	atomic, so these have a queue pair of their own (lite_conn_qps()). The peer makes at least
+ *	two queue pairs, whatever its device
+ * @repeats: rxe before 6.10 may send a write with immediate again after it has completed, without
+ *	its bytes: req_retry() reads the oldest request and its PSN while the completer advances
+ *	both. The receiver ignores it, whatever its kernel (lite_conn.repeats)
+ * @misnumbers: the peer may refuse what follows a repeated write as an invalid request: this is a
+ *	failure of the transport
+ * @inlines: a work request can carry the bytes of a small write (IB_SEND_INLINE), which not all
+ *	drivers support in the kernel
  * @tasklets: it works in tasklets, and destroying a CQ does not wait for those: lite_cq_barrier()
  */
 struct lite_quirks {
@@ -66,7 +66,7 @@ static inline struct lite_quirks lite_quirks_of(const struct ib_device *dev)
 	}
 }
 
-/* Has a request failed with @status because the peer was lost, so that it may be done again? */
+/* Has a request failed with @status because the peer was lost, so that it may be repeated? */
 static inline bool lite_quirks_lost(const struct lite_quirks *quirks, enum ib_wc_status status)
 {
 	switch (status) {
@@ -83,8 +83,8 @@ static inline bool lite_quirks_lost(const struct lite_quirks *quirks, enum ib_wc
 }
 
 /*
- * Turn preemption off while posting, one way or the other: a tasklet that is raised with softirqs
- * off runs as soon as they are enabled, not some time later in ksoftirqd.
+ * Turn preemption off while posting. If the device works in tasklets, turn softirqs off: then a
+ * tasklet that is raised runs as soon as they are on again, not some time later in ksoftirqd.
  */
 static __always_inline void lite_quirks_post_begin(const struct lite_quirks *quirks)
 {
@@ -105,7 +105,7 @@ static __always_inline void lite_quirks_post_end(const struct lite_quirks *quirk
 u32 lite_napi_of(const struct rdma_cm_id *id);
 void lite_napi_poll(u32 napi);
 
-/* For a software device: once in each round of an awake wait. */
+/* Called in each round of an awake wait; does something for software devices only. */
 static inline void lite_napi_receive(u32 napi)
 {
 	if (napi)

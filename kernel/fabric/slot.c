@@ -3,24 +3,23 @@
  * Waiting for send slots.
  *
  * Normal operation: the poster takes a free slot of its class, without a lock, and posts at once
- * (qp.c). If there is none it queues. While a class has waiters its slots are granted FIFO; a later
- * poster queues, or is refused if it must not wait. The thread that gives a slot back posts the
- * first waiter's work requests for it: a waiter that is seldom scheduled is not overtaken, and
- * holds no idle slot.
+ * (qp.c). If there is none, it queues. While a class has waiters its slots are granted FIFO; a
+ * later poster queues, or is refused if it must not wait. The thread that gives a slot back posts
+ * the first waiter's work requests for it, so a waiter that is seldom scheduled is not overtaken,
+ * and holds no idle slot.
  *
  * Classes: work requests of more than LITE_BULK_BYTES have a few slots of their own. That bounds
- * the bytes in a send queue to 1.4 MB, and so the delay of small ones. Messages of calls
- * between kernels need none of these slots, see lite_conn_send().
+ * the bytes in a send queue to 1.4 MB, and so the delay of small ones. Messages of calls between
+ * kernels need no slots: lite_conn_send().
  *
  * Recovery: nothing is granted when the connection is dead; waiters leave. A waiter also notices
- * when the device is stuck (io.c). How long a single waiter has waited says nothing about the
- * device.
+ * when the device is stuck (io.c); how long it has waited itself says nothing about the device.
  *
  * Locking: lite_qp.lock protects lite_qp.line and lite_qp.waiting. Nothing is posted under it.
  */
 #include "slot.h"
 
-/* Dequeue the first waiter for which there is a slot; any, without one, if @dead. */
+/* Dequeue the first waiter for which there is a slot; if @dead, any waiter, without a slot. */
 static struct lite_post *lite_slot_next(struct lite_qp *qp, bool dead, int *slot)
 {
 	struct lite_post *post = NULL;
@@ -52,13 +51,13 @@ static void lite_slot_enter_line(struct lite_post *post)
 	WRITE_ONCE(qp->waiting[post->kind], qp->waiting[post->kind] + 1);
 	spin_unlock(&qp->lock);
 	/* From here on @post may be gone. */
-	smp_mb(); /* with lite_slots_give() */
+	smp_mb(); /* pairs with lite_slots_give() */
 }
 
 /*
- * Some work requests of a waiter have been posted: is it to be told? Otherwise it waits for the
- * next slot: its own thread may be without a processor. On a scheduled connection, where it needs a
- * turn for that, it has to ask itself.
+ * Some work requests of a waiter have been posted: should it be woken? If not, this thread queues
+ * it for the next slot, because its own thread may have no processor. But on a scheduled connection
+ * it needs another turn, which its own thread has to ask for.
  */
 static bool lite_slot_is_over(const struct lite_post *post)
 {
@@ -67,12 +66,10 @@ static bool lite_slot_is_over(const struct lite_post *post)
 }
 
 /*
- * Post for waiters while there are slots. Process context.
- *
- * If the connection is dead, one waiter leaves, and this returns true: there may be too many to
- * wake with preemption off. lite_qp_flush() calls this until none is left. A poster that queues
- * later calls it itself, so each new waiter removes one. This also ends the recursion from a post
- * that fails.
+ * Post for waiters while there are slots. If the connection is dead, one waiter leaves, and this
+ * returns true: there may be too many to wake with preemption off. lite_qp_flush() calls this until
+ * none is left. A poster that queues later calls it itself, so each new waiter removes one; this
+ * also ends the recursion from a post that fails. Process context.
  */
 bool lite_slots_grant(struct lite_qp *qp)
 {
@@ -100,7 +97,7 @@ bool lite_slots_grant(struct lite_qp *qp)
 	return post;
 }
 
-/* Take a turn, and a slot, for the next work requests of @post, or -EAGAIN. Any context. */
+/* Take a slot, and a turn if needed, for @post. Returns the slot or -EAGAIN. Process context. */
 int lite_slot_try(struct lite_post *post)
 {
 	if (post->prio != LITE_POST_UNSCHEDULED && lite_turns_on(post->qp->conn))
@@ -117,7 +114,7 @@ void lite_slot_queue(struct lite_post *post)
 	lite_slots_grant(qp);
 }
 
-/* From here on posters need turns, or do not. Process context. */
+/* From here on posters need turns (@on), or do not. Process context. */
 void lite_slots_schedule(struct lite_qp *qp, bool on)
 {
 	int kind;
@@ -130,7 +127,7 @@ void lite_slots_schedule(struct lite_qp *qp, bool on)
 
 /*
  * Take a waiter out of the line if it is @killed, or an LMR that it has entered is about to be
- * changed. Returns false if it stays, or is not in line. Process context.
+ * changed. False: it stays, or is not in line. Process context.
  */
 bool lite_slot_leave(struct lite_post *post, bool killed)
 {
@@ -138,7 +135,7 @@ bool lite_slot_leave(struct lite_post *post, bool killed)
 	bool leaves;
 
 	spin_lock(&qp->lock);
-	/* Unless it is in line, @io may be over. */
+	/* If it is not in line, @io may have ended. */
 	leaves = !list_empty(&post->list) && (killed || post->stale(post->io));
 	if (leaves) {
 		list_del_init(&post->list);
@@ -160,11 +157,10 @@ static void lite_slot_tick(struct lite_io *turn)
 
 /*
  * Wait until other threads have posted all of @post, or at least one work request if the connection
- * is scheduled, or have set its error. May sleep; ends early only if lite_io_hooks.stale says so.
- *
- * Uninterruptible: slots come free as fast as the device works, and the wait ends when the
- * connection dies: lite_qp_flush() calls lite_slots_grant() after that, or else we are listed after
- * that, and see it ourselves.
+ * is scheduled, or have set its error. May sleep; ends early only if lite_io_hooks.stale says so,
+ * or as lite_turn_wait() does. Uninterruptible otherwise: slots come free as fast as the device
+ * works, and the wait ends when the connection dies. Either lite_qp_flush() finds the waiter in
+ * line, or it was listed after that, and sees the death itself.
  */
 void lite_slot_wait(struct lite_post *post)
 {

@@ -11,18 +11,18 @@
 /* Work requests to be posted on one queue pair. */
 struct lite_post {
 	struct lite_qp *qp;        /* of a connection that the poster holds live */
-	struct lite_io *io;        /* of all of them; counts them before the first is posted */
-	struct ib_send_wr *send;   /* first of those that have not been tried yet */
-	u32 n;                     /* number of these */
-	u32 posted;                /* number of those that the device may execute */
-	enum lite_slot_class kind; /* of their slots; of several ones LITE_SLOT_SMALL */
+	struct lite_io *io;        /* of all of them; counts all before the first is posted */
+	struct ib_send_wr *send;   /* first that has not been tried yet */
+	u32 n;                     /* number of work requests from @send on */
+	u32 posted;                /* number of work requests that the device may execute */
+	enum lite_slot_class kind; /* of their slots; LITE_SLOT_BULK if any of them is long */
 	u8 prio;                   /* of LITE_POST_PRIO */
-	int err;                   /* ends posting */
+	int err;                   /* if set, posting has ended */
 	struct list_head list;     /* in lite_qp.line while it waits for a slot */
-	struct lite_sched_item item; /* while it waits for its turn; .flight until it is posted */
-	struct list_head line;       /* in lite_turns.line while it waits for its turn */
-	bool (*stale)(const struct lite_io *io); /* of @io, while it waits for a turn or slot */
-	u32 turn_wrs;                /* work requests that its turn is for */
+	struct lite_sched_item item; /* while it waits for a turn; its .flight until it is posted */
+	struct list_head line;       /* in lite_turns.line while it waits for a turn */
+	bool (*stale)(const struct lite_io *io); /* hook of @io, while it waits for either */
+	u32 turn_wrs;                /* work requests to be posted in its turn */
 	struct lite_io turn;       /* ends when another thread has posted some, or set @err */
 };
 
@@ -38,7 +38,7 @@ static inline u32 lite_wr_bytes(const struct ib_send_wr *send)
 	return bytes;
 }
 
-/* Slots of a class, a bit each. */
+/* Slots of a class, a bit each, as in lite_qp.busy. */
 static inline u64 lite_slots_of(enum lite_slot_class kind)
 {
 	const u64 small = BIT_ULL(LITE_SQ_SMALL) - 1;
@@ -75,17 +75,14 @@ bool lite_slot_leave(struct lite_post *post, bool killed);
 void lite_slots_schedule(struct lite_qp *qp, bool on);
 void lite_slot_wait(struct lite_post *post);
 
-/*
- * Give slots back, a bit each, and grant them to waiters. Nothing is in flight on the slots.
- * Process context, preemptible or not.
- */
+/* Give back slots that have nothing in flight; grant them to waiters. Process context. */
 static inline void lite_slots_give(struct lite_qp *qp, u64 slots)
 {
 	smp_mb__before_atomic(); /* Our accesses to the slots come first. */
 	atomic64_andnot(slots, &qp->busy);
-	smp_mb__after_atomic(); /* with lite_slot_wait() */
+	smp_mb__after_atomic(); /* pairs with lite_slot_enter_line() */
 	BUILD_BUG_ON(sizeof(qp->waiting) != sizeof(qp->any_waiting));
-	/* On a scheduled connection it is never 0. */
+	/* On a scheduled connection @any_waiting is never 0. */
 	if (unlikely(READ_ONCE(qp->any_waiting)) &&
 	    !(list_empty(&qp->line[LITE_SLOT_SMALL]) && list_empty(&qp->line[LITE_SLOT_BULK])))
 		lite_slots_grant(qp);
@@ -96,10 +93,10 @@ static inline void lite_slots_give(struct lite_qp *qp, u64 slots)
 /* Work requests that are posted in one turn. */
 #define LITE_TURN_WRS 8
 
-/* Set before its queue pairs are told. */
+/* NULL until the connection is first scheduled; set before lite_slots_schedule(). */
 static inline struct lite_turns *lite_turns_of(const struct lite_conn *conn)
 {
-	return smp_load_acquire(&conn->turns); /* with lite_turns_update() */
+	return smp_load_acquire(&conn->turns); /* pairs with lite_turns_make() */
 }
 
 static inline bool lite_turns_on(const struct lite_conn *conn)

@@ -2,12 +2,11 @@
 /*
  * What only software devices need: quirks.h.
  *
- * Receiving: Soft-RoCE gets its packets from the network stack, which gets them from the network
- * device's interrupt and its softirq. An awake waiter takes the packets from that device's queue
- * itself, as sockets with SO_BUSY_POLL do, instead of waiting for them:
- * Documentation/decisions.rst.
+ * Receiving: Soft-RoCE gets its packets from the network stack, which gets them in the interrupt
+ * and softirq of the network device. An awake waiter takes them from that device's queue itself, as
+ * sockets with SO_BUSY_POLL do, instead of waiting: Documentation/decisions.rst.
  *
- * It is known where packets arrive only if the device has one queue. Devices with more, devices
+ * If a device has several queues, it is not known in which packets arrive. Such devices, devices
  * stacked on others (bonds, VLANs) and those without NAPI are left to the interrupt.
  */
 #include <linux/cpu.h>
@@ -26,7 +25,7 @@ static u32 lite_napi_only(struct net_device *dev)
 	u32 only = 0;
 
 	list_for_each_entry_rcu(napi, &dev->napi_list, dev_list) {
-		/* Queues for sending have no id. */
+		/* Send queues have no id. */
 		if (napi->napi_id < MIN_NAPI_ID)
 			continue;
 		if (only)
@@ -36,10 +35,7 @@ static u32 lite_napi_only(struct net_device *dev)
 	return only;
 }
 
-/*
- * The queue that a connection's packets arrive in; @id is bound to a device that is software.
- * Process context. Returns its NAPI id; 0: it is not known.
- */
+/* NAPI id of the queue where packets for a bound @id arrive; 0: not known. Process context. */
 u32 lite_napi_of(const struct rdma_cm_id *id)
 {
 	const struct rdma_dev_addr *addr = &id->route.addr.dev_addr;
@@ -55,14 +51,14 @@ u32 lite_napi_of(const struct rdma_cm_id *id)
 }
 
 /*
- * Have a few packets received that have arrived, if any, of any socket or device. @napi is from
- * lite_napi_of(), not 0; the device may be gone. Process context, no locks held; does not sleep.
+ * Receive a few packets that have arrived, if any, for any socket or device. @napi is from
+ * lite_napi_of(), not 0; its device may be gone. Process context, no locks held; does not sleep.
  */
 void lite_napi_poll(u32 napi)
 {
 	/*
-	 * In one of LITE_NAPI_JIFFIES jiffies the interrupt gets the packets: Linux takes one that
-	 * almost never finds work for a spurious one, and switches it off (note_interrupt()).
+	 * Leave the packets of one jiffy in LITE_NAPI_JIFFIES to the interrupt: Linux switches off
+	 * an interrupt that almost never finds work, as spurious (note_interrupt()).
 	 */
 	if (jiffies % LITE_NAPI_JIFFIES)
 		napi_busy_loop(napi, NULL, NULL, false, BUSY_POLL_BUDGET);
@@ -72,7 +68,6 @@ static void lite_cq_barrier_tasklet(struct tasklet_struct *t)
 {
 }
 
-/* Runs in an interrupt, at the end of which tasklets run. */
 static void lite_cq_barrier_ipi(void *tasklet)
 {
 	tasklet_schedule(tasklet);
@@ -82,13 +77,13 @@ static void lite_cq_barrier_ipi(void *tasklet)
  * Wait until pending completion events have been delivered, on a device with the quirk tasklets. No
  * more completions come on the CQs in question. May sleep.
  *
- * The tasklets of a CPU run in order, so one of ours, scheduled behind a CQ's, waits for it. But a
- * tasklet that is found running on another CPU is requeued behind ours, and runs later. In the
- * second round it runs before ours: it cannot be running elsewhere any more, as the first round has
- * waited for that CPU, too.
+ * The tasklets of a CPU run in order, so one of ours, scheduled behind a CQ's, waits for that. But
+ * a tasklet that is found running on another CPU is requeued behind ours. In a second round it
+ * comes before ours: it cannot be running elsewhere any more, because the first round waited for
+ * that CPU, too.
  *
- * An interrupt schedules our tasklet, which runs at its end. That needs no thread on the other CPU,
- * which a real-time thread may occupy for good.
+ * An interrupt schedules our tasklet, which runs at its end. So this needs no thread on the other
+ * CPU, which a real-time thread may occupy for good.
  */
 void lite_cq_barrier(void)
 {
@@ -110,8 +105,8 @@ void lite_cq_barrier(void)
 }
 
 /*
- * Find out which reads can be trusted: with the quirk early_reads those of one packet, which have
- * no middle. The first queue pair of @conn is connected. May sleep. Returns 0 or a negative errno.
+ * Find out which reads can be trusted: with the quirk early_reads those of one packet. The first
+ * queue pair of @conn is connected. May sleep. Returns 0 or a negative errno.
  */
 int lite_conn_trust_reads(struct lite_conn *conn)
 {

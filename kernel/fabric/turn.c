@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Turns: which operation goes to the peer next, where the node schedules them.
+ * Turns: which operation goes to the peer next, if the node schedules operations.
  * Documentation/scheduling.rst has the rules, and what is not scheduled.
  *
  * Normal operation: every lite_qp.waiting of a scheduled connection is at least 1, so posters take
  * the slow path (slot.c), which comes here. A struct lite_post that cannot pass by waits in the
  * scheduler (core/sched.c), on its poster's stack, and the thread that makes room posts for it, as
  * slot.c does for a slot. What is posted carries its cost in lite_wr.flight until it has completed.
- * In mode none the fast path is the one of slot.c, without an instruction more.
  *
- * A waiter depends on completions of all queue pairs of the connection, so it has them all armed.
- * It leaves when it is killed, or when an LMR that it has entered is about to be changed
- * (lite_io_hooks.stale). Waiters look themselves, in ticks: the thread that changes an LMR need not
- * search them. One that gets no processor for that has its turn, at last.
+ * A waiter depends on completions of all queue pairs of the connection, so it has all of them
+ * armed. It leaves when it is killed, or when an LMR that it has entered is about to be changed
+ * (lite_io_hooks.stale). It checks this itself, in ticks, so that the thread that changes the LMR
+ * need not look for it. If it gets no processor to check, it gets its turn at last.
  *
  * Recovery: nothing gets a turn when the connection is dead; waiters leave. Turns that are in
  * flight then are not given back: they end with the connection.
@@ -28,11 +27,11 @@
 #include "wait.h"
 
 /*
- * What a work request costs a device besides its bytes, in bytes: about as on Soft-RoCE, and so
- * that the window has few more small work requests than a queue pair has slots.
+ * What a work request costs a device besides its bytes, in bytes: about what it does on Soft-RoCE.
+ * So the window holds few more small work requests than a queue pair has slots.
  */
 #define LITE_TURN_OP_COST (LITE_TURN_WINDOW / LITE_SQ_DEPTH)
-/* Most that is in flight. */
+/* Maximum cost in flight, in bytes. */
 #define LITE_TURN_WINDOW SZ_512K
 /* A class that is not served rises by one after this time. */
 #define LITE_TURN_AGE_NS (10 * NSEC_PER_MSEC)
@@ -51,13 +50,10 @@ static const struct lite_sched_conf lite_turn_conf = {
 	.age_ns = LITE_TURN_AGE_NS,
 };
 
-/* ---- tenants -------------------------------------------------------------- */
-
 /*
- * Find the tenant @id, or make it. Once there are LITE_TENANTS_MAX tenants, an idle one, with
- * nothing waiting or in flight, becomes @id instead. If none is idle, or there is no memory, the
- * tenant of all the rest: not root's, in which the kernel's own copies of moves would wait behind
- * them.
+ * Find the tenant @id, or make it. Once there are LITE_TENANTS_MAX, an idle one, with nothing
+ * waiting or in flight, becomes @id. If none is idle, or there is no memory, returns the tenant of
+ * the rest: not root's, in which the kernel's own copies (MOVE) would wait behind others.
  */
 static struct lite_sched_tenant *lite_tenant_get(struct lite_conn *conn, u64 id)
 {
@@ -88,9 +84,9 @@ static struct lite_sched_tenant *lite_tenant_get(struct lite_conn *conn, u64 id)
 }
 
 /*
- * The class of what tenant @id posts. @prio: 0: the default; else a class and 1; with
- * LITE_POST_BOUND the tenant's ceiling may have become lower since the file was opened. Not root's,
- * as a thread of the kernel may post for another tenant.
+ * The class of what tenant @id posts with @prio (LITE_POST_PRIO). LITE_POST_BOUND: the tenant's
+ * ceiling may have become lower since the file was opened. Root's does not apply, because threads
+ * of the kernel, which count as root, may post for other tenants.
  */
 static u32 lite_turn_class(struct lite_qos *qos, u64 id, u32 prio)
 {
@@ -102,8 +98,6 @@ static u32 lite_turn_class(struct lite_qos *qos, u64 id, u32 prio)
 	lite_qos_get(qos, id, &rule);
 	return max_t(u32, class, rule.ceiling);
 }
-
-/* ---- turns ---------------------------------------------------------------- */
 
 /* @post has its turn: post it, or have it wait for a slot. */
 static void lite_turn_give(struct lite_post *post)
@@ -118,7 +112,7 @@ static void lite_turn_give(struct lite_post *post)
 	lite_io_end(&post->turn, 0, 1);
 }
 
-/* The waiter that goes next: any one if the connection is @dead. */
+/* Dequeue the waiter that goes next; any waiter if the connection is @dead. */
 static struct lite_post *lite_turn_next(struct lite_turns *turns, bool dead)
 {
 	struct lite_sched_item *item;
@@ -150,10 +144,7 @@ static void lite_turn_trace(const struct lite_conn *conn, const struct lite_sche
 			flight->posted - item->since);
 }
 
-/*
- * Post for waiters while the window has room. If the connection is dead one leaves; returns true if
- * so: see lite_slots_grant(). Process context.
- */
+/* Post for waiters while the window has room; returns as lite_slots_grant(). Process context. */
 bool lite_turns_grant(struct lite_conn *conn)
 {
 	struct lite_turns *turns = lite_turns_of(conn);
@@ -163,7 +154,7 @@ bool lite_turns_grant(struct lite_conn *conn)
 	if (!turns)
 		return false;
 	do {
-		/* A waiter that was taken out depends on this thread. */
+		/* A dequeued waiter depends on this thread. */
 		lite_quirks_post_begin(&conn->fab->quirks);
 		dead = lite_conn_is_dead(conn);
 		post = lite_turn_next(turns, dead);
@@ -180,12 +171,12 @@ bool lite_turns_grant(struct lite_conn *conn)
 	return post;
 }
 
-/* What had a turn has completed, or was not posted. Process context, preemptible or not. */
+/* End a turn: its work requests have completed, or were not posted. Process context. */
 static void lite_turn_end(struct lite_conn *conn, const struct lite_sched_flight *flight)
 {
 	struct lite_turns *turns = conn->turns;
 
-	/* Then @flight may be another one's, see chain.c; nothing is posted any more. */
+	/* Now @flight may be that of another post (chain.c), but nothing is posted any more. */
 	if (lite_conn_is_dead(conn))
 		return;
 	if (!lite_sched_leave(&turns->sched, flight))
@@ -209,16 +200,12 @@ void lite_turn_done(struct ib_cq *cq, struct ib_wc *wc)
 	lite_turn_end(conn, &flight);
 }
 
-/*
- * Choose the work requests for the next turn of @post: as many as cost no more than a quantum, but
- * at least one. Returns their bytes.
- */
+/* Choose the work requests of a turn: up to a quantum, but at least one. Returns their bytes. */
 static u32 lite_turn_bytes(struct lite_post *post)
 {
 	const struct ib_send_wr *send = post->send;
 	u32 n, bytes = 0, more;
 
-	/* Mostly. */
 	if (likely(post->n == 1 || post->kind == LITE_SLOT_BULK)) {
 		post->turn_wrs = 1;
 		return lite_wr_bytes(send);
@@ -234,7 +221,7 @@ static u32 lite_turn_bytes(struct lite_post *post)
 	return bytes;
 }
 
-/* Have a post wait for its turn; false: turns are not given any more. Process context. */
+/* Queue @post for a turn. False: posters need no turns any more. Process context. */
 static bool lite_turn_queue(struct lite_post *post, u32 bytes)
 {
 	struct lite_conn *conn = post->qp->conn;
@@ -254,10 +241,7 @@ static bool lite_turn_queue(struct lite_post *post, u32 bytes)
 	return on;
 }
 
-/*
- * Take a turn and a slot for the next work requests of @post, without waiting. Any context. Returns
- * the slot, or -EAGAIN.
- */
+/* Take a turn and a slot for @post at once. Returns the slot or -EAGAIN. Process context. */
 int lite_turn_take(struct lite_post *post)
 {
 	struct lite_turns *turns = post->qp->conn->turns;
@@ -281,8 +265,8 @@ int lite_turn_take(struct lite_post *post)
 }
 
 /*
- * Would an operation of @bytes be posted without waiting for its turn? For what goes past the
- * scheduler instead. Any context; another thread may be quicker.
+ * Would an operation of @bytes get its turn at once? If so, it may go past the scheduler, in a
+ * message. Any context; another thread may be quicker.
  */
 bool lite_turns_pass(const struct lite_conn *conn, u32 bytes)
 {
@@ -292,7 +276,7 @@ bool lite_turns_pass(const struct lite_conn *conn, u32 bytes)
 	       lite_sched_would(&turns->sched, lite_sched_cost(&turns->sched, bytes, 1));
 }
 
-/* All completions of a connection are taken while a thread waits for its turn. */
+/* Have all completions of a connection taken while a thread waits for its turn. */
 static void lite_turn_arm(struct lite_conn *conn, bool arm)
 {
 	int i;
@@ -306,8 +290,8 @@ static void lite_turn_arm(struct lite_conn *conn, bool arm)
 }
 
 /*
- * A waiter with no use for its turn leaves, unless another thread is giving it one. It may have its
- * turn, and wait for a slot: then it gives it back.
+ * Let a waiter leave that has no use for its turn any more, unless another thread is giving it one.
+ * If it has its turn and waits for a slot, it gives the turn back.
  */
 static void lite_turn_tick(struct lite_io *turn)
 {
@@ -319,10 +303,10 @@ static void lite_turn_tick(struct lite_io *turn)
 
 	if (!post->stale)
 		return;
-	/* Others depend on this thread while it has a turn and is in no line. */
+	/* Other threads depend on this one while it has a turn and is in no line. */
 	lite_quirks_post_begin(&conn->fab->quirks);
 	spin_lock(&turns->lock);
-	/* Unless it is in line, @io may be over. */
+	/* If it is not in line, @io may have ended. */
 	waits = !list_empty(&post->line) && (lite_given_up() || post->stale(post->io));
 	if (waits) {
 		list_del_init(&post->line);
@@ -332,7 +316,7 @@ static void lite_turn_tick(struct lite_io *turn)
 	has = !waits && lite_slot_leave(post, lite_given_up());
 	if (waits || has) {
 		flight = post->item.flight;
-		/* The device did not have it: this is no latency of the device's. */
+		/* The device never had it: do not measure its latency. */
 		flight.posted = 0;
 		post->item.flight.cost = 0;
 		lite_post_fail(post, -EAGAIN);
@@ -352,10 +336,10 @@ static bool lite_turn_never_stale(const struct lite_io *io)
 }
 
 /*
- * Wait for a turn until a thread has posted at least one work request of @post, or set its error;
- * false: it needs no turn, as others get none any more. May sleep; ends early only if
- * lite_io_hooks.stale says so, or if that is set and the thread is killed, or if that is killed and
- * does not wait for the operation itself (calls).
+ * Wait until a thread has posted at least one work request of @post in its turn, or has set its
+ * error. False: posters need no turns any more. May sleep. Ends early, with -EAGAIN as the error,
+ * only if lite_io_hooks.stale says so or the thread is killed; but a killed thread without that
+ * hook stays if it waits for the operation itself.
  */
 bool lite_turn_wait(struct lite_post *post)
 {
@@ -383,9 +367,7 @@ bool lite_turn_wait(struct lite_post *post)
 	return true;
 }
 
-/* ---- the policy ----------------------------------------------------------- */
-
-/* No thread uses the connection any more. */
+/* Called when no thread uses the connection any more. */
 void lite_turns_exit(struct lite_conn *conn)
 {
 	struct lite_turn_tenant *t, *next;
@@ -397,7 +379,7 @@ void lite_turns_exit(struct lite_conn *conn)
 	kfree(conn->turns);
 }
 
-/* In other modes nothing ever waits. */
+/* In the other modes nothing ever waits. */
 static bool lite_turns_needed(enum lite_sched_mode mode)
 {
 	return mode == LITE_SCHED_FAIR || mode == LITE_SCHED_SW_PRI;
@@ -434,7 +416,7 @@ static void lite_turns_apply(struct lite_conn *conn, struct lite_turns *turns)
 	spin_unlock(&turns->lock);
 }
 
-/* Give a connection a scheduler, if the mode needs one. May sleep. Returns 0 or -ENOMEM. */
+/* Give a connection a scheduler if the mode needs one. May sleep. Returns 0 or -ENOMEM. */
 int lite_turns_make(struct lite_conn *conn)
 {
 	struct lite_turns *new;
@@ -456,10 +438,7 @@ int lite_turns_make(struct lite_conn *conn)
 	return 0;
 }
 
-/*
- * Apply the node's rules, which may have changed, to a connection. May sleep. Returns 0, or
- * -ENOMEM: the connection goes on without scheduling.
- */
+/* Apply the node's rules to a connection. May sleep. Returns 0, or -ENOMEM: it is not scheduled. */
 int lite_turns_update(struct lite_conn *conn)
 {
 	int err = lite_turns_make(conn);
@@ -472,10 +451,7 @@ int lite_turns_update(struct lite_conn *conn)
 	return 0;
 }
 
-/*
- * Apply the node's rules, which have changed, to all connections: later ones find them by
- * themselves. May sleep. Returns 0, or -ENOMEM: at least one connection goes on without scheduling.
- */
+/* As lite_turns_update(), for all connections. New ones apply the rules themselves. */
 int lite_fabric_schedule(struct lite_fabric *fab)
 {
 	struct lite_conn *conn = NULL;
@@ -486,9 +462,7 @@ int lite_fabric_schedule(struct lite_fabric *fab)
 	return err;
 }
 
-/* ---- counters ------------------------------------------------------------ */
-
-/* Nothing waits on a @dead connection, or is in flight: see lite_turn_end(). */
+/* Nothing waits or is in flight on a @dead connection: see lite_turn_end(). */
 static void lite_turns_add(struct lite_sched_stats *sum, const struct lite_sched_stats *stats,
 			   bool dead)
 {
@@ -504,7 +478,7 @@ static void lite_turns_add(struct lite_sched_stats *sum, const struct lite_sched
 		sum->waited[i] += stats->waited[i];
 }
 
-/* Count what waited in @class; false: there is no such class. Process context. */
+/* Count what has waited in @class; false: no such class. Process context. */
 bool lite_turns_count_class(struct lite_fabric *fab, u32 class, struct lite_turn_count *count)
 {
 	struct lite_conn *conn = NULL;
@@ -525,7 +499,7 @@ bool lite_turns_count_class(struct lite_fabric *fab, u32 class, struct lite_turn
 	return true;
 }
 
-/* Add a tenant, if it is the first of @from or a higher one so far, or the same on another peer. */
+/* Add a tenant of a connection, if its id, from @from on, is the lowest found so far. */
 static bool lite_turns_count_one(struct lite_turn_count *count, bool found, u64 from, u64 id,
 				 const struct lite_sched_tenant *tenant, bool dead)
 {
@@ -539,10 +513,7 @@ static bool lite_turns_count_one(struct lite_turn_count *count, bool found, u64 
 	return true;
 }
 
-/*
- * Count what the first tenant from @from on waited for; false: there is none of
- * which anything has waited. Process context.
- */
+/* Count what has waited of the first tenant from @from on; false: none has. Process context. */
 bool lite_turns_count_tenant(struct lite_fabric *fab, u64 from, struct lite_turn_count *count)
 {
 	struct lite_conn *conn = NULL;
