@@ -245,9 +245,10 @@ static inline struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u6
 	return conn;
 }
 
-/* For lite_cluster_recheck(). Acquire: the caller reads the state after it. */
+/* For lite_cluster_recheck(). */
 static inline unsigned long lite_cluster_life(const struct lite_cluster *cl)
 {
+	/* The caller reads the state after it. */
 	return smp_load_acquire(&cl->life);
 }
 
