@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The kernel's arms: kperf.ko makes the calls and times them. See apps/kperf/device.c.
+// The arms in the kernel: kperf.ko makes the calls and times them. See apps/kperf/device.c.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
@@ -136,7 +136,6 @@ class KernelTransport final : public Transport {
     }
 
   private:
-    // At offset 0 on both sides; no workload needs more.
     static kperf_run run_of(const Request& request) {
         if (request.offset || request.local || request.region)
             throw std::logic_error("the kernel's arms have one place only");

@@ -30,7 +30,6 @@ class LiteMemory {
     std::byte* local(const Request& request) const {
         return region_.bytes().data() + request.local;
     }
-    /// A request, except an echo, as struct lite_op.
     lite_op operation(const Request& request) const;
 
   private:

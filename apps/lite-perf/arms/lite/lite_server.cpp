@@ -38,7 +38,7 @@ LiteServer::~LiteServer() {
 void LiteServer::run() {
     std::vector<std::byte> buffer(echo_max);
     lite_rpc_request request{};
-    // The first time there is no request to answer.
+    // The first call has no request to answer.
     for (;;) {
         const int error =
             lite_rpc_reply_recv(context_.get(), &request, 0, buffer.data(), request.length,

@@ -9,7 +9,6 @@
 
 namespace perf {
 
-/// The name of the function that echoes.
 inline constexpr const char* lite_echo_name = "lite-perf-echo";
 
 /// Serves echoes of the arm lite, with one thread per CPU. Stops when destroyed.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The LITE arm: one call of liblite per request. Echoes call a function served by "lite-perf serve"
-// on the other node.
+// The LITE arm: one call of liblite per request. Echoes call "lite-perf serve" on the other node.
 #include <lite/lite.h>
 #include <lite/order.h>
 
@@ -20,7 +19,7 @@ class LiteTransport final : public Transport {
   public:
     explicit LiteTransport(const Target& target)
         : memory_(target), echoed_(echo_max), node_(target.node) {
-        // Only echoes need "lite-perf serve" at the other end.
+        // Without "lite-perf serve" the arm has no echoes.
         lite_ioc_rpc_find find{};
         if (!lite_rpc_find(memory_.context(), target.node, lite_echo_name, &find))
             function_ = find.function;

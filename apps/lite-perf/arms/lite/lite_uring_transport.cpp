@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The LITE arm for windows: requests are io_uring commands, submitted and reaped in batches. One
-// system call submits a batch and waits for an older one.
+// The LITE arm for windows: io_uring commands in batches. One system call submits a batch and waits
+// for an older one.
 #include <liburing.h>
 #include <lite/uring.h>
 #include <unistd.h>
@@ -57,7 +57,7 @@ class LiteUringTransport final : public Transport {
     explicit LiteUringTransport(const Target& target)
         : memory_(target), ops_(std::clamp(target.window, 1U, window_limit)) {}
 
-    // The kernel may still write to the buffer and the operations.
+    // Waits: the kernel may still write to the buffer and the operations.
     ~LiteUringTransport() override {
         while (under_way_ && enter(under_way_) >= 0)
             take([](const io_uring_cqe&) {});
@@ -110,7 +110,7 @@ class LiteUringTransport final : public Transport {
   private:
     static constexpr unsigned window_limit = 128;
 
-    /// Submits what is prepared and waits for so many completions, or until a signal.
+    /// Submits what is prepared and waits for @completions, or until a signal.
     int enter(unsigned completions) {
         const int submitted = io_uring_submit_and_wait(ring_->get(), completions);
         if (submitted > 0)
@@ -118,7 +118,6 @@ class LiteUringTransport final : public Transport {
         return submitted == -EINTR ? 0 : submitted;
     }
 
-    /// Takes all available completions.
     template <typename Use>
     void take(Use use) {
         io_uring_cqe* cqe;
@@ -133,13 +132,13 @@ class LiteUringTransport final : public Transport {
     }
 
     LiteMemory memory_;
-    // Of requests in flight; the oldest is at collected_.
+    // A ring of the operations in flight; the oldest has the number collected_.
     std::vector<lite_op> ops_;
     std::uint64_t posted_ = 0;
     std::uint64_t collected_ = 0;
     Batches batches_;
     std::unique_ptr<Ring> ring_;
-    unsigned under_way_ = 0;  // submitted
+    unsigned under_way_ = 0;  // commands submitted and not completed
 };
 
 }  // namespace
