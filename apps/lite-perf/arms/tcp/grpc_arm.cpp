@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The arm grpc; grpc_plugin.hpp says why most of it is in a library.
+// The arm grpc. grpc_plugin.hpp says why most of it is in a library.
 #include "arms/tcp/grpc_arm.hpp"
 
 #include <dlfcn.h>
@@ -20,8 +20,7 @@ namespace {
 
 constexpr const char* plugin_file = "lite-perf-grpc.so";
 
-/// Loads the library next to this program, or where it was installed; null if there is none. It
-/// stays loaded.
+/// Loads the library for good, from beside this program or as installed; null if not found.
 const GrpcPlugin* find_plugin(std::string& why) {
     std::error_code error;
     const auto here =

@@ -42,8 +42,8 @@ std::string interface_to(const Target& target) {
     throw std::runtime_error("no network interface has the address of this end of a connection");
 }
 
-// The kernel refuses "add" beside what an administrator has chosen, and a default one is back after
-// "del", which names the one to remove.
+// The kernel refuses "add" if an administrator has set a discipline. "del" names the one to remove,
+// and brings the default one back.
 constexpr std::string_view change = R"(
 case $value in
 fq) tc qdisc add dev '{0}' root handle 1f7e: fq ;;

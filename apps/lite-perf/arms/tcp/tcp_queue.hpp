@@ -8,16 +8,15 @@
 
 namespace perf {
 
-/// The queueing discipline of the network interface by which this machine sends to a server; needs
-/// tc and root.
+/// The queueing discipline of the interface that sends to the server; needs tc and root.
 class TcpQueue {
   public:
     explicit TcpQueue(const Target& target);
 
     const std::string& interface() const { return interface_; }
 
-    /// @fair: tc-fq(8), else what was found. False if that is impossible: tc has told the reason.
-    /// An interface keeps a discipline that an administrator has chosen.
+    /// @fair: tc-fq(8), else what was found. False: tc has failed and printed the reason, for
+    /// example because an administrator has chosen a discipline, which stays.
     bool set_fair(bool fair) { return restored_.set(fair ? "fq" : "found"); }
 
   private:

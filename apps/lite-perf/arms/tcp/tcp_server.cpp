@@ -25,13 +25,12 @@ void reply(int fd, std::span<std::byte> data) {
     send_all(fd, {&part, 1});
 }
 
-/// Receives what is available in one system call: header, data and maybe the next request. Large
-/// data is received without a copy.
+/// Receives header, data and maybe the next request in one system call; large data without a copy.
 class Inbox {
   public:
     explicit Inbox(int fd) : fd_(fd) {}
 
-    /// As receive_all().
+    /// False: the client closed the connection, perhaps in the middle.
     bool receive(std::span<std::byte> data) {
         while (!data.empty()) {
             if (begin_ == end_) {
