@@ -24,7 +24,7 @@ struct FreeSocket {
     void operator()(nl_sock* socket) const { nl_socket_free(socket); }
 };
 
-/// The count of an entry, if it is that of queue pairs.
+/// The count in this entry if it is that of queue pairs, else 0.
 std::uint64_t queue_pairs_of(nlattr* entry) {
     nlattr* name = nla_find(static_cast<nlattr*>(nla_data(entry)), nla_len(entry),
                             RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME);

@@ -32,8 +32,8 @@ ibv_device_attr attributes(ibv_context* device) {
     return attr;
 }
 
-// The kernel can miss the ARP reply, and then only notices at the time-out: several short attempts
-// beat a long one.
+// The kernel can miss the ARP reply and then notices only at the time-out, so several short
+// attempts beat a long one.
 void resolve_address(rdma_cm_id* id, sockaddr* address, const std::string& server) {
     constexpr int attempts = 10;
     constexpr std::chrono::milliseconds attempt = step_limit / attempts;
@@ -192,7 +192,7 @@ ibv_wc await_completion_event(ibv_cq* cq, ibv_comp_channel* events, std::chrono:
         if (!count) {
             if (ibv_req_notify_cq(cq, 0))
                 throw std::runtime_error("verbs: arming the completion queue failed");
-            // Completions before that have raised no event.
+            // Completions that came before the CQ was armed have raised no event.
             count = ibv_poll_cq(cq, 1, &wc);
         }
         if (count < 0)

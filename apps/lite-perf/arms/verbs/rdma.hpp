@@ -31,7 +31,7 @@ using CompletionQueue = std::unique_ptr<ibv_cq, Destroy<ibv_destroy_cq>>;
 using CompletionEvents = std::unique_ptr<ibv_comp_channel, Destroy<ibv_destroy_comp_channel>>;
 using MemoryRegion = std::unique_ptr<ibv_mr, Destroy<ibv_dereg_mr>>;
 
-/// The queue pair of a cm_id; destroyed before the cm_id and its CQ.
+/// The queue pair of a cm_id; to be destroyed before the cm_id and its CQ.
 using QueuePair = std::unique_ptr<rdma_cm_id, Destroy<rdma_destroy_qp>>;
 
 EventChannel make_event_channel();
@@ -42,9 +42,8 @@ CompletionQueue make_cq(ibv_context* device, unsigned entries, ibv_comp_channel*
 /// Registers memory for every operation of the arm, at either end.
 MemoryRegion register_memory(ibv_pd* pd, std::span<std::byte> memory);
 
-/// An RC queue pair for @depth signalled requests. Asks for as much inline data as is useful (the
-/// device then need not read the buffer of a small write), and accepts less. @inline_bytes is set
-/// to what was granted.
+/// An RC queue pair for @depth sends. Asks for as much inline data as is useful (the device need
+/// not read the buffer of an inline write), and sets @inline_bytes to what was granted.
 QueuePair make_queue_pair(rdma_cm_id* id, ibv_cq* cq, unsigned depth, unsigned& inline_bytes);
 
 /// The same with a separate CQ and depth for receives.
@@ -65,8 +64,8 @@ CmEvent await_event(rdma_event_channel* channel, rdma_cm_event_type expected, co
 /// Listens on an address ("" for all).
 void listen_at(rdma_cm_id* id, const std::string& address, std::uint16_t port);
 
-/// Busy-waits for a completion; @yield: lets others run, for more callers than CPUs. Throws if it
-/// failed, or did not come within @limit.
+/// Busy-waits for a completion. @yield: lets other threads run, for more callers than CPUs. Throws
+/// if the request failed, or did not complete within @limit.
 ibv_wc await_completion(ibv_cq* cq, bool yield = false, std::chrono::seconds limit = patience);
 
 /// The same, but sleeps. @events: the channel the CQ was made with.
@@ -76,8 +75,8 @@ ibv_wc await_completion_event(ibv_cq* cq, ibv_comp_channel* events,
 /// 4.096 us * 2^14 = 67 ms until the first retransmission, so that a lost packet does not cost
 /// seconds, as with CM's default.
 constexpr std::uint8_t ack_timeout_quick = 14;
-/// 0.5 s. With long messages both ways on many connections, software devices exceed the quick one,
-/// and retransmissions only add to their load.
+/// 0.5 s: with long messages both ways on many connections, software devices exceed the quick
+/// time-out, and retransmissions only add to their load.
 constexpr std::uint8_t ack_timeout_patient = 17;
 
 /// Client: resolves the device and the route to a server. @ack_timeout: exponent, as above.

@@ -15,7 +15,7 @@ namespace {
 constexpr unsigned window_limit = 128;
 // Time to register a region at the server.
 constexpr std::chrono::milliseconds per_region{2};
-// Emulated machines move a few MB in a second.
+// Bytes per second: emulated machines move a few MB.
 constexpr std::uint64_t slowest = 1 << 20;
 
 }  // namespace
@@ -30,7 +30,7 @@ VerbsClient::VerbsClient(const Target& target, unsigned window)
     events_.reset(ibv_create_comp_channel(id_->verbs));
     if (!events_)
         throw_errno("verbs: completion channel");
-    // Failed requests complete even if they are not signalled.
+    // Room for all requests: failed ones complete even if they are not signalled.
     cq_ = make_cq(id_->verbs, window_ + 1, events_.get());
     qp_ = make_queue_pair(id_.get(), cq_.get(), window_, inline_bytes_);
     connect(target);

@@ -9,12 +9,10 @@
 
 namespace perf {
 
-/// A queue pair that is connected with "lite-perf serve", without memory of its own. Used by one
-/// thread.
+/// A queue pair connected to "lite-perf serve", without local memory. Used by one thread.
 class VerbsClient {
   public:
-    /// @target: the server, and the regions that it is to provide.
-    /// @window: most requests in flight.
+    /// @target: the server, and the regions that it provides. @window: most requests in flight.
     VerbsClient(const Target& target, unsigned window);
     ~VerbsClient() { disconnect(); }
     VerbsClient(const VerbsClient&) = delete;
@@ -24,7 +22,7 @@ class VerbsClient {
     unsigned window() const { return window_; }
     /// Most bytes of an inline write.
     unsigned inline_bytes() const { return inline_bytes_; }
-    /// The region, or the table of regions if there are several.
+    /// The remote region, or the table of regions if there are several.
     const kperf_region& granted() const { return granted_; }
 
     /// Posts a chain of requests.
@@ -45,7 +43,7 @@ class VerbsClient {
     QueuePair qp_;
     unsigned window_;
     unsigned inline_bytes_ = 0;
-    std::chrono::seconds limit_;  // for what is in flight
+    std::chrono::seconds limit_;  // for a completion
     bool connected_ = false;
     kperf_region granted_{};
 };

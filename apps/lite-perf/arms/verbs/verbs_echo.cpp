@@ -81,7 +81,7 @@ std::span<const std::byte> EchoEnd::received(const ibv_wc& wc) {
         post_receive(buffer);
         return region_.bytes().first(length);
     }
-    // The message in the other buffer has been sent back, or used.
+    // The previous message, in the other buffer, has been sent back or used.
     if (any_)
         post_receive(last_);
     any_ = true;

@@ -23,8 +23,7 @@ namespace perf {
 
 enum class EchoMode : std::uint32_t { write_imm = 1, send = 2 };
 
-/// Private data of both RDMA CM messages of a connection: identification, and where the other end
-/// can write to.
+/// Private data of both RDMA CM messages: identification, and where the other end can write to.
 struct EchoHello {
     Hello hello;
     EchoMode mode;
@@ -47,19 +46,18 @@ class EchoEnd {
     /// @id is bound to a device. Receives complete in @receive_cq.
     EchoEnd(CmId id, EchoMode mode, ibv_cq* receive_cq);
 
-    /// Most completions in a receive CQ at a time.
+    /// Most receives posted, and so most completions of a connection in its receive CQ.
     static constexpr unsigned receives = 16;
 
     rdma_cm_id* id() const { return id_.get(); }
     EchoHello hello() const;
-    /// Stores the hello of the other end.
     void learn(const EchoHello& peer) { peer_ = peer; }
 
     /// Memory that post() can send from.
     std::span<std::byte> out() const;
 
-    /// Sends a message from out() or from where the last one was received. The previous one must
-    /// have arrived.
+    /// Sends a message from out() or from where the last one was received. The message sent before
+    /// must have arrived.
     void post(std::span<const std::byte> message);
 
     /// The message of a completed receive; valid until the next one is received.

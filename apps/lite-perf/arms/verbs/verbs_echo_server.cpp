@@ -20,9 +20,9 @@ namespace perf {
 
 namespace {
 
-// Sleeps after this time without a message.
+// The server sleeps after this time without a message.
 constexpr std::chrono::milliseconds idle_limit{2};
-// Polls of the CQ per check of events and clock.
+// Polls of the CQ between two checks of events and clock.
 constexpr unsigned polls_between = 4096;
 
 bool readable(int fd) {
@@ -86,7 +86,7 @@ bool VerbsEchoServer::serve_some() {
 }
 
 void VerbsEchoServer::echo(const ibv_wc& wc) {
-    // A failed one belongs to a connection that is ending, and is followed by a CM event.
+    // A failed completion belongs to a connection that is ending; a CM event follows.
     const auto found = connections_.find(wc.qp_num);
     if (wc.status != IBV_WC_SUCCESS || found == connections_.end())
         return;
@@ -104,7 +104,7 @@ bool VerbsEchoServer::sleep() {
     if (receive_cq_) {
         if (ibv_req_notify_cq(receive_cq_.get(), 0))
             throw std::runtime_error("verbs: arming the completion queue failed");
-        // Completions before that have raised no event.
+        // Completions that came before the CQ was armed have raised no event.
         if (serve_some())
             return true;
     }
@@ -126,8 +126,7 @@ bool VerbsEchoServer::sleep() {
 void VerbsEchoServer::handle_events() {
     rdma_cm_event* raw = nullptr;
     while (rdma_get_cm_event(channel_.get(), &raw) == 0) {
-        // Copy what is needed and acknowledge the event: an id with unacknowledged events cannot be
-        // destroyed.
+        // Copy the event and acknowledge it: an id with unacknowledged events cannot be destroyed.
         const rdma_cm_event_type type = raw->event;
         rdma_cm_id* id = raw->id;
         const std::uint8_t depth = raw->param.conn.responder_resources;

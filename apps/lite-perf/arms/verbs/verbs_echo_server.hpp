@@ -13,9 +13,8 @@
 
 namespace perf {
 
-/// Serves the arms write-imm and send. One thread polls one CQ for all connections while there is
-/// traffic, and for a short time after; then it waits for events, so as not to disturb other arms.
-/// Stops when destroyed.
+/// Serves the arms write-imm and send: one thread polls one CQ for all connections. When idle for a
+/// while it sleeps, so as not to disturb other arms. Stops when destroyed.
 class VerbsEchoServer {
   public:
     /// @spin: polls as long as there is a connection.

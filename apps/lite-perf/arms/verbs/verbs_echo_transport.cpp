@@ -45,7 +45,7 @@ class VerbsEchoTransport final : public Transport {
     std::uint64_t collect() override {
         const ibv_wc wc = await_completion(receive_cq_.get(), yield_);
         const auto reply = end_->received(wc);
-        // One copy, as the least that a caller does with a reply.
+        // Copy the reply once, the least that a caller does with it.
         std::memcpy(echoed_.data(), reply.data(), reply.size());
         return 0;
     }
@@ -59,7 +59,6 @@ class VerbsEchoTransport final : public Transport {
         const CmEvent event = connect_server(end_->id(), target.server, param);
         connected_ = true;
         const rdma_conn_param& answer = event->param.conn;
-        // CM pads private data: it may be longer, but not shorter.
         if (!answer.private_data || answer.private_data_len < sizeof hello)
             throw std::runtime_error("verbs: what listens there is no lite-perf of this version");
         std::memcpy(&hello, answer.private_data, sizeof hello);

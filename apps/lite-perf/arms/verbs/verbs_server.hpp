@@ -13,8 +13,8 @@
 
 namespace perf {
 
-/// Serves the verbs arm: gives every connection its own registered memory. All operations are
-/// one-sided, so one thread, asleep between connections, is enough. Stops when destroyed.
+/// Serves the verbs arm: each connection has its own registered memory. Operations are one-sided,
+/// so one thread, asleep between connections, is enough. Stops when destroyed.
 class VerbsServer {
   public:
     VerbsServer(const std::string& address, std::uint16_t port);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // The native verbs arm, as an expert would write it: memory is registered once, small writes are
-// inline, there is one queue pair; a post() is one chain with one doorbell and one completion. It
-// busy-polls the completion queue, but sleeps if there are more callers than CPUs, or always in the
-// arm verbs-events: with a software device, polling takes CPU time from the device.
+// inline, and a post() is one chain on one queue pair, with one doorbell and one completion. It
+// busy-polls unless there are more callers than CPUs. The arm verbs-events always sleeps instead,
+// because polling takes CPU time from a software device.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
