@@ -13,8 +13,7 @@
 
 namespace perf {
 
-/// How a file is divided: into parts (LITE: sets) of so many pages, of which so many are moved at a
-/// time (HotI'07: pipes).
+/// How a file is moved: in parts (LITE: sets) of @pages, @pipes of them at a time (as in HotI'07).
 struct Shape {
     unsigned pipes;
     unsigned pages;
@@ -25,7 +24,7 @@ struct Shape {
     bool operator==(const Shape&) const = default;
 };
 
-/// What a shape comes to if a file has no more pages and parts than that.
+/// Limits a shape to the pages and parts that a file of this size has.
 Shape shape_of(std::uint64_t file_bytes, Shape shape);
 
 /// The remote memory for a file, and a connection to it. Used by one thread.
@@ -36,12 +35,11 @@ class FileMover {
     FileMover& operator=(const FileMover&) = delete;
     virtual ~FileMover() = default;
 
-    /// Copies the first @length bytes of a file to the start of the remote memory. Returns when all
-    /// are there.
+    /// Copies the first @length bytes of a file to the start of the remote memory.
     virtual void send(int fd, std::uint64_t length, Shape shape) = 0;
-    /// The other way: returns when all are in the file.
+    /// Copies bytes back into a file. Both return when all bytes are at their destination.
     virtual void receive(int fd, std::uint64_t length, Shape shape) = 0;
-    /// Reads the remote memory; not to be measured.
+    /// Reads the remote memory for checks, which are not measured.
     virtual void fetch(std::uint64_t offset, std::span<std::byte> to) = 0;
 
     virtual bool receives() const { return true; }
@@ -50,11 +48,11 @@ class FileMover {
     virtual std::uint64_t held(Shape shape) const { return shape.bytes(); }
 };
 
-/// lite_sendfile() and lite_recvfile().
+/// LITE_IOC_SENDFILE and LITE_IOC_RECVFILE, with sets of the given shape.
 std::unique_ptr<FileMover> make_lite_file_mover(const Target& target);
 
-/// read(2) into parts of a transport's buffer, and writes from there; or reads and write(2).
-/// target.local and target.window are to be enough for all shapes.
+/// Sends by read(2) into the transport's buffer and writes from there; receives by reads and
+/// write(2). The target's buffer (local) and window must be enough for all shapes.
 class CopyingMover final : public FileMover {
   public:
     explicit CopyingMover(std::unique_ptr<Transport> transport)
@@ -68,22 +66,22 @@ class CopyingMover final : public FileMover {
     std::unique_ptr<Transport> transport_;
 };
 
-/// sendfile(2) to "lite-perf serve", which puts the bytes into memory and answers; or bytes from
-/// there, and write(2). Only receiving depends on the shape.
+/// Sends by sendfile(2) to "lite-perf serve", which answers when it has all; receives bytes and
+/// does write(2). Only receiving depends on the shape.
 std::unique_ptr<FileMover> make_tcp_file_mover(const Target& target);
 
 /// Maps and registers each part of the file, and deregisters it after an RDMA write. Only sends.
 std::unique_ptr<FileMover> make_registering_mover(const Target& target);
 
-/// Moves a part of a file at @offset, of @length bytes, by the slot @slot.
+/// A part of a file, moved in a slot: a buffer or registration that one part uses at a time.
 struct Part {
     std::uint64_t offset;
     std::uint64_t length;
     unsigned slot;
 };
 
-/// Begins all parts of a file in order, with shape.pipes of them at a time in slots of their own,
-/// and ends them in order.
+/// Calls @begin for each part in order, and @end in the same order. At most shape.pipes parts are
+/// begun and not ended, each in a slot of its own.
 template <typename Begin, typename End>
 void move_parts(std::uint64_t length, Shape shape, Begin&& begin, End&& end) {
     const std::uint64_t size = shape.part_bytes();

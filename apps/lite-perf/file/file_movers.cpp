@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Every way but that which registers parts of the file (registering_mover.cpp).
+// All ways except that of registering parts of the file (registering_mover.cpp).
 #include <fmt/format.h>
 #include <lite/file.h>
 #include <sys/sendfile.h>
@@ -83,7 +83,7 @@ class TcpFileMover final : public FileMover {
 
     void receive(int fd, std::uint64_t length, Shape shape) override {
         request(0, length);
-        // The server sends them all: in flight is what the sockets hold.
+        // The server sends all at once, so the sockets limit what is in flight, not the shape.
         move_parts(
             length, shape, [](const Part&) {},
             [&](const Part& part) {
@@ -98,7 +98,7 @@ class TcpFileMover final : public FileMover {
         receive_bytes(to);
     }
 
-    /// The kernel keeps pages of the file until they are acknowledged.
+    /// sendfile(2) keeps pages of the file in the send buffer until they are acknowledged.
     std::uint64_t held(Shape) const override {
         int bytes = 0;
         socklen_t size = sizeof bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Files to memory of another machine and back: LITE moves their pages, others copy or register
-// them. What HotI'07 measured of RDMA and sendfile(2).
+// Files to memory of another machine and back: LITE moves their pages, other arms copy or register
+// them. HotI'07 measured this for RDMA and sendfile(2).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,13 +22,13 @@ enum class Kind : std::uint8_t { send, send_cold, receive };
 constexpr std::uint64_t warm_up_bytes = 256 << 10;
 constexpr std::size_t piece = 1 << 20;
 
-/// A shape as the user chose it, and what it comes to for a file.
+/// A shape as the user chose it, and what it becomes for the size of the file.
 struct Chosen {
     Shape named;
     Shape shape;
 };
 
-/// All that differ for a file of this size; of those that do not, the first.
+/// The chosen shapes, without those that become the same for a file of this size.
 std::vector<Chosen> chosen_shapes(const Choice& choice, std::uint64_t size) {
     std::vector<Chosen> result;
     for (const unsigned pages : choice.pages) {
@@ -63,8 +63,8 @@ class Parcel {
             mover.send(file_.fd(), length, shape);
     }
 
-    /// Makes the remote memory a copy of the file, which is then received, and compares all bytes.
-    /// Throws if any is wrong.
+    /// Sends the file, for Kind::receive also receives it back, and compares all bytes after each
+    /// way. Throws if any is wrong.
     void verify(FileMover& mover, std::string_view name, Shape shape) const {
         mover.send(file_.fd(), bytes(), shape);
         compare(name,
@@ -99,7 +99,7 @@ class Parcel {
     Processors processors_;
 };
 
-/// What the turns of a contestant cost.
+/// What all turns of a contestant have moved and cost.
 struct Tally {
     double bytes = 0;
     Busy busy;
@@ -150,7 +150,7 @@ class Files final : public Workload {
 
     std::vector<Contestant> contestants(Field& field, std::uint64_t size) const override {
         const std::vector<Chosen> shapes = chosen_shapes(field.choice(), size);
-        // Parts one after the other, for those that have no choice.
+        // One part at a time, for ways that cannot overlap parts.
         std::vector<Chosen> serial;
         for (const Chosen& chosen : shapes) {
             if (std::ranges::find(serial, chosen.shape.pages,

@@ -12,13 +12,13 @@ namespace perf {
 
 namespace {
 
-// A request of the TCP arm names a place in a region.
+// The size of a region, which the TCP arm needs but a busy request does not use.
 constexpr std::uint32_t some_bytes = 8;
 
 }  // namespace
 
 std::int64_t busy_time() {
-    // Only idle time is exact: the others are guessed from what a tick interrupts.
+    // Only idle time is exact: the kernel guesses the others from what a tick interrupts.
     std::ifstream file("/proc/stat");
     std::string name;
     std::int64_t user = 0;

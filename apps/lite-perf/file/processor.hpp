@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the processors of both machines do: kernel and users, interrupts, whatever is not idle.
+// Busy time of the processors of both machines: kernel, users, interrupts, all that is not idle.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace perf {
 
-/// Time that the processors of this machine were busy, all together, in ns since some time. The
-/// kernel tells it in steps of 10 ms. A processor that a hypervisor does not run counts as busy.
+/// Time that the processors of this machine were busy, all together, in ns since an arbitrary time.
+/// The kernel counts in steps of 10 ms. A processor that a hypervisor does not run counts as busy.
 std::int64_t busy_time();
 
 /// Busy times of both machines, or differences of them, in ns.
@@ -21,10 +21,9 @@ struct Busy {
     double there = 0;
 };
 
-/// Reads the busy times.
 class Processors {
   public:
-    /// Without a server, nothing is known about the other machine.
+    /// Without target.server, nothing is known about the other machine.
     explicit Processors(const Target& target);
 
     bool knows_both() const { return server_.has_value(); }

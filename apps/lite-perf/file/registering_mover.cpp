@@ -37,7 +37,7 @@ class Registered {
     Registered(const Registered&) = delete;
     Registered& operator=(const Registered&) = delete;
 
-    /// errno of a registration that was refused.
+    /// errno if the registration was refused, else 0.
     int error() const { return error_; }
     ibv_sge sge() const {
         return {reinterpret_cast<std::uintptr_t>(data_), static_cast<std::uint32_t>(bytes_),
@@ -95,8 +95,8 @@ class RegisteringMover final : public FileMover {
     }
 
   private:
-    /// Before Linux 6.2 a file can only be registered if it may be written, even if the device does
-    /// not; later ones refuse that on most file systems.
+    /// Before Linux 6.2 only writable mappings of a file can be registered, even if the device just
+    /// reads; later kernels refuse writable ones on most file systems. So read-only is tried first.
     std::unique_ptr<Registered> register_part(int fd, const Part& part) {
         auto registered = std::make_unique<Registered>(client_.pd(), fd, part, protection_);
         if (registered->error() == EFAULT && !(protection_ & PROT_WRITE)) {

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t chunk = 1 << 20;
 constexpr std::uint64_t page = 4096;
 
-/// A system call that moves what is left, from where it is; it may move less.
+/// Repeats a system call that may move less than asked, until all is moved.
 template <typename Bytes, typename Call>
 void move_all(std::span<Bytes> data, std::uint64_t offset, const char* what, Call&& call) {
     while (!data.empty()) {

@@ -12,11 +12,11 @@
 
 namespace perf {
 
-/// Reads or writes exactly these bytes at an offset of a file. Throws if it ends before.
+/// Reads or writes exactly these bytes at an offset. Throws if the file ends before.
 void read_at(int fd, std::span<std::byte> data, std::uint64_t offset);
 void write_at(int fd, std::span<const std::byte> data, std::uint64_t offset);
 
-/// A file of random bytes, without a name: it ends with this object.
+/// A file of random bytes, without a name: it is gone with this object.
 class SampleFile {
   public:
     /// @directory: on the file system to measure.
@@ -25,7 +25,7 @@ class SampleFile {
     int fd() const { return fd_.get(); }
     std::uint64_t bytes() const { return bytes_; }
 
-    /// Removes the file from the page cache. Throws if the file system does not have it elsewhere.
+    /// Removes the file from the page cache. Throws if the file system keeps it in memory.
     void drop() const;
     /// Overwrites it with zeroes.
     void clear() const;
