@@ -38,8 +38,7 @@ double quantile(std::span<const double> ascending, double q);
 /// Over all samples of all rounds. Needs at least one sample.
 Summary summarize(const Rounds& rounds);
 
-/// Median of @arm over median of @baseline. Both have the same number of rounds, none of them
-/// empty. Deterministic.
+/// Median of @arm over that of @baseline. Same number of rounds, none empty. Deterministic.
 Ratio ratio_of_medians(const Rounds& arm, const Rounds& baseline);
 
 }  // namespace perf
