@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Costs of making memory of this process usable for peers: in an arena, beside registering it with
-// LITE and with verbs. No other node takes part.
+// Costs of making memory of this process usable for peers in an arena, compared with registering it
+// with LITE and with verbs. No other node takes part.
 #include <lite/arena.hpp>
 
 #include <sys/mman.h>
@@ -28,7 +28,7 @@ std::size_t blocks(std::uint64_t bytes) {
     return (bytes + LITE_ARENA_BLOCK - 1) / LITE_ARENA_BLOCK * LITE_ARENA_BLOCK;
 }
 
-/// Anonymous memory, touched.
+/// Anonymous memory; has no pages before touch().
 class Anonymous {
   public:
     explicit Anonymous(std::size_t size) : size_(size) {
@@ -183,7 +183,7 @@ class Cycle final : public ArenaWorkload {
             std::memset(memory.data() + at, 2, 8);
     }
 
-    /// With the kernel's calls alone: what the library's allocator saves is not in it.
+    /// By system calls alone, without what the allocator of the library saves.
     static void map_once(lite::context& node, std::uint64_t size, std::uint32_t flags) {
         const std::size_t length = blocks(size);
         void* data = nullptr;

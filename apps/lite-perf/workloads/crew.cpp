@@ -114,7 +114,7 @@ Rates Crew::stop_streams(unsigned count, const Interval& before, const Interval&
     Order order{Order::Kind::stop};
     order.before = before;
     order.after = after;
-    // All of them first: one that goes on would take the others' share.
+    // Stop all before waiting for any: one that goes on would take the share of the others.
     for (unsigned i = 0; i < count; i++)
         children_[i].send(order);
     Rates rates;

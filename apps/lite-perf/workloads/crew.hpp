@@ -19,17 +19,16 @@ class Crew {
     /// Connects and verifies the first @count of them.
     void hire(unsigned count);
 
-    /// The first @count processes make calls, one at a time each; returns their total calls per
-    /// second.
+    /// Total calls per second of the first @count processes, with one call in flight in each.
     double rate(unsigned count, Op op, std::uint32_t length, const Slice& slice) const;
 
     /// Each of the first @count processes streams writes of @length bytes, one in flight in each.
     /// Returns when each has completed one.
     void start_streams(unsigned count, std::uint32_t length) const;
-    /// Ends them: all together, in writes per second.
+    /// Ends the streams. Returns their total, in writes per second.
     Rates stop_streams(unsigned count, const Interval& before, const Interval& after) const;
 
-    /// Queue pairs that they have added on this machine.
+    /// Queue pairs that hire() has added on this machine so far.
     std::int64_t queue_pairs_made() const { return queue_pairs_made_; }
 
   private:

@@ -17,7 +17,6 @@ namespace {
 // Larger requests measure bandwidth, and with many callers overload Soft-RoCE's native connections.
 constexpr std::uint32_t rate_max = 16 << 10;
 
-/// Total calls per second of the threads in a slice.
 double rate_of_threads(std::span<Transport* const> callers, const Request& request,
                        const Slice& slice) {
     const std::size_t n = callers.size();
@@ -101,7 +100,6 @@ class Threads final : public Crowd {
         const auto arms = field.able(op());
         for (const unsigned count : field.choice().threads) {
             for (const std::string& arm : arms) {
-                // The kernel's arms make all calls in one thread.
                 if (arm_of(arm).in_kernel)
                     continue;
                 std::vector<Transport*> callers;

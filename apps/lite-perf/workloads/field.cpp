@@ -80,17 +80,17 @@ Transport& Field::caller(std::string_view arm, unsigned i) {
 void Field::add_streamers() {
     const unsigned most = *std::ranges::max_element(choice_.processes);
     if (most == 1)
-        return;  // that is this one
+        return;  // this process makes the stream
     Target large = target_;
     large.bytes = choice_.stream_bytes;
-    // One is in flight in each, but waits for those of the others.
+    // Each has one in flight, but the time limit must allow for those of all processes.
     large.window = most;
     large.patient = true;
     for (const std::string& arm : arms_) {
         const Arm& kind = arm_of(arm);
         if (kind.in_kernel || !kind.variant_of.empty())
             continue;
-        // Native calls are beside a stream of native writes.
+        // Native echoes are measured beside a stream of verbs.
         streamers_.try_emplace(kind.one_sided ? arm : "verbs", kind.one_sided ? arm : "verbs",
                                large, most);
     }
@@ -101,7 +101,7 @@ Crew& Field::streamers(std::string_view arm) { return streamers_.find(arm)->seco
 Crew& Field::crew(std::string_view arm) { return entries_.find(arm)->second.crew.value(); }
 
 double Field::first_byte(std::string_view arm) {
-    // The LMR exists before, as it usually does.
+    // Not measured: the LMR usually exists before a process needs it.
     if (arm == "lite" && !first_lmr_)
         first_lmr_ = std::make_shared<NamedLmr>(target_, 4096, first_name_);
     return entries_.find(arm)->second.nursery.value().ask({}).value;

@@ -22,7 +22,7 @@ Context open_context(unsigned index);
 /// A named LMR on the node to measure to. Freed by the destructor.
 class NamedLmr {
   public:
-    /// @name: empty: a unique one.
+    /// @name: if empty, a unique one is made.
     NamedLmr(const Target& target, std::uint64_t bytes, std::string name = {});
     ~NamedLmr();
     NamedLmr(const NamedLmr&) = delete;
@@ -38,25 +38,24 @@ class NamedLmr {
     lite_lh_t handle_ = 0;
 };
 
-/// Opens LITE, maps an LMR by name and reads a few bytes. Returns when they arrived, before
-/// anything is closed.
+/// Opens LITE, maps an LMR by name and reads a few bytes. Returns the time of their arrival.
 Clock::time_point first_byte_of_lite(unsigned index, const std::string& name);
 
 /// The same for another arm: connects and reads a few bytes.
 Clock::time_point first_byte_of(std::string_view arm, const Target& target);
 
-/// Makes memory of another node usable, repeatedly. map() returns the time in microseconds, without
-/// undoing it.
+/// Makes memory usable across machines, repeatedly. map() undoes it, too, but returns only the time
+/// of making it usable, in microseconds.
 class Mapper {
   public:
     virtual ~Mapper() = default;
     virtual double map() = 0;
 };
 
-/// Maps an LMR of @bytes by name. @cold: this node does not have it mapped before.
+/// Maps an LMR of @bytes by name. @cold: each time one that this node has not mapped.
 std::unique_ptr<Mapper> make_lite_mapper(const Target& target, std::uint64_t bytes, bool cold);
 
-/// Registers as much memory and exchanges its key with the other machine.
+/// Registers @bytes of local memory and exchanges the key with the other machine by TCP.
 std::unique_ptr<Mapper> make_verbs_mapper(const Target& target, std::uint64_t bytes);
 
 }  // namespace perf

@@ -32,7 +32,7 @@ int load(LoadOptions options) {
     const Clock::time_point end = start + std::chrono::duration_cast<Clock::duration>(
                                               std::chrono::duration<double>(options.seconds));
     for (std::uint64_t i = 0; i < count; i++) {
-        // A late call is followed by the next ones at once, to keep the average rate if possible.
+        // After a late call the next ones follow at once, to keep the average rate if possible.
         const std::chrono::duration<double> due(static_cast<double>(i) / options.rate);
         std::this_thread::sleep_until(start + std::chrono::duration_cast<Clock::duration>(due));
         const Clock::time_point begin = Clock::now();
@@ -41,7 +41,7 @@ int load(LoadOptions options) {
         transport->call(request);
         times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
     }
-    // The last call, too, has its part of the time.
+    // The period of the last call counts in full.
     const double seconds = std::max(std::chrono::duration<double>(Clock::now() - start).count(),
                                     static_cast<double>(times.size()) / options.rate);
     fmt::print("{:.1f} calls/s, median {:.1f} us\n", static_cast<double>(times.size()) / seconds,

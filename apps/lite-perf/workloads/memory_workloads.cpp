@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Costs of memory rather than operations: time until it can be used, and effects of its size and
-// the number of regions.
+// Costs of memory, not of operations: making it usable, its size, and the number of regions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +22,6 @@ bool chosen(const Field& field, std::string_view arm) {
     return std::ranges::count(field.arms(), arm) > 0;
 }
 
-/// The arms with several regions.
 std::vector<std::string> user_arms_with_regions(const Field& field) {
     std::vector<std::string> result(field.arms().begin(), field.arms().end());
     std::erase_if(result, [](const std::string& arm) { return !arm_of(arm).many_regions; });
@@ -45,7 +43,7 @@ class Map final : public Workload {
         std::vector<Contestant> result;
         auto add = [&](const char* arm, const char* label, const std::shared_ptr<Mapper>& mapper) {
             result.push_back({arm, label, 1, [mapper](const Slice& slice) {
-                                  // Undoing it takes time, too, so the slice limits the total.
+                                  // The slice includes the time that map() does not count.
                                   std::vector<double> samples;
                                   Stopwatch watch(slice);
                                   mapper->map();
@@ -102,7 +100,7 @@ class FirstByte final : public Workload {
     }
 };
 
-/// READs at random places in memory of this shape, compared with the smallest.
+/// READs at random places in regions of one shape, compared with the smallest shape.
 class Places : public Workload {
   public:
     bool on_request() const override { return true; }

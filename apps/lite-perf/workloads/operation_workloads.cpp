@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Single operations, by one thread per arm: latency, and rate or throughput with a window in
-// flight.
+// Single operations by one thread per arm: latency, and rate or throughput with a window.
 #include <algorithm>
 
 #include "workload.hpp"
@@ -14,8 +13,7 @@ std::uint64_t largest(const std::vector<std::uint64_t>& sizes) {
     return sizes.empty() ? 0 : *std::ranges::max_element(sizes);
 }
 
-/// Calls one after another; a sample is the time in microseconds until a call is complete at the
-/// other side and known to be.
+/// A sample: the microseconds until a call is complete at the other side and known to be.
 class Latency final : public Workload {
   public:
     constexpr Latency(std::string_view name, std::string_view title, Op op)
@@ -51,8 +49,7 @@ class Latency final : public Workload {
     Op op_;
 };
 
-/// Calls with a window of them in flight; a slice is one sample: calls per second, or, for large
-/// ones, MB (10^6 bytes) per second.
+/// A slice is one sample: calls per second or, for large ones, MB (10^6 bytes) per second.
 class Stream final : public Workload {
   public:
     // From this size on, time on the wire dominates.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Operations of a high class beside a stream of large writes of the default class to the same
-// machine, made by one process or by several. Small ones: what they wait for, and what the stream
-// loses. Large ones: what share of the traffic they get. LITE schedules them in one mode after
-// another; native verbs have them in one queue pair, or in one each; TCP has a connection for each,
-// with and without fair queueing.
+// machine, by one or more processes. Small ones: how long they take, and what the stream loses.
+// Large ones: their share of the traffic. LITE schedules them in one mode after another; native
+// verbs have one queue pair for all, or one each; TCP has one connection each, with and without
+// fair queueing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,6 @@ Bulk large(const Choice& choice, unsigned depth) {
 
 double median(const std::vector<double>& values) { return summarize({values}).p50; }
 
-/// A stream by several processes.
 class CrewStreams final : public Streams {
   public:
     CrewStreams(Crew& crew, unsigned count, std::uint64_t bytes)
@@ -51,7 +50,6 @@ class CrewStreams final : public Streams {
     std::uint32_t length_;
 };
 
-/// A stream by this process.
 class OwnStream final : public Streams {
   public:
     OwnStream(std::string_view arm, Target target, const Choice& choice, bool urgent) {
@@ -63,11 +61,11 @@ class OwnStream final : public Streams {
             owned_.push_back(make_transport(arm, target));
             Transport& transport = *owned_.back();
             verify(transport);
-            // One more thread calls.
+            // One more thread makes the urgent calls.
             transport.set_crowded(choice.streams + 1 > std::thread::hardware_concurrency());
             if (urgent)
                 transport.set_urgent();
-            // An arm that blocks has a thread for each operation in flight.
+            // A blocking arm needs a transport and a thread for each operation in flight.
             depth = std::min(left, transport.max_window());
         }
         std::vector<Transport*> transports;
@@ -93,7 +91,7 @@ std::unique_ptr<Transport> make_urgent(std::string_view arm, Target target, std:
     target.patient = true;
     auto transport = make_transport(arm, target);
     verify(*transport);
-    // The stream counts as callers, too: it keeps a software device busy.
+    // The stream's operations count as callers, too: they keep a software device busy.
     const unsigned rivals = std::max(choice.streams, *std::ranges::max_element(choice.processes));
     transport->set_crowded(rivals + 1 > std::thread::hardware_concurrency());
     transport->set_urgent();
@@ -102,11 +100,11 @@ std::unique_ptr<Transport> make_urgent(std::string_view arm, Target target, std:
 
 /// What makes urgent calls, and the stream beside them.
 struct Entrant {
-    std::string arm;    ///< of the urgent calls
-    std::string label;  ///< in tables
+    std::string arm;  ///< of the urgent calls
+    std::string label;
     std::shared_ptr<Transport> urgent;
-    std::string streaming;           ///< arm of the stream; empty: in the urgent transport
-    std::shared_ptr<Streams> own{};  ///< of this process
+    std::string streaming;           ///< arm of the stream; empty: it uses the urgent transport
+    std::shared_ptr<Streams> own{};  ///< stream made by this process
     std::function<void()> prepare = [] {};
 };
 
@@ -211,7 +209,7 @@ class Urgent final : public Qos {
     void add(std::vector<Contestant>& to, Field& field, const Entrant& entrant,
              std::uint32_t size) const {
         const Choice& choice = field.choice();
-        // In one transport the stream has the memory before it.
+        // In a shared transport, the stream uses the memory in front of this place.
         const std::uint64_t place = entrant.streaming.empty() ? choice.stream_bytes : 0;
         const Request small{op_, size, place, place};
         std::string first;
@@ -249,7 +247,6 @@ class Urgent final : public Qos {
 
     static Contestant beside(const Entrant& entrant, unsigned count,
                              const std::function<Contest(const Slice&)>& contest, double size) {
-        /// The streams' figures of all turns.
         struct Tally {
             std::vector<double> alone;
             std::vector<double> beside;
@@ -286,7 +283,7 @@ class Share final : public Qos {
     }
 
     std::vector<Contestant> contestants(Field& field, std::uint64_t) const override {
-        // The others have no classes.
+        // Other arms have no classes.
         if (!std::ranges::count(field.arms(), "lite"))
             return {};
         const Target& target = field.target();

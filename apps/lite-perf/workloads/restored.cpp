@@ -14,8 +14,8 @@ namespace perf {
 
 namespace {
 
-// One process executes all changes in order, so the last one is that which restores the value. It
-// survives what ends lite-perf, and knows of that by the end of its input.
+// One shell executes all changes in order, so the last one restores the value. It survives what
+// ends lite-perf, and notices that as the end of its input.
 constexpr std::string_view script = R"(
 trap '' INT TERM HUP QUIT PIPE
 change() {{

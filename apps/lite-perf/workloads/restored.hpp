@@ -9,11 +9,11 @@
 
 namespace perf {
 
-/// A setting of this machine that a command changes. The value that was found is restored by the
-/// destructor, or, however this process ends, soon after that.
+/// A setting of this machine that a command changes. The destructor restores the value that was
+/// found; if this process ends otherwise, the value is restored soon after.
 class Restored {
   public:
-    /// @value: the one that was found, without quotes.
+    /// @value: what was found, without quotes.
     /// @change: for the shell; gives the setting the value "$value".
     Restored(std::string value, const std::string& change);
     ~Restored();

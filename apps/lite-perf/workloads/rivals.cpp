@@ -8,7 +8,6 @@ namespace perf {
 
 namespace {
 
-/// How long a stream is looked at.
 Clock::duration time_of_stream(const Slice& slice) {
     constexpr Clock::duration if_calls_are_counted = std::chrono::milliseconds(200);
     return slice.time == std::chrono::nanoseconds::max() ? if_calls_are_counted : slice.time;
@@ -42,7 +41,7 @@ Contest contest_in_one(Transport& shared, const Request& small, const Bulk& bulk
     Contest seen{time_calls(slice,
                             [&] {
                                 shared.post({&small, 1});
-                                // Those in front of it.
+                                // Collect the large operations that were posted before.
                                 for (unsigned i = 0; i < bulk.depth; i++)
                                     stream.next();
                                 shared.collect();

@@ -9,14 +9,14 @@
 
 namespace perf {
 
-/// What is seen in a turn: first of the stream alone, then of both.
+/// What a turn shows: first the stream is alone, then both run.
 struct Contest {
     std::vector<double> times;  ///< of the small calls, in microseconds
     double alone;               ///< operations of the stream per second
     double beside;              ///< the same beside small calls
 };
 
-/// The caller makes the small calls.
+/// The calling thread makes the small calls.
 Contest contest_beside(Transport& urgent, const Request& small, Streams& streams,
                        const Slice& slice);
 
@@ -31,7 +31,7 @@ struct Division {
     double second;
 };
 
-/// First the one alone, then both, for as long each.
+/// First @first alone, then both, for the same time each.
 Division divide(Streams& first, Streams& second, const Slice& slice);
 
 }  // namespace perf

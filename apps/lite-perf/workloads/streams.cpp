@@ -44,7 +44,6 @@ void BulkStream::end_oldest() {
     pace_.done(Clock::now());
 }
 
-/// A stream in a thread of its own.
 class ThreadStreams::Background {
   public:
     Background(Transport& transport, const Bulk& bulk)
@@ -65,7 +64,7 @@ class ThreadStreams::Background {
               }
           }) {}
 
-    /// Returns when an operation is complete, or the stream has failed.
+    /// Returns when the first operation is complete, or the stream has failed.
     void await() const { begun_.wait(false); }
     void stop() { thread_.request_stop(); }
     /// Call stop() before. Throws the stream's error.
@@ -99,7 +98,7 @@ void ThreadStreams::start() {
 
 Rates ThreadStreams::stop(const Interval& before, const Interval& after) {
     std::list<Background> ending = std::exchange(running_, {});
-    // All of them first: one that goes on would take the others' share.
+    // Stop all before waiting for any: one that goes on would take the share of the others.
     for (Background& stream : ending)
         stream.stop();
     Rates rates;

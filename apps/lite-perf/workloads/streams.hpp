@@ -18,8 +18,8 @@ class Pace {
   public:
     void done(Clock::time_point when) { times_.push_back(when); }
 
-    /// Operations per second between two times. What is in flight at a time counts in part, as if
-    /// it progressed evenly since its predecessor was complete.
+    /// Operations per second in an interval. An operation in flight at either end counts in part,
+    /// as if it had progressed evenly since its predecessor completed.
     double in(const Interval& interval) const;
 
   private:
@@ -34,14 +34,13 @@ struct Bulk {
     unsigned depth;
 };
 
-/// A stream by one transport.
 class BulkStream {
   public:
     BulkStream(Transport& transport, const Bulk& bulk);
 
     /// Waits for the oldest operation and starts another.
     void next();
-    /// Waits for those in flight.
+    /// Waits for all in flight.
     void end();
     const Pace& pace() const { return pace_; }
 
@@ -59,14 +58,14 @@ struct Rates {
     double after = 0;
 };
 
-/// Streams that go on by themselves beside what the caller does.
+/// Streams that run in the background.
 class Streams {
   public:
     virtual ~Streams() = default;
 
-    /// Returns when an operation of each is complete.
+    /// Returns when each has completed an operation.
     virtual void start() = 0;
-    /// Ends them. Throws the error of a stream that failed.
+    /// Ends them. Throws if one has failed, with its error.
     virtual Rates stop(const Interval& before, const Interval& after) = 0;
 };
 
