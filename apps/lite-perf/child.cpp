@@ -17,14 +17,13 @@ namespace perf {
 
 namespace {
 
-// Exceeds any slice, and connecting to a peer that does not answer.
+// Time for a child to answer: longer than a usual slice, and than connecting to a dead peer.
 constexpr std::chrono::seconds answer_limit{300};
 
 void put_error(Answer& answer, const std::exception& error) {
     fmt::format_to_n(answer.error.data(), answer.error.size() - 1, "{}", error.what());
 }
 
-/// Returns whether a message came.
 template <typename T>
 bool receive_one(int fd, T& object) {
     ssize_t n;
@@ -101,8 +100,7 @@ Child::Child(const std::function<Answer(const Order&)>& work) {
 Child::~Child() {
     if (channel_.get() < 0)
         return;  // moved from
-    // Children forked later have a copy of this end of the channel, so closing it would not stop
-    // this child.
+    // Closing the channel would not end the child: children forked later have copies of it.
     kill(pid_, SIGKILL);
     while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
@@ -149,7 +147,7 @@ double time_in_new_process(const std::function<Clock::time_point()>& work) {
     its = Fd();
     Answer answer;
     const bool any = receive_one(ours.get(), answer);
-    // Wait until everything it had open is closed.
+    // Wait until all files and connections of the process are closed.
     while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }
     if (!any)

@@ -27,7 +27,7 @@ struct Order {
     std::int64_t start = 0;  ///< of a slice, by the steady clock, in ns
     std::int64_t time = 0;   ///< length of the slice, in ns
     std::uint64_t calls = 0;
-    // Of a stream that is to stop: when it was looked at.
+    // For stop: the intervals in which the rate of the stream is wanted.
     Interval before{};
     Interval after{};
 };
@@ -37,7 +37,7 @@ struct Answer {
     double begin = 0;  ///< by the steady clock, in s
     double end = 0;
     std::array<char, 256> error{};  ///< empty: none
-    Rates rates{};                  ///< of a stream
+    Rates rates{};
 };
 
 class Child {
@@ -62,8 +62,8 @@ class Child {
     pid_t pid_ = 0;
 };
 
-/// Runs @work in a new process. Returns the time in ns from before the fork until the time point
-/// that @work returns. Throws the error of @work. Call it in a Child.
+/// Runs @work in a new process and waits until that has ended. Returns the time in ns from before
+/// the fork to the time point that @work returns. Throws the error of @work. Call it in a Child.
 double time_in_new_process(const std::function<Clock::time_point()>& work);
 
 }  // namespace perf

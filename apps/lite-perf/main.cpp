@@ -40,7 +40,7 @@ int execute(const RunOptions& options) {
         });
     if (live)
         fmt::print(stderr, "\r\033[K");
-    // The default arms are those that can be measured.
+    // Arms that the user did not name are left out silently.
     if (!options.arms.empty()) {
         for (const std::string& line : left_out(plan, arms, results))
             fmt::print(stderr, "lite-perf: {}\n", line);
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
         tools::reserve_standard_streams();
         const int status = std::visit([](const auto& command) { return perf::execute(command); },
                                       perf::parse_command_line(argc, argv));
-        // Of std::cout, too.
+        // This covers std::cout, which writes through stdout.
         if (std::fflush(stdout) || std::ferror(stdout))
             throw std::runtime_error("write error on standard output");
         return status;

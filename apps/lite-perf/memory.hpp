@@ -10,8 +10,7 @@
 
 namespace perf {
 
-/// Page-aligned memory with all pages present, so that no measurement includes first-touch faults.
-/// May be empty.
+/// Page-aligned memory with all pages present, so measurements see no first faults. May be empty.
 class Region {
   public:
     Region() = default;

@@ -18,20 +18,19 @@ namespace perf {
 
 inline constexpr std::uint16_t default_port = 18600;
 
-/// Time limit for answers in all arms, with room for TCP or RC on a lossy link.
+/// Time limit for an answer, in all arms; long enough for TCP or RC on a lossy link.
 inline constexpr std::chrono::seconds patience{10};
 
 /// Most memory that a server grants to one connection, all regions together.
 inline constexpr std::uint64_t region_max = 512ULL << 20;
 
-/// Most connections that a server of an arm has at a time.
+/// Most connections at a time to the server of one arm.
 inline constexpr unsigned connections_max = 256;
 
 // Both ends are lite-perf on little-endian machines (LITE supports no others): structs are sent as
 // they are. The receiver checks every message.
 
-/// Start of each direction of the TCP arm; private data of an RDMA CM connect request. The kernel's
-/// arms use the same.
+/// First message each way of the TCP arm; private data of RDMA CM connect requests, kperf.ko's too.
 using Hello = kperf_hello;
 static_assert(sizeof(Hello) == 24);
 
@@ -54,7 +53,8 @@ enum class TcpOp : std::uint8_t { read = 1, write = 2, fetch_add = 3, echo = 4, 
 
 constexpr TcpOp tcp_op(Op op) { return static_cast<TcpOp>(op); }
 
-/// TCP arm: followed by the data of a write. The answer is the data of a read, else 8 bytes.
+/// Header of a request of the TCP arm; the data of a write or echo follows. The answer is the data
+/// of a read or echo, else 8 bytes.
 struct TcpRequest {
     std::uint64_t offset;
     std::uint32_t length;
@@ -83,10 +83,10 @@ class Fd {
 
 void make_nonblocking(int fd);
 
-/// Connects within `patience`. The socket has TCP_NODELAY and `patience` as its time-out.
+/// Tries each address of @host for `patience`, which is also the time-out of the socket.
 Fd tcp_connect(const std::string& host, std::uint16_t port);
 
-/// Connects as tcp_connect(), and has the server of the TCP arm provide a region of @bytes.
+/// Connects to the server of the TCP arm, which provides a region of @bytes.
 Fd tcp_open(const std::string& host, std::uint16_t port, std::uint64_t bytes);
 
 /// Listens on an address ("" for all).

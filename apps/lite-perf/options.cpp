@@ -21,7 +21,7 @@ constexpr unsigned streams_limit = 16;
 constexpr std::uint64_t file_size_limit = 256 << 20;
 constexpr unsigned threads_limit = 64;
 constexpr unsigned processes_limit = 128;
-// Each takes a page of the server's memory.
+// Each region of the workload lmrs is a page; a server grants region_max in all.
 constexpr std::uint32_t counts_limit = region_max / 4096;
 
 std::vector<std::string> workload_names() {
@@ -193,7 +193,7 @@ void add_serve(CLI::App& app, ServeOptions& options) {
         ->check(CLI::PositiveNumber);
 }
 
-/// Ascending and unique: others are compared with the first.
+/// Sorted and without duplicates: others are compared with the first.
 template <typename T>
 std::vector<T> in_order(std::vector<T> values) {
     std::ranges::sort(values);
@@ -225,7 +225,7 @@ Command parse_command_line(int argc, const char* const* argv) {
     add_run(app, run);
     add_load(app, load);
     add_serve(app, serve);
-    // CLI11 would report a missing subcommand.
+    // CLI11 would report an unknown command as a missing one.
     if (argc > 1 && argv[1][0] != '-' &&
         !std::ranges::count(std::array{"run", "load", "serve"}, std::string_view(argv[1]))) {
         fmt::print(stderr, "lite-perf: '{}' is not a command: run, load or serve\n", argv[1]);

@@ -40,7 +40,7 @@ struct RunOptions {
     bool quiet = false;
 };
 
-/// Help was printed, or an error reported.
+/// Help or an error was printed: exit with this status.
 struct Exit {
     int status;
 };
@@ -50,8 +50,8 @@ using Command = std::variant<RunOptions, LoadOptions, ServeOptions, Exit>;
 /// Prints help to standard output, errors to standard error.
 Command parse_command_line(int argc, const char* const* argv);
 
-/// The arms given, or the default ones that can be reached. Throws std::runtime_error if there are
-/// none, or one lacks --server or --node.
+/// The arms that the user named, else the default ones that can be reached. Throws
+/// std::runtime_error if there are none, or --server or --node is missing for a named one.
 std::vector<std::string> arms_to_measure(const RunOptions& options);
 
 /// Throws std::runtime_error for conflicting options.

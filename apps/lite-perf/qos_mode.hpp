@@ -13,7 +13,7 @@ class QosMode {
     /// @index: the N of /dev/liteN.
     explicit QosMode(unsigned index);
 
-    /// Throws if litectl refuses, for example as the user is not root.
+    /// Throws if litectl refuses, for example because the user is not root.
     void set(const std::string& mode);
 
   private:

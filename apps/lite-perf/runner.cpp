@@ -17,8 +17,7 @@ constexpr std::uint64_t region_min = 64 << 10;
 
 void compare(Result& result, const std::vector<Contestant>& contestants,
              const std::string& baseline) {
-    // If the baseline's arm does not support this workload, use the first outcome. The first
-    // outcome of an arm has the smallest width.
+    // If the baseline's arm has no outcome, use the first one. An arm's first has the least width.
     auto base = std::ranges::find(result.outcomes, baseline, &Outcome::arm);
     if (base == result.outcomes.end())
         base = result.outcomes.begin();
@@ -57,7 +56,7 @@ Result run_turns(const Workload& workload, std::uint64_t size,
     std::mt19937_64 random(1);
     for (unsigned round = 0; round < plan.rounds; round++) {
         progress(workload, size, round);
-        // The predecessor may influence a turn, so the order is random.
+        // Random, because a turn may influence the next one.
         for (std::size_t i = order.size(); i > 1; i--)
             std::swap(order[i - 1], order[random() % i]);
         for (const std::size_t i : order)

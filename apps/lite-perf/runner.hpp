@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Takes every contestant of every workload through short alternating slices, so that other activity
-// on the machine affects all of them alike.
+// Gives the contestants of each workload short turns in alternation, so that other activity on the
+// machine affects all of them alike.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ struct Outcome {
     unsigned width = 1;
     Rounds rounds{};
     Summary summary{};
-    std::string against{};  ///< label that the ratio refers to; its own: none
+    std::string against{};  ///< label that the ratio refers to; its own: no ratio
     Ratio ratio{1, 1, 1};
     std::map<std::string, double> facts{};
 };
@@ -50,8 +50,7 @@ std::uint64_t region_bytes(const Plan& plan);
 
 std::vector<Result> run(const Plan& plan, Field& field, const Progress& progress);
 
-/// A line for each workload that lacks some of the arms: they do not support it, or the other end
-/// does not serve it.
+/// A line for each workload without some arms: they cannot do it, or are not served there.
 std::vector<std::string> left_out(const Plan& plan, std::span<const std::string> arms,
                                   const std::vector<Result>& results);
 

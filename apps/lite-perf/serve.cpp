@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::chrono::milliseconds start_limit{15000};
 
-/// The child's end of a pipe; the parent waits on it until the server is ready.
+/// The writing end of a pipe, on which a child tells its parent that the server is ready.
 class ReadyPipe {
   public:
     /// Returns in the child only; the parent exits when the child is ready or has failed.
@@ -65,7 +65,7 @@ class ReadyPipe {
   private:
     explicit ReadyPipe(Fd writer) : writer_(std::move(writer)) {}
 
-    // End of file without the byte: the child died, after printing the error.
+    // End of file instead of the byte: the child has printed an error and died.
     static int await(int fd, pid_t child) {
         pollfd waiting{fd, POLLIN, 0};
         if (poll(&waiting, 1, static_cast<int>(start_limit.count())) <= 0) {
@@ -79,7 +79,7 @@ class ReadyPipe {
         fmt::print("pid {}\n", child);
         if (!std::fflush(stdout))
             return 0;
-        // The caller could not end it.
+        // Without the pid, the caller could not end the server.
         fmt::print(stderr, "lite-perf: write error on standard output\n");
         kill(child, SIGTERM);
         return 1;
@@ -88,8 +88,7 @@ class ReadyPipe {
     Fd writer_;
 };
 
-/// Blocks SIGINT and SIGTERM, for wait_for(). Called before threads are started, since they inherit
-/// the mask.
+/// Blocks SIGINT and SIGTERM for wait_for(). Call it before threads start: they inherit the mask.
 sigset_t block_stop_signals() {
     sigset_t signals;
     sigemptyset(&signals);
@@ -115,7 +114,7 @@ void wait_for(const sigset_t& signals, std::chrono::seconds limit) {
 }  // namespace
 
 int serve(const ServeOptions& options) {
-    // Fork before anything is opened: verbs objects do not survive it.
+    // Fork before anything is opened: verbs objects do not survive a fork.
     std::optional<ReadyPipe> parent;
     if (options.background)
         parent = ReadyPipe::fork_behind();

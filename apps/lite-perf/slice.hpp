@@ -17,7 +17,7 @@ struct Interval {
     Clock::time_point end;
 };
 
-/// Limits of a turn: until either is reached, but at least one call.
+/// Limits of a turn. It ends at the first that is reached, but has at least one call.
 struct Slice {
     std::chrono::nanoseconds time = std::chrono::nanoseconds::max();
     std::uint64_t calls = UINT64_MAX;
@@ -43,7 +43,7 @@ class Stopwatch {
         return lap.count();
     }
 
-    /// Has a limit been reached, as of the last lap?
+    /// Whether a limit had been reached at the last lap.
     bool over() const { return calls_ >= slice_.calls || last_ - start_ >= slice_.time; }
     double seconds() const { return std::chrono::duration<double>(last_ - start_).count(); }
     std::uint64_t calls() const { return calls_; }

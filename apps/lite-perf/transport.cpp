@@ -21,7 +21,7 @@ constexpr std::array all_arms{
         .echoes = true,
         .many_regions = true,
         .by_default = true},
-    // For windows; slower than lite without one.
+    // For windows only: for single requests it is slower than lite.
     Arm{.name = "lite-vector",
         .make = make_lite_vector_transport,
         .needs_node = true,
@@ -46,7 +46,7 @@ constexpr std::array all_arms{
         .one_sided = true,
         .echoes = true,
         .by_default = true},
-    // These need another module.
+    // These two need kperf.ko.
     Arm{.name = "kernel-lite",
         .make = make_kernel_lite_transport,
         .needs_node = true,
@@ -60,7 +60,7 @@ constexpr std::array all_arms{
         .variant_of = "verbs"},
     Arm{.name = "write-imm", .make = make_write_imm_transport, .echoes = true, .by_default = true},
     Arm{.name = "send", .make = make_send_transport, .echoes = true, .by_default = true},
-    // This takes long to load.
+    // Not by default: the libraries of gRPC take long to load.
     Arm{.name = "grpc", .make = make_grpc_transport, .echoes = true},
 };
 

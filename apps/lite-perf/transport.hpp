@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Interface of the arms to be compared; workloads use nothing else.
+// The interface of the arms to workloads.
 //
-// The local side has a buffer, the other one or more regions. A request moves bytes between a place
-// in the buffer and one in a region. So an arm that must register memory does it once, as an expert
-// would, and no arm profits from hot caches. An echo sends bytes of the buffer to a program at the
-// other end, which sends them back.
+// This side has a buffer, the remote side one or more regions; a request moves bytes between them.
+// So each arm registers memory only once, as an expert would, and no arm profits from hotter
+// caches. An echo sends bytes of the buffer to a program at the other end, which sends them back.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +32,7 @@ struct Request {
     std::uint32_t length;      ///< bytes; atomic_bytes for fetch_add, which adds 1
     std::uint64_t offset = 0;  ///< in the region
     std::uint64_t local = 0;   ///< in the buffer
-    std::uint32_t region = 0;  ///< its index
+    std::uint32_t region = 0;  ///< index of the region
 };
 
 /// A connection to remote memory using one technique. Used by one thread.
@@ -65,17 +64,17 @@ class Transport {
     /// @crowded: there are more callers than CPUs, so busy waiting does harm.
     virtual void set_crowded(bool crowded) { (void)crowded; }
 
-    /// Gives what is posted from now on a high priority, where an arm has priorities.
+    /// Gives later requests a high priority, if the arm has priorities.
     virtual void set_urgent() {}
 
-    /// Where replies to echoes arrive, each at offset 0; empty: no echoes.
+    /// Where replies to echoes arrive, each at offset 0; empty: the arm has no echoes.
     virtual std::span<std::byte> echoed() { return {}; }
 
-    /// Starts requests, to be collected together. A blocking arm executes them here.
+    /// Starts requests that are collected together. A blocking arm executes them here.
     virtual void post(std::span<const Request> requests) = 0;
 
-    /// Waits for the oldest post() in flight, until its data is at its destination and this side
-    /// knows it. Returns the old value of the word if its last request is an atomic.
+    /// Waits until the data of the oldest post() in flight is at its destination, and this side
+    /// knows it. Returns the old value of the word if the last request is an atomic.
     virtual std::uint64_t collect() = 0;
 
     std::uint64_t call(const Request& request) {
@@ -86,8 +85,7 @@ class Transport {
     /// The times of a slice's calls, made one after another, in microseconds.
     virtual std::vector<double> times(const Request& request, const Slice& slice);
 
-    /// Calls per second with @window of them in flight, on adjacent pieces of buffer and region in
-    /// turn.
+    /// Calls per second with @window in flight, on adjacent pieces of buffer and region in turn.
     virtual double rate(const Request& request, unsigned window, const Slice& slice);
 };
 
@@ -101,7 +99,7 @@ struct Target {
     std::uint32_t regions = 1;  ///< number of regions; more than 1 needs an arm with many_regions
     std::uint64_t local = 0;    ///< size of the buffer; 0: that of a region
     unsigned window = 1;        ///< most requests in flight
-    bool patient = false;       ///< others keep the device busy: verbs wait longer for an answer
+    bool patient = false;       ///< the device is busy: verbs wait longer for acknowledgements
 
     std::uint64_t buffer_bytes() const { return local ? local : bytes; }
 };
@@ -127,7 +125,7 @@ const Arm& arm_of(std::string_view name);
 /// Connects an arm. Throws std::runtime_error or std::system_error.
 std::unique_ptr<Transport> make_transport(std::string_view name, const Target& target);
 
-/// Checks that an arm moves data, both ways. Throws if it does not.
+/// Throws if the arm does not move data correctly, both ways.
 void verify(Transport& transport);
 
 std::unique_ptr<Transport> make_lite_transport(const Target& target);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is measured. A workload names the contestants and executes their turns; the runner
-// alternates them and evaluates the samples.
+// What is measured. A workload names the contestants and executes their turns; the runner makes
+// them alternate and evaluates the samples.
 #pragma once
 
 #include <cstdint>
@@ -44,18 +44,18 @@ struct Choice {
 /// A participant of a workload: an arm with a variable parameter.
 struct Contestant {
     std::string arm;
-    std::string label;  ///< in tables
-    unsigned width;     ///< requests, threads or processes at once
+    std::string label;
+    unsigned width;  ///< requests, threads or processes at once
     std::function<std::vector<double>(const Slice&)> run;  ///< returns a turn's samples
     std::string against{};  ///< label of the contestant to compare with; empty: the baseline
-    /// After the last turn: figures other than samples.
+    /// Figures other than samples, known after the last turn.
     std::function<std::map<std::string, double>()> facts{};
 };
 
 /// The arms of a run. Expensive objects are made on first use.
 class Field {
   public:
-    /// Forks the processes that the workloads need: nothing may have been opened yet.
+    /// Forks the processes that @workloads need. Nothing may have been opened before.
     Field(std::span<const std::string> arms, const Target& target, const Choice& choice,
           std::span<const Workload* const> workloads);
 
@@ -66,14 +66,12 @@ class Field {
     /// Connected and verified.
     Transport& transport(std::string_view arm);
     std::vector<std::string> able(Op op);
-    /// A separate connection for each of several threads; 0 is that of transport(). For echoes and
-    /// small transfers only: it has little memory.
+    /// The connection of thread @i; 0 is transport(). Others are for transfers of up to echo_max.
     Transport& caller(std::string_view arm, unsigned i);
     Crew& crew(std::string_view arm);
-    /// Processes with memory for large operations. @arm: lite, tcp or, for all native ones, verbs.
+    /// Processes that stream large operations. @arm: lite, tcp or, for all native ones, verbs.
     Crew& streamers(std::string_view arm);
-    /// Time in ns from before a new process is made until it has read its first bytes; see
-    /// first_byte.hpp.
+    /// Time in ns from before a process is forked until it has its first bytes (first_byte.hpp).
     double first_byte(std::string_view arm);
     /// The same for a process that does nothing.
     double process_alone(std::string_view arm);
@@ -101,7 +99,6 @@ class Workload {
   public:
     virtual ~Workload() = default;
 
-    /// As on the command line.
     virtual std::string_view name() const = 0;
     /// Title of the table: what one sample is.
     virtual std::string_view title() const = 0;
@@ -111,28 +108,26 @@ class Workload {
     virtual std::vector<std::uint64_t> sizes(const Choice& choice) const = 0;
     /// Bytes needed in an arm's buffer and region.
     virtual std::uint64_t bytes(const Choice&) const { return 0; }
-    /// Takes long, much memory of the other node, or root: measured only on request.
+    /// Measured only on request: needs much time, much memory of the other node, or root.
     virtual bool on_request() const { return false; }
-    /// Needs processes forked before anything is opened.
+    /// Needs Field::crew(), first_byte() or streamers(): processes forked before all else.
     virtual bool processes() const { return false; }
     virtual bool new_processes() const { return false; }
     virtual bool streaming_processes() const { return false; }
 
-    /// The participants for this size. They live as long as @field.
+    /// The contestants for this size. They refer to @field.
     virtual std::vector<Contestant> contestants(Field& field, std::uint64_t size) const = 0;
 };
 
 /// In the order of runs and tables.
 std::span<const Workload* const> workloads();
 
-/// The chosen sizes within these limits.
 std::vector<std::uint64_t> sizes_within(const Choice& choice, std::uint32_t least,
                                         std::uint32_t most);
 
 /// "lite", "lite x16".
 std::string label_of(std::string_view arm, unsigned width);
 
-// Defined in the files of the same names.
 std::vector<const Workload*> operation_workloads();
 std::vector<const Workload*> crowd_workloads();
 std::vector<const Workload*> memory_workloads();
