@@ -8,7 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <climits>
 #include <csignal>
 #include <exception>
 #include <stdexcept>
@@ -17,8 +20,19 @@ namespace perf {
 
 namespace {
 
-// Time for a child to answer: longer than a usual slice, and than connecting to a dead peer.
-constexpr std::chrono::seconds answer_limit{300};
+// Time for a child to answer besides that of its slice: longer than connecting to a dead peer.
+constexpr std::chrono::milliseconds answer_limit{300'000};
+constexpr std::chrono::milliseconds call_limit{10};
+
+/// Milliseconds until a child that has got @order counts as hung.
+int time_limit(const Order& order) {
+    const auto slice =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(order.time));
+    const auto calls = static_cast<std::int64_t>(
+        std::min(order.calls, static_cast<std::uint64_t>(INT_MAX / call_limit.count())));
+    return static_cast<int>(
+        std::min<std::int64_t>((answer_limit + slice + calls * call_limit).count(), INT_MAX));
+}
 
 void put_error(Answer& answer, const std::exception& error) {
     fmt::format_to_n(answer.error.data(), answer.error.size() - 1, "{}", error.what());
@@ -108,12 +122,11 @@ Child::~Child() {
 
 void Child::send(const Order& order) const { send_one(channel_.get(), order); }
 
-Answer Child::receive() const {
+Answer Child::receive(const Order& order) const {
     pollfd waiting{channel_.get(), POLLIN, 0};
     int ready;
     do {
-        ready =
-            poll(&waiting, 1, static_cast<int>(std::chrono::milliseconds(answer_limit).count()));
+        ready = poll(&waiting, 1, time_limit(order));
     } while (ready < 0 && errno == EINTR);
     Answer answer;
     if (ready <= 0 || !receive_one(channel_.get(), answer))

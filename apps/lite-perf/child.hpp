@@ -50,11 +50,11 @@ class Child {
     ~Child();
 
     void send(const Order& order) const;
-    /// The answer to the oldest order. Throws the child's error.
-    Answer receive() const;
+    /// The answer to @order, the oldest without one. Throws the child's error.
+    Answer receive(const Order& order) const;
     Answer ask(const Order& order) const {
         send(order);
-        return receive();
+        return receive(order);
     }
 
   private:

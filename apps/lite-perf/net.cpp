@@ -71,8 +71,10 @@ Fd tcp_connect(const std::string& host, std::uint16_t port) {
     int error = EHOSTUNREACH;
     for (const addrinfo* entry = list.get(); entry; entry = entry->ai_next) {
         Fd fd(socket(entry->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        if (fd.get() < 0)
-            throw_errno(where);
+        if (fd.get() < 0) {
+            error = errno;
+            continue;
+        }
         const timeval limit = patience_as_timeval();
         // The send time-out also limits connect().
         if (setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) ||

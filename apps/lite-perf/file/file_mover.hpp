@@ -42,7 +42,6 @@ class FileMover {
     /// Reads the remote memory for checks, which are not measured.
     virtual void fetch(std::uint64_t offset, std::span<std::byte> to) = 0;
 
-    virtual bool receives() const { return true; }
     /// Most bytes of memory on this machine, in buffers or of the file, that a transfer of this
     /// shape pins or keeps from being reclaimed.
     virtual std::uint64_t held(Shape shape) const { return shape.bytes(); }

@@ -78,7 +78,6 @@ class RegisteringMover final : public FileMover {
     void receive(int, std::uint64_t, Shape) override {
         throw std::logic_error("verbs: a file system may refuse that parts of a file are written");
     }
-    bool receives() const override { return false; }
 
     void fetch(std::uint64_t offset, std::span<std::byte> to) override {
         for (std::size_t done = 0; done < to.size();) {

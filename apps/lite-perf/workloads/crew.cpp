@@ -93,7 +93,7 @@ double Crew::rate(unsigned count, Op op, std::uint32_t length, const Slice& slic
     double begin = std::numeric_limits<double>::infinity();
     double end = 0;
     for (unsigned i = 0; i < count; i++) {
-        const Answer answer = children_[i].receive();
+        const Answer answer = children_[i].receive(order);
         calls += answer.value;
         begin = std::min(begin, answer.begin);
         end = std::max(end, answer.end);
@@ -107,7 +107,7 @@ void Crew::start_streams(unsigned count, std::uint32_t length) const {
     for (unsigned i = 0; i < count; i++)
         children_[i].send(order);
     for (unsigned i = 0; i < count; i++)
-        children_[i].receive();
+        children_[i].receive(order);
 }
 
 Rates Crew::stop_streams(unsigned count, const Interval& before, const Interval& after) const {
@@ -119,7 +119,7 @@ Rates Crew::stop_streams(unsigned count, const Interval& before, const Interval&
         children_[i].send(order);
     Rates rates;
     for (unsigned i = 0; i < count; i++) {
-        const Rates own = children_[i].receive().rates;
+        const Rates own = children_[i].receive(order).rates;
         rates.before += own.before;
         rates.after += own.after;
     }

@@ -5,13 +5,21 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <thread>
 
 #include "arms/lite/lite_memory.hpp"
 #include "transport.hpp"
 
 namespace perf {
+
+namespace {
+
+constexpr std::chrono::milliseconds memory_pause{10};
+
+}  // namespace
 
 LiteServer::LiteServer(unsigned index) {
     lite_ctx* context = nullptr;
@@ -45,6 +53,13 @@ void LiteServer::run() {
                                 function_, buffer.data(), buffer.size(), -1);
         if (error == -ENOENT || error == -ENODEV)
             return;
+        // Stopping the process for a while interrupts the call.
+        if (error == -EINTR)
+            continue;
+        if (error == -ENOMEM) {
+            std::this_thread::sleep_for(memory_pause);
+            continue;
+        }
         if (error) {
             fmt::print(stderr, "lite-perf: LITE: serve: {}\n", lite_strerror(error));
             return;
