@@ -5,13 +5,13 @@
  * A process opens /dev/liteN, N being the index of a LITE node on this machine
  * (usually 0), and calls ioctl(2) on it. Every structure starts with @size,
  * which the caller sets to sizeof() of the structure it was compiled with; the
- * kernel accepts shorter ones down to the first published version, and longer
- * ones with a zero excess. Flags and reserved fields must be zero unless a bit
- * is defined here.
+ * kernel accepts a shorter one, down to that of the first published version,
+ * and a longer one if the excess is zero. Flags and reserved fields must be
+ * zero unless a bit is defined here.
  *
  * A file that is open for reading only (O_RDONLY) allows QUERY, STAT, LIST,
- * GRANTS, RPC_FIND, PRIORITY, MAP with LITE_RIGHT_READ alone, and what such a
- * handle allows. Everything else fails with EACCES.
+ * GRANTS, RPC_FIND, PRIORITY, MAP with LITE_RIGHT_READ alone, and what a handle
+ * with only that right allows. Everything else fails with EACCES.
  *
  * Handles (lh) belong to the open file that obtained them. They mean nothing in
  * another open file, are shared with children that inherit the descriptor, and
@@ -79,7 +79,7 @@
  *
  *   LITE_NOWAIT           fail with EAGAIN (locks: EBUSY) instead of waiting. A
  *                         call does not wait for room in the ring, but waits
- *                         for its reply as by default
+ *                         the default time for its reply
  *   LITE_FOREVER          no limit; a signal still ends the wait
  *   LITE_TIMEOUT_DEFAULT  LITE_RPC_TIMEOUT_DEFAULT for calls and messages,
  *                         LITE_FOREVER for everything else
@@ -93,8 +93,8 @@
 
 /*
  * Longest name in bytes, and the size of a field that holds it with its NUL. A
- * name has at least one byte, and none below 0x20 or equal to 0x7f; LITE gives
- * the others no meaning.
+ * name has at least one byte, and none below 0x20 or equal to 0x7f. LITE does
+ * not interpret the bytes.
  */
 #define LITE_NAME_MAX 255
 #define LITE_NAME_SIZE 256
@@ -116,12 +116,12 @@
  * ATOMIC (w bit); the owner also has SHARE and MASTER; root has everything;
  * grants (LITE_IOC_GRANT) add more.
  *
- *   SHARE   grant the rights one has to others, except SHARE and MASTER
+ *   SHARE   grant READ, WRITE and ATOMIC, as far as the grantor has them
  *   MASTER  do what the owner may: grant and revoke anything, free, rename,
  *           resize and move the LMR, change its mode
  *
- * A handle loses a right as soon as its user loses it, and does not regain it
- * if it is granted again.
+ * A handle loses a right as soon as its user loses it. If the user gets the
+ * right again, whether an old handle has it again is undefined.
  */
 #define LITE_RIGHT_READ (1U << 0)
 #define LITE_RIGHT_WRITE (1U << 1)
@@ -137,9 +137,9 @@
 
 /* State of a node, as in QUERY and over netlink. */
 enum lite_node_state {
-	LITE_NODE_IDLE = 0,     /* started, in no cluster */
+	LITE_NODE_IDLE = 0,     /* in no cluster */
 	LITE_NODE_JOINING = 1,
-	LITE_NODE_UP = 2,       /* member of a cluster, maybe of one */
+	LITE_NODE_UP = 2,       /* member of a cluster, perhaps alone */
 	LITE_NODE_LEAVING = 3,
 	LITE_NODE_DOWN = 4,     /* a peer that does not answer */
 	LITE_NODE_STOPPED = 5,
@@ -167,18 +167,18 @@ struct lite_ioc_query {
 };
 
 /* LITE_IOC_ALLOC flags */
-#define LITE_ALLOC_NO_HANDLE (1U << 0) /* LMR with a name: do not open it */
-/* Bits 30 and 31 are liblite's. */
+#define LITE_ALLOC_NO_HANDLE (1U << 0) /* only with a name: do not open it */
+/* Bits 30 and 31 belong to liblite; the kernel refuses them. */
 
 /*
  * LITE_IOC_ALLOC: make an LMR of @length zeroed bytes and open it.
  *
- * An LMR with a @name lives until it is freed; an anonymous one (empty @name)
- * ends with its last handle or mapping (LITE_IOC_MMAP) on this node, shortly
- * after that if it is on another one. @nodes points to @n_nodes node ids: none
- * means this node, several spread the LMR over them in equal contiguous shares.
- * The first node is the LMR's home and keeps its metadata. The owner is the
- * caller's effective uid and gid; @mode is taken as it is (no umask), bits 0666.
+ * An LMR with a @name lives until it is freed. An anonymous one (empty @name)
+ * ends with its last handle or mapping (LITE_IOC_MMAP) on this node; if its
+ * home is another node, shortly after that. @nodes points to @n_nodes node ids:
+ * none means this node, several share the LMR in equal contiguous parts. The
+ * first node is the LMR's home and keeps its metadata. The owner is the
+ * caller's effective uid and gid; @mode (bits 0666) ignores the umask.
  */
 struct lite_ioc_alloc {
 	__u32 size;
@@ -187,7 +187,7 @@ struct lite_ioc_alloc {
 	__aligned_u64 nodes;   /* user pointer to __u32[n_nodes] */
 	__u32 n_nodes;         /* 0..LITE_SPREAD_MAX */
 	__u32 mode;
-	__aligned_u64 lh;      /* out: handle; rights of the mode, SHARE, MASTER */
+	__aligned_u64 lh;      /* out: rights SHARE, MASTER, and those of @mode */
 	char name[LITE_NAME_SIZE];
 };
 
@@ -207,8 +207,8 @@ struct lite_ioc_map {
 
 /*
  * LITE_IOC_UNMAP: close a handle. Operations in flight on it, in other threads,
- * complete normally. This frees an anonymous LMR that has no other handle, and
- * is not mapped (LITE_IOC_MMAP).
+ * complete normally. An anonymous LMR is freed if this was its last handle and
+ * it is not mapped (LITE_IOC_MMAP).
  */
 struct lite_ioc_unmap {
 	__u32 size;
@@ -266,16 +266,16 @@ enum lite_opcode {
  * CHECKSUM sets @result to the CRC-32C (Castagnoli) of the range; @operand is
  *          the checksum of what precedes it, or 0; @swap must be 0. Needs READ.
  *
- * They work in pieces of some milliseconds; a fatal signal takes effect between
- * pieces. After ETIMEDOUT or EHOSTDOWN the last piece may still be executed
- * shortly after. A failed SET or COPY sets @result to the number of leading
- * bytes done (0 if it copies overlapping ranges from the end). Handle, rights
- * and length are checked for each piece: a concurrent RESIZE may end the
+ * They are executed in pieces of some milliseconds; a fatal signal takes effect
+ * between pieces. After ETIMEDOUT or EHOSTDOWN the last piece may still be
+ * executed shortly after. A failed SET or COPY sets @result to the number of
+ * leading bytes done (0 if it copies overlapping ranges from the end). Handle,
+ * rights and length are checked for each piece: a concurrent RESIZE may end the
  * operation with ERANGE.
  *
  * Only a fatal signal interrupts a transfer. It has no time-out of its own, but
- * a connection ends when a queue pair of it that has work completes nothing for
- * the node's operation time-out (default 10 s). A piece that loses its
+ * a connection ends when one of its queue pairs has work and completes nothing
+ * for the node's operation time-out (default 10 s). A piece that loses its
  * connection is tried up to three times while the node is not down; then
  * ETIMEDOUT or EHOSTDOWN. An atomic is not retried once it was sent. On failure
  * @result is the number of leading bytes known to be transferred.
@@ -332,7 +332,7 @@ struct lite_ioc_stat {
  * LITE_IOC_LIST: list the LMRs of all live nodes, in order of (home, id),
  * @n_infos at most per call. Start with @cursor 0 and repeat until it comes
  * back as 0. LMRs made or freed meanwhile may or may not be listed; no other is
- * missed or listed twice. A node that dies meanwhile is skipped.
+ * missed or listed twice. A node that does not answer is skipped.
  */
 struct lite_ioc_list {
 	__u32 size;
@@ -367,8 +367,8 @@ struct lite_grant {
  * handle on any node holds a right that was taken away, and operations that
  * used it have ended.
  *
- * EACCES: neither master nor sharer of those rights. ENOSPC: there are
- * LITE_GRANTS_MAX grants already.
+ * EACCES: the caller is no master, and may not share these rights. ENOSPC:
+ * there are LITE_GRANTS_MAX grants already.
  */
 struct lite_ioc_grant {
 	__u32 size;
@@ -392,8 +392,8 @@ struct lite_ioc_grants {
 /*
  * LITE_IOC_SETATTR: change owner, group or mode of an LMR; LITE_KEEP leaves one
  * as it is. A master may change the mode, and the group to one it is in; only
- * root may change the owner. Handles lose the rights that their users lose by
- * this before the call returns, as with LITE_IOC_GRANT.
+ * root may change the owner. When the call returns, handles have lost the
+ * rights that their users lost by it, as with LITE_IOC_GRANT.
  */
 struct lite_ioc_setattr {
 	__u32 size;
@@ -409,7 +409,7 @@ struct lite_ioc_setattr {
 /*
  * LITE_IOC_RENAME: rename an LMR; handles stay valid. Needs a master. Never
  * replaces: EEXIST if another LMR is called @to. An anonymous LMR (by @lh) that
- * gets a name outlives its maker from then on.
+ * gets a name no longer ends with its maker's handles.
  */
 struct lite_ioc_rename {
 	__u32 size;
@@ -422,9 +422,9 @@ struct lite_ioc_rename {
 /*
  * LITE_IOC_RESIZE: extend an LMR by zeroes, or truncate it; handles stay valid
  * and have the new length. Needs a master. Memory that is cut off is free when
- * the call returns. New memory is taken at the node that holds the LMR's end; a
- * cut inside a page or larger piece takes new memory for the rest of that
- * piece. EOPNOTSUPP: it is registered memory.
+ * the call returns. New memory is taken at the node that holds the LMR's end. A
+ * cut also needs new memory for what remains of the allocation that it divides.
+ * EOPNOTSUPP: it is registered memory.
  */
 struct lite_ioc_resize {
 	__u32 size;
@@ -439,11 +439,11 @@ struct lite_ioc_resize {
  * memory while it is in use: handles stay valid, no write is lost. Whole pages
  * move; @length 0: everything from @offset on. Needs a master. The home, which
  * keeps the metadata, does not change. ERANGE: some of the bytes are beyond the
- * end at the start, or all of them later. ESTALE: a node restarted and lost
- * some of the bytes. EOPNOTSUPP: it is registered memory.
+ * end when the move begins, or all of them later. ESTALE: a node restarted and
+ * lost some of the bytes. EOPNOTSUPP: it is registered memory.
  *
- * Moves in steps. After a failure or interruption, what was moved (@moved)
- * stays moved, and all of the LMR remains usable.
+ * The move goes in steps. After a failure or interruption, what was moved
+ * (@moved) stays moved, and all of the LMR remains usable.
  */
 struct lite_ioc_move {
 	__u32 size;
@@ -478,15 +478,15 @@ struct lite_ioc_move {
  *
  * It follows changes of the LMR: an access during a change waits for its end.
  * Access to bytes that have left this node, or were cut off, raises SIGBUS
- * (EFAULT if the kernel makes the access) as long as that is so. All of the
- * mapping fails so once the LMR is freed, a right that @prot needs is taken
- * away, or the node is stopped; and while the home is down. When FREE, GRANT,
- * SETATTR, RESIZE or MOVE return, no access reaches the old memory, except by
- * processes of a node that was cut off and has not noticed yet. A process keeps
- * pages that it has pinned through a mapping (O_DIRECT, a pipe, a registration)
- * until it unpins them. If only a right was taken away, they may still be the
- * LMR's; otherwise they are given to no other user, and what is written there
- * is lost.
+ * (EFAULT if the kernel makes the access) until they are back. So does any
+ * access once the LMR is freed, a right that @prot needs is taken away, or the
+ * node is stopped; and while the home is down. When FREE, GRANT, SETATTR,
+ * RESIZE or MOVE return, no access reaches the old memory, except by processes
+ * of a node that was cut off and has not noticed yet. A process keeps pages
+ * that it has pinned through a mapping (O_DIRECT, a pipe, a registration) until
+ * it unpins them. If only a right was taken away, they may still belong to the
+ * LMR; otherwise they are given to no other user, and what is written there is
+ * lost.
  *
  * Between the CPU and other nodes, memory behaves as between threads with
  * relaxed atomics: aligned words are seen whole, in no promised order, except
@@ -506,7 +506,7 @@ struct lite_ioc_mmap {
 
 /* LITE_IOC_REGISTER flags */
 #define LITE_REGISTER_UNPINNED (1U << 0) /* do not pin, and bring in no page */
-#define LITE_REGISTER_LEASED   (1U << 1) /* with UNPINNED: pin pages in use for a while */
+#define LITE_REGISTER_LEASED   (1U << 1) /* with UNPINNED: pin pages in use for ten seconds */
 
 /*
  * LITE_IOC_REGISTER: make an LMR of memory of the process, without a copy, and
@@ -539,10 +539,10 @@ struct lite_ioc_mmap {
  * its memory. See Documentation/interfaces/unpinned.rst.
  *
  * With LITE_REGISTER_LEASED as well, writable pages that an operation brings in
- * are pinned for ten seconds, or until memory is short or the process takes them
- * away: meanwhile the kernel does not swap or compact them, if they are
- * anonymous. They count against RLIMIT_MEMLOCK. Where that, with all else that
- * counts, would exceed half of the limit, they are unpinned. EINVAL: without
+ * are pinned for ten seconds, or until memory is short or the process takes
+ * them away. Meanwhile the kernel does not swap or compact them, if they are
+ * anonymous. They count against RLIMIT_MEMLOCK; pages that would exceed half of
+ * that limit, with all else that counts, are not pinned. EINVAL: without
  * LITE_REGISTER_UNPINNED.
  */
 struct lite_ioc_register {

@@ -8,7 +8,7 @@
 
 #include <linux/types.h>
 
-/* What is used if lite_ioc_file.pages or .sets is 0, and the most allowed. */
+/* Defaults of lite_ioc_file.pages and .sets, used if they are 0, and maxima. */
 #define LITE_FILE_PAGES 256
 #define LITE_FILE_PAGES_MAX 1024
 #define LITE_FILE_SETS 2
@@ -25,27 +25,27 @@
  *
  * They work as sendfile(2) does. @moved is the number of leading bytes that
  * were moved: @length, or fewer because the file or the LMR ended there, or
- * because of an error or a fatal signal. The call fails only if none was; if
+ * because of an error or a fatal signal. The call fails only if none were; if
  * the cause lasts, the next call reports it. With a @length of 0 only @fd and
  * the numbers of pages and sets are checked. On success @file_offset is set to
  * where the bytes moved end. With LITE_FILE_POSITION the file's position is
- * used and set instead; threads that do so at the same time may use the same
- * one.
+ * used and set instead; threads that do so at the same time may begin at the
+ * same position.
  *
- * What is sent is what read(2) would give: holes are zeroes. The pages of the
+ * SENDFILE sends what read(2) would give: holes are zeroes. The pages of the
  * file are not copied: if it is written to or truncated meanwhile, the LMR may
  * get old or new bytes, or zeroes, as with sendfile(2). RECVFILE writes as
  * write(2) does: with O_APPEND all is appended, and @file_offset is set to the
  * new end; with O_DIRECT offset and length must be aligned. After a failure or
- * a short count any part of the range of the LMR may have been written by
- * SENDFILE; RECVFILE has written nothing to the file beyond @moved.
+ * a short count SENDFILE may have written any part of the range of the LMR;
+ * RECVFILE has written nothing to the file beyond @moved.
  *
  * Bytes are moved in sets of @pages pages, of which up to @sets are held and
  * moved at a time. If the user already has more than its share of the pages of
  * the node (Documentation/limits.rst), smaller and fewer sets are used.
  *
- * An io_uring command of these always runs in a worker. @fd is looked up there,
- * and is no registered file.
+ * An io_uring command of either kind always runs in a worker. @fd is looked up
+ * there, and cannot be a registered file.
  *
  * errno values, beside those of READ and WRITE (LITE_IOC_OP) and of read(2) and
  * write(2) on the file:

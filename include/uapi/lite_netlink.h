@@ -23,34 +23,34 @@ enum lite_cmd {
 	LITE_CMD_UNSPEC,
 	/*
 	 * Make a node on an RDMA device and listen. It starts as a cluster of
-	 * one; with IDLE in none, until it joins. In: DEV, ADDR, PORT, NODE_ID,
+	 * one; with IDLE, in none until it joins. In: DEV, ADDR, PORT, NODE_ID,
 	 * SECRET, NUM_QPS, MEM_LIMIT, UID_LIMIT, HANDLE_LIMIT, HEARTBEAT_MS,
 	 * DEAD_MS, OP_TIMEOUT_MS, ORPHAN_MS, ROOT_SQUASH, INSECURE, MODE,
 	 * UNPINNED, IDLE. ADDR is required, and one of SECRET and INSECURE; the
 	 * others are optional. INDEX: the index wanted, else the lowest free.
 	 * Out: INDEX, NODE_ID.
 	 *
-	 * Also needs CAP_SYS_RAWIO, as access to all physical memory does,
-	 * which the node gives to every member. EPERM also where lockdown(7) is
-	 * at integrity or above. ENOKEY: neither SECRET nor INSECURE. EEXIST:
-	 * the index is taken. EADDRINUSE: address and port are. ENODEV: no such
-	 * RDMA device, or none with that address. EADDRNOTAVAIL: not an address
-	 * of this machine, or IPv4 mapped into IPv6. EOPNOTSUPP: the device
-	 * lacks what LITE needs.
+	 * Also needs CAP_SYS_RAWIO, because the node gives every member access
+	 * to all physical memory. EPERM also where lockdown(7) is at integrity
+	 * or above. ENOKEY: neither SECRET nor INSECURE. EEXIST: the index is
+	 * taken. EADDRINUSE: address and port are. ENODEV: no such RDMA device,
+	 * or none with that address. EADDRNOTAVAIL: not an address of this
+	 * machine, or IPv4 mapped into IPv6. EOPNOTSUPP: the device lacks what
+	 * LITE needs.
 	 */
 	LITE_CMD_NODE_START,
 	/*
-	 * Begin to leave the cluster, free all memory, remove /dev/liteN. Open
-	 * files stay open and fail with ENODEV. The event STOPPED
-	 * reports the end. NODE_GET may fail with EBUSY before it, and fails
-	 * with ENODEV after it.
+	 * Begin to stop the node: it leaves the cluster, frees all memory and
+	 * removes /dev/liteN. Open files stay open and fail with ENODEV. The
+	 * event STOPPED reports the end. Before it NODE_GET may fail with
+	 * EBUSY; after it NODE_GET fails with ENODEV.
 	 */
 	LITE_CMD_NODE_STOP,
 	/*
 	 * Begin to join the cluster of the node at ADDR, PORT. TIMEOUT_MS
 	 * optional. Out: INDEX, NODE_ID, JOIN: the number of this attempt.
-	 * EBUSY: this node has LMRs or peers already. EINVAL: the address is its
-	 * own.
+	 * EBUSY: this node has LMRs or peers, or is joining or leaving. EINVAL:
+	 * the address is its own.
 	 *
 	 * An EVENT about the node itself tells that the attempt has ended. The
 	 * answer to NODE_GET says how: JOIN is the number of the attempt;
@@ -59,14 +59,14 @@ enum lite_cmd {
 	 * has another cluster secret. EEXIST: the id asked for at NODE_START is
 	 * taken. ETIMEDOUT, ECONNREFUSED. ENODEV: the node is being stopped.
 	 * While the member that assigns ids is unreachable but not yet down,
-	 * the attempt waits for that to change.
+	 * the attempt waits.
 	 */
 	LITE_CMD_NODE_JOIN,
 	/*
-	 * Begin to leave the cluster in order: LMRs at home here are freed, and their
-	 * handles elsewhere fail with EIDRM. Shares of other nodes' LMRs that
-	 * are in this node's memory are lost. The node is LEAVING, and then IDLE,
-	 * of which an event tells. ENOTCONN: in no cluster. EBUSY: it is
+	 * Begin to leave the cluster in order: LMRs at home here are freed, and
+	 * their handles elsewhere fail with EIDRM. Shares of other nodes' LMRs
+	 * that are in this node's memory are lost. The node is LEAVING, then
+	 * IDLE, which an event reports. ENOTCONN: in no cluster. EBUSY: it is
 	 * joining or leaving.
 	 */
 	LITE_CMD_NODE_LEAVE,
@@ -79,15 +79,15 @@ enum lite_cmd {
 	/*
 	 * Multicast to "events": INDEX; NODE_ID and STATE of the node that the
 	 * event is about. With CAUSE and FIGURE: a session with that peer has
-	 * ended; STATE is still UP, not DOWN, while this node waits for the
-	 * peer to come back.
+	 * ended; STATE is UP while this node waits for the peer to come back,
+	 * else DOWN.
 	 */
 	LITE_CMD_EVENT,
 	/*
 	 * Change the rules by which the node schedules what goes to its peers;
 	 * they hold at once. In: QOS_MODE; or TENANTS; or a tenant (UID or
-	 * CGROUP) with WEIGHT, CEILING or PRIORITY, or alone: its rule is
-	 * removed. ENOENT: it has none. ENOSPC: there are rules for 256
+	 * CGROUP) with WEIGHT, CEILING or PRIORITY; or a tenant alone: its rule
+	 * is removed. ENOENT: it has none. ENOSPC: there are rules for 256
 	 * tenants. EOPNOTSUPP: the kernel has no control groups.
 	 */
 	LITE_CMD_QOS_SET,
@@ -96,7 +96,7 @@ enum lite_cmd {
 	 * CGROUP, WEIGHT, CEILING, PRIORITY; and what waited for its turn since
 	 * the node scheduled operations for the first time, one per CLASS and
 	 * one per TENANT or TENANT_CGROUP: QUEUED, IN_FLIGHT, SLICES, BYTES,
-	 * WAITED. What is posted at once is not counted.
+	 * WAITED. Operations that are posted at once are not counted.
 	 */
 	LITE_CMD_QOS_GET,
 
@@ -127,14 +127,14 @@ enum lite_end_cause {
 enum lite_qos_mode {
 	LITE_QOS_NONE,   /* first come, first served */
 	LITE_QOS_FAIR,   /* by class and weight */
-	LITE_QOS_HW_SEP, /* as none, but high and low classes have queue pairs of their own */
+	LITE_QOS_HW_SEP, /* as none, but high and low classes use different queue pairs */
 	LITE_QOS_SW_PRI, /* low classes are held back while high ones are loaded */
 
 	__LITE_QOS_MAX,
 };
 #define LITE_QOS_MAX (__LITE_QOS_MAX - 1)
 
-/* What the weights divide between. */
+/* The tenants that share by weight. */
 enum lite_qos_tenants {
 	LITE_QOS_BY_UID,
 	/*
@@ -183,13 +183,13 @@ enum lite_attr {
 	LITE_A_WEIGHT,        /* u32: 1..1000, default 100 */
 	LITE_A_CEILING,       /* u8: highest class, 0..7; default 4 */
 	LITE_A_CLASS,         /* u8: 0..7 */
-	LITE_A_TENANT,        /* u32: uid; 0 has all that found no place, too */
-	LITE_A_QUEUED,        /* u64: operations, or slices of them, that wait now */
-	LITE_A_IN_FLIGHT,     /* u64: that have waited and are with the device now */
-	LITE_A_SLICES,        /* u64: that have waited */
-	LITE_A_BYTES,         /* u64: in these */
-	LITE_A_PRIORITY,      /* u8: LITE_PRIORITY() of files that a uid opens; 0: the default */
-	LITE_A_WAITED,        /* u64[24]: [i]: of SLICES, waited less than 2^i us, not 2^(i-1) */
+	LITE_A_TENANT,        /* u32: uid; 0: also all tenants without a place of their own */
+	LITE_A_QUEUED,        /* u64: operations, or slices, that wait now */
+	LITE_A_IN_FLIGHT,     /* u64: slices that have waited, and are with the device now */
+	LITE_A_SLICES,        /* u64: slices that have waited */
+	LITE_A_BYTES,         /* u64: bytes in SLICES */
+	LITE_A_PRIORITY,      /* u8: LITE_PRIORITY() of what a tenant opens; 0: the default */
+	LITE_A_WAITED,        /* u64[24]: [i]: SLICES that waited from 2^(i-1) to 2^i us */
 	LITE_A_TENANTS,       /* u8: enum lite_qos_tenants */
 	LITE_A_CGROUP,        /* u64: id of a control group: inode number of its directory */
 	LITE_A_TENANT_CGROUP, /* u64: as CGROUP */

@@ -13,8 +13,8 @@
  *                       with it: the data it protects may be inconsistent
  * ENOTRECOVERABLE       after EOWNERDEAD the lock was released without
  *                       CONSISTENT: it cannot be taken any more
- * EBUSY                 the lock is held, maybe by the caller, which does not
- *                       wait
+ * EBUSY                 the lock is held, perhaps by the caller itself, and the
+ *                       caller does not wait
  * EAGAIN                not all participants are at the barrier, and the caller
  *                       does not wait
  * ETIMEDOUT             the wait timed out
@@ -36,12 +36,12 @@
 
 #include <linux/types.h>
 
-/* Locks per open file; their homes keep track of them. */
+/* Most locks that one open file may hold. */
 #define LITE_LOCKS_MAX 65536U
 
 /* LITE_IOC_LOCK flags */
 #define LITE_LOCK_SHARED (1U << 0) /* share it with other readers */
-#define LITE_LOCK_TRY (1U << 1)    /* as LITE_NOWAIT, for any @timeout_ms */
+#define LITE_LOCK_TRY (1U << 1)    /* do not wait, whatever @timeout_ms is */
 
 /*
  * LITE_IOC_LOCK: take the lock in the word at @offset of the LMR.
@@ -49,13 +49,14 @@
  * The handle needs WRITE and ATOMIC. The holder is this open file together with
  * @owner, an arbitrary number: threads that exclude each other use different
  * ones. Waiters get the lock in the order in which their requests reached the
- * LMR's home; only a fatal signal ends the wait early. LITE_LOCK_SHARED holders
- * share the lock, but queue behind earlier waiters that want it exclusively.
+ * LMR's home; only a fatal signal ends the wait early. The time-out does not
+ * bound waits for a suspect node or for a change of the LMR. LITE_LOCK_SHARED
+ * holders share the lock, but queue behind earlier waiters that want it
+ * exclusively.
  *
- * UNLOCK releases the lock. The close of the open file, also by the end of the
- * process, and the death of the node release it, too, but then the next holder
- * gets EOWNERDEAD, together with the lock, as does every shared holder after it
- * until an exclusive one calls CONSISTENT.
+ * If the open file is closed, also by the end of the process, or the node dies,
+ * the lock is released, but the next holder gets EOWNERDEAD with it; so does
+ * every shared holder after that until an exclusive one calls CONSISTENT.
  */
 struct lite_ioc_lock {
 	__u32 size;
@@ -63,7 +64,7 @@ struct lite_ioc_lock {
 	__aligned_u64 lh;
 	__aligned_u64 offset;  /* of the word, a multiple of 8 */
 	__aligned_u64 owner;
-	__s32 timeout_ms;      /* see lite.h; not for waits for a suspect node or a change */
+	__s32 timeout_ms;      /* see lite.h; only for the wait for other holders */
 	__u32 reserved;        /* 0 */
 };
 
@@ -74,7 +75,7 @@ struct lite_ioc_lock {
  * EHOSTDOWN or ETIMEDOUT it is released as soon as possible.
  *
  * LITE_IOC_CONSISTENT: after EOWNERDEAD, declare the protected data consistent
- * again. EINVAL: it was; EPERM also: the caller shares the lock.
+ * again. EINVAL: it is consistent. EPERM also: the caller shares the lock.
  */
 struct lite_ioc_unlock {
 	__u32 size;
@@ -84,7 +85,6 @@ struct lite_ioc_unlock {
 	__aligned_u64 owner;
 };
 
-/* Most participants of one barrier. */
 #define LITE_BARRIER_MAX 4096U
 
 /*
@@ -104,7 +104,7 @@ struct lite_ioc_barrier {
 	__aligned_u64 lh;
 	__aligned_u64 offset;  /* of the word, a multiple of 8 */
 	__u32 n;               /* 1..LITE_BARRIER_MAX */
-	__s32 timeout_ms;      /* see lite.h; not for waits for a suspect node or a change */
+	__s32 timeout_ms;      /* see lite.h; only for the wait for other callers */
 };
 
 #define LITE_IOC_LOCK _IO(LITE_IOC_TYPE, 0x20)

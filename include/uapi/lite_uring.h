@@ -9,14 +9,14 @@
  * completion is 0, or the negative errno of the ioctl.
  *
  * READ and WRITE of up to a page, FETCH_ADD and CMP_SWAP mostly need no thread
- * if their bytes are in one piece of memory of one other node; READ and WRITE of
- * this node's memory are done at once. The submitting thread executes COLLECT
- * with LITE_RPC_NOWAIT, and RECV with LITE_RPC_NOWAIT or LITE_RPC_REPLY_ONLY,
- * but not RECV of a file that serves a function with requests or replies that
- * may be longer than LITE_RPC_BYTES_MAX. Everything else runs in an io_uring
- * worker. Their number per process is limited
- * (io_uring_register_iowq_max_workers(3), the bounded ones): commands that fill
- * all workers while they wait for commands queued behind them deadlock.
+ * if their bytes are in one piece of memory of one other node; READ and WRITE
+ * of this node's memory are done at once. The submitting thread executes
+ * COLLECT with LITE_RPC_NOWAIT, and RECV with LITE_RPC_NOWAIT or
+ * LITE_RPC_REPLY_ONLY, but not RECV of a file that serves a function with
+ * requests or replies that may be longer than LITE_RPC_BYTES_MAX. Everything
+ * else runs in an io_uring worker. A process has a limited number of them
+ * (io_uring_register_iowq_max_workers(3), the bounded ones): commands that
+ * occupy all workers while they wait for commands queued behind them deadlock.
  *
  * DOC: errno values of commands, beside those of the ioctls
  *

@@ -7,14 +7,13 @@
 
 #include <linux/types.h>
 
-/* Most operations of one call. */
 #define LITE_VECTOR_MAX 1024U
 
 /*
  * LITE_IOC_VECTOR: execute @n_ops operations, on any LMRs on any nodes, many of
  * them in parallel. Each behaves as a LITE_IOC_OP of its own.
  *
- * The order is undefined, except around LITE_OP_FENCE (lite_order.h): an
+ * The order is undefined, except around LITE_OP_FENCE (lite_order.h), so an
  * operation that needs the result of another goes into a later call. Each entry
  * of the array gets its own @error, 0 or the errno of LITE_IOC_OP, and @result.
  * Old values of @error are ignored, so an array can be submitted again
@@ -32,11 +31,11 @@
  *   EINTR   a signal that kills the caller
  *   ENODEV  the node was stopped
  *
- * With EINTR and ENODEV the last of the @n_done operations may have this error
+ * With EINTR and ENODEV the last of the @n_done operations may have this error,
  * because they were not tried.
  *
- * @op_size is that of all entries; @size of each must equal it (else EINVAL for
- * that one).
+ * @op_size is the size of every entry. @size of an entry must equal it, else
+ * that one operation fails with EINVAL.
  */
 struct lite_ioc_vector {
 	__u32 size;
