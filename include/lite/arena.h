@@ -14,17 +14,17 @@
  *    lite_arena_free(arena, p);
  *
  * An arena takes memory from the kernel (LITE_IOC_ARENA) in chunks, and makes an LMR of each chunk
- * when it takes it. So allocating, registering and freeing are answered by the library, without a
- * system call, unless a new chunk is needed.
+ * when it takes it. So the library can allocate, register and free without a system call, unless a
+ * new chunk is needed.
  *
- * All peers that may use the LMR of a chunk can use all of that chunk, whatever is registered, and
- * go on when a range ends: keys tell programs that trust each other which ranges are valid. For
- * memory that a peer must lose again, make an LMR of its own with lite_register(): in an arena that
- * pins and prepares nothing, and lite_free() returns when no node can reach it.
+ * A peer that may use the LMR of a chunk can use all of the chunk, whatever is registered, and also
+ * after a range has ended: keys only tell programs that trust each other which ranges are valid. If
+ * a peer must lose access to memory again, make a separate LMR of that memory with lite_register():
+ * in an arena that pins and prepares nothing, and lite_free() returns when no node can reach it.
  *
- * What the allocator has to know is outside of the arena, where no peer can change it. Functions
- * may be called by several threads. In a child of fork(2) the memory is not mapped, and the arena
- * can only be destroyed, which ends nothing of the parent's.
+ * The allocator keeps its data outside of the arena, where no peer can change it. Several threads
+ * may call the functions. A child of fork(2) does not have the memory; it can only destroy the
+ * arena, which leaves the parent's as it is.
  */
 #ifndef LITE_ARENA_H
 #define LITE_ARENA_H
@@ -44,7 +44,7 @@ extern "C" {
  * @flags: LITE_ARENA_*
  * @addr: set to the address of the mapping, to be unmapped by munmap(2)
  *
- * What lite_register() makes of it, or of a part, is neither pinned nor counted against
+ * An LMR that lite_register() makes of it, or of a part, is neither pinned nor counted against
  * RLIMIT_MEMLOCK. See LITE_IOC_ARENA in <uapi/lite_arena.h>, also for what the memory contains.
  *
  * Return: 0, -EINVAL (@length), -EOPNOTSUPP (another flag), -EFBIG, -EDQUOT or -ENOSPC (the limits
@@ -89,8 +89,8 @@ int lite_arena_create(struct lite_ctx* ctx, const char* name, size_t size, uint3
 /*
  * lite_arena_destroy - free all LMRs and all memory of an arena; NULL: nothing
  *
- * Waits until no node can reach the memory. An LMR that cannot be freed (see lite_free()) keeps its
- * memory, and stays until the context is closed: lite_arena_trim() before this one tells.
+ * Waits until no node can reach the memory. An LMR that cannot be freed (see lite_free()) stays,
+ * with its memory, until the context is closed; lite_arena_trim() before shows if there is one.
  */
 void lite_arena_destroy(struct lite_arena* arena) LITE_NOEXCEPT;
 
@@ -106,7 +106,7 @@ int lite_arena_alloc(struct lite_arena* arena, size_t size, size_t alignment,
                      void** out) LITE_NOEXCEPT;
 
 /*
- * lite_arena_free - free memory, and end what is registered in it
+ * lite_arena_free - free memory, and end the ranges that are registered in it
  *
  * The next allocation may get it at once: peers must be done with it.
  *
@@ -115,7 +115,7 @@ int lite_arena_alloc(struct lite_arena* arena, size_t size, size_t alignment,
 int lite_arena_free(struct lite_arena* arena, void* memory) LITE_NOEXCEPT;
 
 /*
- * lite_arena_register - tell where a range of allocated memory is for peers
+ * lite_arena_register - get the key of a range of allocated memory, and its place in an LMR
  * @addr: @length bytes, not 0, in one allocation
  * @range: set to the range
  *

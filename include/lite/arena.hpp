@@ -35,7 +35,7 @@ class arena final : public std::pmr::memory_resource {
     arena& operator=(const arena&) = delete;
     ~arena() override { lite_arena_destroy(m_arena); }
 
-    // Where bytes of one allocation are for peers. @throws error as lite_arena_register()
+    // The key and place of bytes of one allocation. @throws error as lite_arena_register()
     lite_range register_range(std::span<const std::byte> bytes) {
         lite_range range{};
         check(lite_arena_register(m_arena, bytes.data(), bytes.size(), &range), "register a range");

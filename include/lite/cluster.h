@@ -3,7 +3,7 @@
  * liblite: a node's membership, for C programs.
  *
  * litectl(8) makes a node, with its secret. These functions make it join and leave a cluster, and
- * list the members. They need no context, and talk to the module over generic netlink
+ * list the members. They need no context, as they talk to the module over generic netlink
  * (<uapi/lite_netlink.h>).
  */
 #ifndef LITE_CLUSTER_H

@@ -29,8 +29,8 @@ extern "C" {
  *    file's position is used and advanced
  * @length: bytes; more than the file has, or than the LMR has room for: to the end
  *
- * Works as sendfile(2): returns a short count at the end of the file or of the LMR, and after an
- * error that did not come first; then call it again for the errno. If the file is changed
+ * Works as sendfile(2): returns a short count at the end of the file or of the LMR, and if an error
+ * occurs after some bytes were moved; then call it again to get the errno. If the file is changed
  * meanwhile, the LMR may get old or new bytes. After a failure or a short count any part of the
  * range in the LMR may have been written.
  *
@@ -65,12 +65,12 @@ int64_t lite_recvfile(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, int f
 /*
  * lite_file_submit - move bytes between a file and an LMR
  * @command: LITE_IOC_SENDFILE or LITE_IOC_RECVFILE
- * @arg: what to move, and the size and number of sets. Sets @arg->size, and @arg->moved, to 0 on
- *    failure; on success also @arg->file_offset, unless LITE_FILE_POSITION is set
+ * @arg: what to move, and the size and number of sets. Sets @arg->size; @arg->moved, to 0 on
+ *    failure; and on success @arg->file_offset, unless LITE_FILE_POSITION is set
  *
  * The functions above are made of this.
  *
- * Return: 0, also for a short count, or a negative errno as those; -EINVAL (another @command; too
+ * Return: 0, also for a short count, or a negative errno as theirs; -EINVAL (another @command; too
  * many pages or sets), -EOPNOTSUPP (an unknown flag, a non-zero reserved field).
  */
 int lite_file_submit(struct lite_ctx* ctx, unsigned int command,

@@ -5,8 +5,8 @@
  * A kernel client opens a context on a node, which gives it what a process has
  * with an open file of /dev/liteN: its own handles, released by
  * lite_ctx_close(). Errno values are those of include/uapi/lite.h. Functions
- * may sleep unless their Context says otherwise; none may be called from a LITE
- * callback.
+ * may sleep unless their Context says otherwise; none may be called from a
+ * callback of LITE.
  *
  * A context acts as root.
  */
@@ -58,9 +58,9 @@ struct lite_ctx *lite_ctx_open(unsigned int index);
  * @priority: LITE_PRIORITY(class), class 0 (highest) to 7, or
  *	LITE_PRIORITY_DEFAULT
  *
- * Applies to those that begin from now on. Has an effect if the node schedules
- * what goes to other nodes (litectl qos). The administrator's ceiling does not
- * apply to kernel modules.
+ * Applies to those that begin from now on. Has an effect only if the node
+ * schedules what goes to other nodes (litectl qos). The administrator's ceiling
+ * does not apply to kernel modules.
  *
  * Context: may sleep.
  * Return: 0; -EINVAL: no such priority; -ENODEV: the node has stopped.
@@ -222,7 +222,7 @@ int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length, u32 node
  * @ctx: context
  * @lh: handle with LITE_RIGHT_READ
  * @offset: in the LMR, bytes
- * @buf: kernel memory; at most a page of the stack
+ * @buf: kernel memory; on the stack only if @length is at most a page
  * @length: bytes, at least 1
  *
  * Context: may sleep; killable.
@@ -351,7 +351,7 @@ int lite_lmr_fetch_or(struct lite_ctx *ctx, u64 lh, u64 offset, u64 bits,
 /**
  * lite_lmr_fence - make completed operations visible to processors
  * @ctx: context
- * @lh: handle of an LMR: of the nodes that hold it; 0: of all nodes
+ * @lh: handle of an LMR: for its nodes; 0: for all that are not down
  *
  * As LITE_OP_FENCE.
  *
@@ -370,15 +370,15 @@ int lite_lmr_fence(struct lite_ctx *ctx, u64 lh);
  *
  * The order is undefined, except around LITE_OP_FENCE (see there).
  *
- * Context: may sleep. A fatal signal ends it, and is the error of operations
- * that were not tried.
+ * Context: may sleep. A fatal signal ends it: operations that were not tried
+ * have the error -EINTR.
  * Return: the number of operations with an error; or -EINVAL, -ENODEV, -ENOMEM:
  * nothing was done.
  */
 int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n);
 
 /**
- * lite_lmr_set - fill a range of an LMR with a pattern, where it is
+ * lite_lmr_set - fill a range of an LMR with a pattern, on its nodes
  * @ctx: context
  * @lh: handle with LITE_RIGHT_WRITE
  * @offset: in the LMR, bytes; the pattern begins there
@@ -393,7 +393,7 @@ int lite_lmr_set(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
 		 const void *pattern, size_t pattern_length);
 
 /**
- * lite_lmr_copy - copy between LMRs, or within one, without fetching
+ * lite_lmr_copy - copy between LMRs, or within one, from node to node
  * @ctx: context
  * @to: handle with LITE_RIGHT_WRITE
  * @to_offset: in that LMR, bytes
@@ -408,7 +408,7 @@ int lite_lmr_copy(struct lite_ctx *ctx, u64 to, u64 to_offset, u64 from,
 		  u64 from_offset, u64 length);
 
 /**
- * lite_lmr_compare - compare ranges of LMRs, where the first one is
+ * lite_lmr_compare - compare ranges of LMRs, on the nodes of the first one
  * @ctx: context
  * @lh: handle with LITE_RIGHT_READ
  * @offset: in that LMR, bytes
@@ -424,7 +424,7 @@ int lite_lmr_compare(struct lite_ctx *ctx, u64 lh, u64 offset, u64 other,
 		     u64 other_offset, u64 length, u64 *equal);
 
 /**
- * lite_lmr_checksum - CRC-32C of a range of an LMR, computed where it is
+ * lite_lmr_checksum - CRC-32C of a range of an LMR, computed on its nodes
  * @ctx: context
  * @lh: handle with LITE_RIGHT_READ
  * @offset: in the LMR, bytes

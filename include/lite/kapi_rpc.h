@@ -57,8 +57,8 @@ typedef int (*lite_kfunc_handler)(void *priv, const struct lite_krequest *req,
  * @mode: permission to call, as of a Unix socket that root owns: the w bits
  * @max_request: longest request, bytes
  * @max_reply: longest reply, bytes; at most LITE_KFUNC_SHORT_MAX if @is_short.
- *	Every call reserves as much: more than LITE_RPC_BYTES_MAX costs the
- *	server and its callers, for which it counts at both nodes
+ *	Every call reserves as much; more than LITE_RPC_BYTES_MAX counts against
+ *	what the caller may have, at both nodes
  * @ring_size: bytes in flight per client node, or 0: the default
  * @is_short: the handler does not sleep or take long. For a request longer than
  *	LITE_RPC_BYTES_MAX it runs in a work item all the same

@@ -31,10 +31,9 @@
  *   rest); -EINVAL for any other. The exception is lite_join(), which takes from 10 ms to an hour.
  * - Names are byte strings of 1..LITE_NAME_MAX bytes and a NUL, without control characters (below
  *   0x20) and DEL. '/' is not special, and a name need not be UTF-8.
- * - -ENODEV may be returned once the node was stopped (then only lite_close() makes sense),
- *   -ENOTCONN while the node is in no cluster, and where a function sleeps -ENOMEM, -EINTR,
- *   and -ENOTTY, -E2BIG or -EOPNOTSUPP (the kernel module is too old for the request). They are not
- *   repeated below.
+ * - These errors are not repeated below: -ENODEV (the node was stopped; only lite_close() makes
+ *   sense then), -ENOTCONN (the node is in no cluster), and from functions that may sleep -ENOMEM,
+ *   -EINTR, and -ENOTTY, -E2BIG or -EOPNOTSUPP (the kernel module is too old for the request).
  *
  * A child made by fork(2) shares the context's open file with its parent: handles, functions, calls
  * to collect, locks. It may use them as a thread of the parent could, and lite_unmap(), lite_free()
@@ -92,18 +91,18 @@ struct lite_alloc_params {
 };
 
 /*
- * The LMR's bytes are a memfd's that the library maps into this process and registers with
- * LITE_REGISTER_UNPINNED: they are brought in when they are used, can be swapped out, and count
- * against the process's memory cgroup alone. So the LMR is on this node only (-EINVAL), has whole
- * pages, and ends at the latest, also with a name, when the process closes the context or ends; its
- * children do not have it. With no other flag but LITE_ALLOC_LEASED (-EINVAL). Other errors: as
- * lite_register_with().
+ * The LMR is a memfd that the library maps into this process and registers with
+ * LITE_REGISTER_UNPINNED: its pages are brought in when they are used, can be swapped out, and
+ * count only against the process's memory cgroup. So it can be on this node only (-EINVAL), and has
+ * whole pages. Named or not, it ends at the latest when the process closes the context or ends;
+ * children do not have it. No other flag but LITE_ALLOC_LEASED may be set (-EINVAL). Other errors:
+ * as lite_register_with().
  */
 #define LITE_ALLOC_UNPINNED (1U << 31)
 
 /*
  * With LITE_ALLOC_UNPINNED: the memory is registered with LITE_REGISTER_LEASED, too. It is then
- * anonymous, not a memfd's.
+ * anonymous memory, not a memfd.
  */
 #define LITE_ALLOC_LEASED (1U << 30)
 
@@ -145,8 +144,8 @@ void lite_close(struct lite_ctx* ctx) LITE_NOEXCEPT;
 /*
  * lite_fd - the descriptor of /dev/liteN behind a context
  *
- * For ioctls that this library does not know, and for passing it on; the context still owns it, and
- * it must not be closed. Never sleeps.
+ * For ioctls that this library does not know, and for passing it on. The context owns it: do not
+ * close it. Never sleeps.
  *
  * Return: the descriptor.
  */
@@ -171,12 +170,10 @@ int lite_query(struct lite_ctx* ctx, struct lite_ioc_query* out) LITE_NOEXCEPT;
  * Return: 0, -EINVAL (length 0, bits beyond 0666 in the mode, more than LITE_SPREAD_MAX nodes, a
  * node listed twice, no node id, a bad name, LITE_ALLOC_NO_HANDLE without a name, no @lh, a wrong
  * @size), -EFAULT (@nodes), -E2BIG (@params is longer than this library knows, with a non-zero
- * excess), -ENAMETOOLONG, -EFBIG (too long; unpinned: also for a file of the process,
- * RLIMIT_FSIZE), -EEXIST (the name is taken), -EHOSTUNREACH (no such node),
- * -EHOSTDOWN,
- * -ESTALE (a node restarted meanwhile), -ENOSPC (a node's memory for LMRs is used up), -EDQUOT (the
- * caller's share of it is), -EMFILE (too many handles), -EIO, -EPROTO, or -ETIMEDOUT (it is unknown
- * whether the LMR exists).
+ * excess), -ENAMETOOLONG, -EFBIG (too long; unpinned: also longer than RLIMIT_FSIZE), -EEXIST (the
+ * name is taken), -EHOSTUNREACH (no such node), -EHOSTDOWN, -ESTALE (a node restarted meanwhile),
+ * -ENOSPC (a node's memory for LMRs is used up), -EDQUOT (the caller's share of it is), -EMFILE
+ * (too many handles), -EIO, -EPROTO, or -ETIMEDOUT (it is unknown whether the LMR exists).
  */
 int lite_alloc(struct lite_ctx* ctx, const struct lite_alloc_params* params,
                lite_lh_t* lh) LITE_NOEXCEPT;
@@ -230,8 +227,9 @@ int lite_free_name(struct lite_ctx* ctx, const char* name) LITE_NOEXCEPT;
  * lite_read - read from an LMR
  * @lh: handle with LITE_RIGHT_READ
  * @offset: in the LMR, bytes
- * @buf: destination; any writable memory of the process. Buffers of more than 4096 bytes are pinned
- *   unless the data is in this node's memory: not those of devices, nor of memfd_secret(2) (EFAULT)
+ * @buf: destination; any writable memory of the process. Buffers of more than 4096 bytes are
+ *   pinned, unless the data is in this node's memory; memory of devices and of memfd_secret(2)
+ *   cannot be (-EFAULT)
  * @length: bytes, at least 1
  *
  * Complete when it returns. Not atomic: a concurrent write may be seen in part. After a failure
@@ -338,10 +336,10 @@ int lite_fetch_or(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t 
  * @pattern_length: number of them, 1..8
  *
  * The nodes that hold the bytes execute this and the three functions below. After -ETIMEDOUT and
- * -EHOSTDOWN some more megabytes may be done shortly after.
+ * -EHOSTDOWN they may still process some more megabytes.
  *
  * Return: 0 or a negative errno as lite_read(); -EINVAL also for an empty pattern or one of more
- * than 8 bytes. lite_op_submit() tells how far a failed one came.
+ * than 8 bytes. After a failure, lite_op_submit() tells how far it came.
  */
 int lite_set(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t length,
              const void* pattern, size_t pattern_length) LITE_NOEXCEPT;
@@ -355,8 +353,8 @@ int lite_set(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t lengt
  * @length: bytes, at least 1
  *
  * The data goes from node to node directly. Ranges of one LMR may overlap, as with memmove(3).
- * After a failure any part of the destination may have been written, and with it of an overlapping
- * source.
+ * After a failure any part of the destination may have been written, and so any part of a source
+ * that overlaps it.
  *
  * Return: 0 or a negative errno as lite_read().
  */
@@ -401,9 +399,9 @@ int lite_checksum(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t 
  *    leading bytes known to be transferred by reads and writes, or the previous value of an atomic
  *    that succeeded.
  *
- * The operations above are made of this; use it to know how far a failed one came.
+ * The operations above are made of this; use it to learn how far a failed one came.
  *
- * Return: 0 or a negative errno as those.
+ * Return: 0 or a negative errno as theirs.
  */
 int lite_op_submit(struct lite_ctx* ctx, struct lite_op* op) LITE_NOEXCEPT;
 
@@ -417,9 +415,9 @@ int lite_op_submit(struct lite_ctx* ctx, struct lite_op* op) LITE_NOEXCEPT;
  * @addr: set to the address of the mapping, to be unmapped by munmap(2)
  *
  * Loads and stores there are reads and writes of the LMR. The mapping outlives the handle and the
- * context, and keeps an anonymous LMR alive. It works like a file's with MAP_SHARED: for read(2),
- * write(2) and O_DIRECT, in children, with mprotect(2) within @prot; see LITE_IOC_MMAP in
- * <uapi/lite.h>.
+ * context, and keeps an anonymous LMR alive. It works like a mapping of a file with MAP_SHARED: for
+ * read(2), write(2) and O_DIRECT, in children, and with mprotect(2) within @prot; see LITE_IOC_MMAP
+ * in <uapi/lite.h>.
  *
  * An access raises SIGBUS, and a system call fails with EFAULT, once the LMR is freed, a right to
  * it is taken away, or the node is stopped; while its bytes are elsewhere; and while its home is
@@ -451,8 +449,9 @@ int lite_mmap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, size_t length
  * Return: 0, -EINVAL (@addr or @length are not whole pages, bits beyond 0666 in the mode, a bad
  * name), -ENAMETOOLONG, -EFBIG, -EFAULT (not all of it is mapped and writable), -EOPNOTSUPP or
  * -EFAULT (it belongs to a file in a file system, or to a driver, as a mapping of lite_mmap()
- * does), -EDQUOT (RLIMIT_MEMLOCK, or the LMR's description exceeds its owner's share), -ENOSPC (or
- * the node's), -EEXIST (the name is taken), -EMFILE, -EHOSTDOWN or -ETIMEDOUT.
+ * does), -EDQUOT (RLIMIT_MEMLOCK; or the user's share of the node's memory for LMRs, against which
+ * the metadata count), -ENOSPC (all of that memory is used up), -EEXIST (the name is taken),
+ * -EMFILE, -EHOSTDOWN or -ETIMEDOUT.
  */
 int lite_register(struct lite_ctx* ctx, const char* name, void* addr, size_t length, uint32_t mode,
                   lite_lh_t* lh) LITE_NOEXCEPT;
@@ -461,22 +460,23 @@ int lite_register(struct lite_ctx* ctx, const char* name, void* addr, size_t len
  * lite_register_with - lite_register(), with flags
  * @flags: LITE_REGISTER_*
  *
- * With LITE_REGISTER_UNPINNED no page is pinned, counted or brought in, however long it is. The LMR
+ * With LITE_REGISTER_UNPINNED no page is pinned, counted or brought in, however long the LMR is. It
  * is what the process has at these addresses at any time: its pages may be swapped out or migrated;
- * if it unmaps them, operations on them fail with -EFAULT, and if it maps others, they see these.
- * It may be anonymous memory, shmem or a memfd, also read-only. See
+ * if the process unmaps them, operations on them fail with -EFAULT, and if it maps others,
+ * operations see these. The memory may be anonymous, shmem or a memfd, also read-only. See
  * Documentation/interfaces/unpinned.rst.
  *
  * With LITE_REGISTER_LEASED, too, writable pages that operations bring in are pinned for ten
- * seconds, or until memory is short or the process takes them away: during a burst the kernel does
- * not swap or compact them, if they are anonymous. Beyond half of RLIMIT_MEMLOCK (with
- * CAP_IPC_LOCK there is no limit) pages are unpinned. Alone, this flag is -EINVAL (-EOPNOTSUPP if
- * the node has no unpinned LMRs).
+ * seconds, or until memory is short or the process takes them away: during a burst of operations
+ * the kernel does not swap or compact them, if they are anonymous. No pages are pinned beyond half
+ * of RLIMIT_MEMLOCK (with CAP_IPC_LOCK there is no limit). This flag alone is -EINVAL (-EOPNOTSUPP
+ * if the node was started without --unpinned).
  *
- * Return: as lite_register(); -EOPNOTSUPP: an unknown flag, or, with LITE_REGISTER_UNPINNED, not
- * such memory, or the node was started without --unpinned; then never for RLIMIT_MEMLOCK, but
- * -EFBIG for more than 4 GB, -EEXIST if a part is an unpinned LMR already, and -EBUSY if eight such
- * LMRs have parts of the same 2 MB, or 1024 were freed while threads kept changing memory.
+ * Return: as lite_register(), or -EOPNOTSUPP (an unknown flag). With LITE_REGISTER_UNPINNED never
+ * -EDQUOT for RLIMIT_MEMLOCK, but also -EOPNOTSUPP (other memory, or the node was started without
+ * --unpinned), -EFBIG (more than 4 GB), -EEXIST (a part is an unpinned LMR already) and -EBUSY
+ * (eight such LMRs have parts of the same 2 MB, or 1024 were freed while threads kept changing
+ * memory).
  */
 int lite_register_with(struct lite_ctx* ctx, const char* name, void* addr, size_t length,
                        uint32_t mode, uint32_t flags, lite_lh_t* lh) LITE_NOEXCEPT;
@@ -541,7 +541,7 @@ int lite_list_each(struct lite_ctx* ctx, int (*fn)(const struct lite_lmr_info* i
  * lite_strerror - text of an errno of LITE
  * @err: errno, positive or negative
  *
- * For LMRs, locks and barriers; lite_rpc_strerror() is for functions. Never sleeps;
+ * For LMRs, locks and barriers; for functions use lite_rpc_strerror(). Never sleeps;
  * async-signal-safe for the errno values of <uapi/lite.h>.
  *
  * Return: one line without a newline, in lower case, in English; never NULL, not to be freed. The

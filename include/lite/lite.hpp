@@ -41,13 +41,11 @@
 
 namespace lite {
 
-// --- Regions ----------------------------------------------------------------
-
 // A mapped LMR: owns its handle and unmaps it in the destructor, in the process that made the
 // object. The context must outlive it. Offsets and lengths are in bytes.
 class region {
   public:
-    // Owns nothing: everything but assigning to it fails with EBADF.
+    // An empty region: everything but assigning to it fails with EBADF.
     region() noexcept = default;
 
     // Takes ownership of handle @lh of @ctx, of an LMR of @length bytes.
@@ -86,12 +84,12 @@ class region {
 
     explicit operator bool() const noexcept { return m_lh != 0; }
     lite_lh_t handle() const noexcept { return m_lh; }
-    // As of mapping, or of resize() on this object; stat() asks the home.
+    // The length when the LMR was mapped, or after resize() of this object; stat() asks the home.
     std::uint64_t length() const noexcept { return m_length; }
 
     // The priority of this object's operations: LITE_PRIORITY(class), class 0 (highest) to 7; or
     // LITE_PRIORITY_DEFAULT, that of the context. They fail with EPERM if the class is above the
-    // user's ceiling, EINVAL if there is none of this number.
+    // user's ceiling, and with EINVAL if there is no such class.
     std::uint8_t priority() const noexcept { return m_priority; }
     void set_priority(std::uint8_t priority) noexcept { m_priority = priority; }
 
@@ -233,8 +231,8 @@ class region {
         operate(LITE_OP_COPY, offset, length, from.m_lh, from_offset, "copy");
     }
 
-    // The number of leading bytes of @length, at least one, that equal those of a region of the
-    // same context.
+    // The number of leading bytes, out of @length (at least one), that equal those of a region of
+    // the same context.
     // @throws error as lite_compare()
     std::uint64_t compare(std::uint64_t offset, const region& other, std::uint64_t other_offset,
                           std::uint64_t length) const {
@@ -373,8 +371,8 @@ class registration {
         return *this;
     }
 
-    // Waits until no node can reach the memory. After a failure, as of the network, closing the
-    // context frees the LMR.
+    // Waits until no node can reach the memory. If the LMR cannot be freed, closing the context
+    // frees it.
     ~registration() {
         if (m_region && !m_region.inherited()) {
             try {
@@ -389,15 +387,13 @@ class registration {
     region* operator->() noexcept { return &m_region; }
     const region* operator->() const noexcept { return &m_region; }
 
-    // The region. Its LMR then lives until it is freed or the context is closed, and without a name
-    // no longer than the region.
+    // Gives up the region without freeing its LMR. The LMR then lives until it is freed or the
+    // context is closed; without a name, no longer than the region.
     region release() noexcept { return std::move(m_region); }
 
   private:
     region m_region;
 };
-
-// --- Contexts ---------------------------------------------------------------
 
 struct alloc_options {
     std::string_view name = {};             // empty: anonymous
@@ -443,12 +439,12 @@ class context {
     region alloc(const alloc_options& options) {
         lite_lh_t lh = 0;
         allocate(options, 0, &lh);
-        // An unpinned one has whole pages.
+        // An unpinned LMR has whole pages.
         const std::uint64_t page = options.unpinned ? 4096 : 1;
         return {m_ctx.get(), lh, (options.length + page - 1) / page * page};
     }
 
-    // Makes a named LMR without opening it; not unpinned.
+    // Makes a named LMR without opening it; it cannot be unpinned.
     // @throws error as lite_alloc()
     void create(const alloc_options& options) { allocate(options, LITE_ALLOC_NO_HANDLE, nullptr); }
 
@@ -567,8 +563,6 @@ class context {
 
     std::unique_ptr<lite_ctx, closer> m_ctx;
 };
-
-// --- Listing ----------------------------------------------------------------
 
 // The LMRs of the cluster as an input range, fetched in batches during iteration:
 //

@@ -40,7 +40,7 @@ int lite_grant_set(struct lite_ctx* ctx, lite_lh_t lh, uint32_t uid, uint32_t no
  * @name: its name
  * @uid, @node, @rights: as in lite_grant_set()
  *
- * As lite_grant_set(), with the rights of the caller in place of a handle's.
+ * As lite_grant_set(), with the rights of the caller instead of those of a handle.
  *
  * Return: 0, -ENOENT, -ENAMETOOLONG, or a negative errno as lite_grant_set().
  */
@@ -97,8 +97,8 @@ int lite_setattr(struct lite_ctx* ctx, lite_lh_t lh, uint32_t uid, uint32_t gid,
  *
  * For its masters.
  *
- * Return: 0, -ENOENT, -ENAMETOOLONG, -EPERM (no master, or as
- * lite_setattr()), or a negative errno as lite_setattr().
+ * Return: 0, -ENOENT, -ENAMETOOLONG, -EPERM (no master, or as lite_setattr()), or a negative errno
+ * as lite_setattr().
  */
 int lite_setattr_name(struct lite_ctx* ctx, const char* name, uint32_t uid, uint32_t gid,
                       uint32_t mode) LITE_NOEXCEPT;
@@ -109,7 +109,7 @@ int lite_setattr_name(struct lite_ctx* ctx, const char* name, uint32_t uid, uint
  * lite_chown - change owner and group of the LMR behind a handle
  * lite_chown_name - change owner and group of an LMR
  *
- * lite_setattr() and lite_setattr_name(), with LITE_KEEP for the rest.
+ * As lite_setattr() and lite_setattr_name(), with LITE_KEEP for the rest.
  */
 int lite_chmod(struct lite_ctx* ctx, lite_lh_t lh, uint32_t mode) LITE_NOEXCEPT;
 int lite_chmod_name(struct lite_ctx* ctx, const char* name, uint32_t mode) LITE_NOEXCEPT;
@@ -164,8 +164,7 @@ int lite_resize(struct lite_ctx* ctx, lite_lh_t lh, uint64_t length) LITE_NOEXCE
  *
  * As lite_resize(), for its masters.
  *
- * Return: 0, -ENOENT, -ENAMETOOLONG, -EPERM (no master), or a negative errno
- * as lite_resize().
+ * Return: 0, -ENOENT, -ENAMETOOLONG, -EPERM (no master), or a negative errno as lite_resize().
  */
 int lite_resize_name(struct lite_ctx* ctx, const char* name, uint64_t length) LITE_NOEXCEPT;
 
@@ -196,8 +195,7 @@ int lite_move(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t leng
  *
  * As lite_move(), for its masters.
  *
- * Return: 0, -ENOENT, -ENAMETOOLONG, -EPERM (no master), or a negative errno
- * as lite_move().
+ * Return: 0, -ENOENT, -ENAMETOOLONG, -EPERM (no master), or a negative errno as lite_move().
  */
 int lite_move_name(struct lite_ctx* ctx, const char* name, uint64_t offset, uint64_t length,
                    uint32_t node, uint64_t* moved) LITE_NOEXCEPT;

@@ -26,9 +26,9 @@ extern "C" {
  *
  * Every read from another node sees a write that has returned. Programs on the node that holds the
  * memory read it with their processor: through lite_mmap(), in memory given to lite_register(), or
- * with lite_read(), which copies there. They may see the write later, even after one made later,
- * unless lite_fence() was called between the two. It covers whatever any program on this machine
- * has completed. Costs a small read for each queue pair of each node.
+ * with lite_read(), which copies there. They may see the write late, and even after a later write,
+ * unless lite_fence() was called between the two. It covers what any program on this machine has
+ * completed. Costs a small read for each queue pair of each node.
  *
  * Return: 0, -EBADF, -EIDRM, -ESTALE, -EHOSTDOWN, -ETIMEDOUT, -EIO, -EINTR, -ENOTCONN or -ENODEV.
  */
@@ -36,11 +36,10 @@ int lite_fence(struct lite_ctx* ctx, lite_lh_t lh) LITE_NOEXCEPT;
 
 /*
  * lite_set_priority - set the priority of a context's operations
- * @ctx: context
  * @priority: LITE_PRIORITY(class), class 0 (highest) to 7, or LITE_PRIORITY_DEFAULT
  *
  * Applies to operations that begin from now on and have no priority of their own (struct lite_op).
- * Has an effect if the node schedules what goes to other nodes: Documentation/scheduling.rst.
+ * Has an effect only if the node schedules what goes to other nodes: Documentation/scheduling.rst.
  *
  * Return: 0; -EINVAL (no such priority); -EPERM (the class is above the user's ceiling, and the
  * caller lacks CAP_SYS_NICE); -ENOTTY (older kernel module); -ENODEV.

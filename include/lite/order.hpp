@@ -41,7 +41,7 @@ namespace op {
 // are not tried: ECANCELED.
 inline lite_op fence(const region& on) noexcept {
     lite_op fence = make(static_cast<lite_opcode>(LITE_OP_FENCE), on, 0, 0);
-    // 0 would be all LMRs; that is no handle, so an empty region fails with EBADF here, too.
+    // 0 would mean all LMRs. ~0 is no handle, so an empty region fails with EBADF here, too.
     if (!on)
         fence.lh = ~lite_lh_t{0};
     return fence;

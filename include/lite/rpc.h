@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * liblite: calls of functions on other nodes, and messages. Included by lite.h, with
- * the same conventions. <uapi/lite_rpc.h> describes the errno values, and
- * lite_rpc_strerror() returns a text for each.
+ * liblite: calls of functions on other nodes, and messages. Included by lite.h, with the same
+ * conventions. <uapi/lite_rpc.h> describes the errno values, and lite_rpc_strerror() returns a text
+ * for each.
  *
  *    server:                                 client:
  *      lite_rpc_register(ctx, &params, &fn);   lite_rpc_call(ctx, node, fn, "hi", 2,
@@ -12,14 +12,14 @@
  *          lite_rpc_reply_recv(ctx, &req, 0, buf, req.length, 0, buf, n,
  *                              LITE_FOREVER);
  *
- * Time-outs are those of <lite/lite.h>. With LITE_NOWAIT a call or message does not
- * wait for room in the ring (-EAGAIN), but waits for its reply for the default time.
+ * Time-outs are those of <lite/lite.h>. With LITE_NOWAIT a call or message does not wait for room
+ * in the ring (-EAGAIN), but a call waits the default time for its reply.
  *
  * Any signal that has a handler or stops the process interrupts lite_rpc_recv() and
  * lite_rpc_collect() (-EINTR), so that a server can end in order.
  *
- * A server that gets -ENOMEM should try again after a while, with the same request and
- * reply: the limit for long requests and replies is shared with other programs.
+ * A server that gets -ENOMEM should try again after a while, with the same request and reply: the
+ * limit for long requests and replies is shared with other programs.
  */
 #ifndef LITE_RPC_H
 #define LITE_RPC_H
@@ -50,15 +50,15 @@ struct lite_ctx;
 /*
  * struct lite_rpc_params - a function to serve
  * @size: sizeof(struct lite_rpc_params), so that it can grow
- * @flags: LITE_RPC_SHARED: serve it together with other contexts of the same user, all
- *    with the same values
+ * @flags: LITE_RPC_SHARED: serve it together with other contexts of the same user, all with the
+ *    same values
  * @name: 1..LITE_FUNCTION_NAME_MAX bytes, or NULL or "": none
- * @function: its number; 0: any free one from 32768 on or, with LITE_RPC_SHARED, the
- *    one that has the name. Only root may use numbers up to LITE_FUNCTION_ROOT_MAX
+ * @function: its number; 0: any free one from 32768 on or, with LITE_RPC_SHARED, the one that has
+ *    the name. Only root may use numbers up to LITE_FUNCTION_ROOT_MAX
  * @mode: permission to call: the w bits, as of a Unix socket
  * @max_request: longest request in bytes, up to LITE_RPC_BULK_MAX
- * @max_reply: longest reply in bytes, up to LITE_RPC_BULK_MAX. Requests and replies of
- *    more than LITE_RPC_BYTES_MAX take memory of both nodes during the call
+ * @max_reply: longest reply in bytes, up to LITE_RPC_BULK_MAX. Requests and replies of more than
+ *    LITE_RPC_BYTES_MAX take memory of both nodes during the call
  * @ring_size: bytes for requests and replies in flight, per client node; 0: the default
  */
 struct lite_rpc_params {
@@ -110,22 +110,20 @@ struct lite_rpc_leg {
 
 /*
  * lite_rpc_register - serve a function
- * @ctx: context
  * @params: what to serve
  * @function: set to its number; may be NULL
  *
- * Return: 0, -EEXIST (number or name are taken), -EPERM (the number is root's),
- * -EINVAL, -ENAMETOOLONG, -E2BIG (a longer @params than this library knows),
- * -EMFILE (LITE_RPC_FUNCTIONS_MAX, the limit of the user or of the node, or 256
- * contexts share the function).
+ * Return: 0, -EEXIST (number or name are taken), -EPERM (the number is root's), -EINVAL,
+ * -ENAMETOOLONG, -E2BIG (a longer @params than this library knows), -EMFILE
+ * (LITE_RPC_FUNCTIONS_MAX, the limit of the user or of the node, or 256 contexts share the
+ * function).
  */
 int lite_rpc_register(struct lite_ctx* ctx, const struct lite_rpc_params* params,
                       uint32_t* function) LITE_NOEXCEPT;
 
 /*
  * lite_rpc_unregister - stop serving a function
- * @ctx: context
- * @function: registered by it
+ * @function: registered by @ctx
  *
  * Return: 0, -ENOENT.
  */
@@ -133,16 +131,15 @@ int lite_rpc_unregister(struct lite_ctx* ctx, uint32_t function) LITE_NOEXCEPT;
 
 /*
  * lite_rpc_recv - take a request
- * @ctx: context, any number of threads at the same time
- * @function: registered by it; 0: any of those
+ * @function: registered by @ctx; 0: any of those
  * @buf: the request goes there
  * @size: bytes there
  * @timeout_ms: LITE_FOREVER by default
- * @request: set
+ * @request: set to the request, on -EMSGSIZE too
  *
- * Return: 0, -EAGAIN, -ETIMEDOUT, -EMSGSIZE (@size is too small: the request can
- * still be taken, and @request->length is its length), -ENOMEM (it can still be taken),
- * -ENOENT (@ctx does not serve the function), -EFAULT, -EINTR, -EINVAL.
+ * Return: 0, -EAGAIN, -ETIMEDOUT, -EMSGSIZE (@size is too small: the request can still be taken,
+ * and @request->length is its length), -ENOMEM (it can still be taken), -ENOENT (@ctx does not
+ * serve the function), -EFAULT, -EINTR, -EINVAL.
  */
 int lite_rpc_recv(struct lite_ctx* ctx, uint32_t function, void* buf, size_t size, int timeout_ms,
                   struct lite_rpc_request* request) LITE_NOEXCEPT;
@@ -155,9 +152,9 @@ int lite_rpc_recv(struct lite_ctx* ctx, uint32_t function, void* buf, size_t siz
  * @reply: may be NULL if @length is 0
  * @length: bytes of it
  *
- * Return: 0, -ENOENT (no such request: it was answered, or its caller has given up),
- * -E2BIG (more than the function's max_reply), -EFAULT, -ENOMEM. After errors other
- * than -ENOENT, answer again or call lite_rpc_done().
+ * Return: 0, -ENOENT (no such request: it was answered, or its caller has given up), -E2BIG (more
+ * than the function's max_reply), -EFAULT, -ENOMEM. After errors other than -ENOENT, answer again
+ * or call lite_rpc_done().
  */
 int lite_rpc_reply(struct lite_ctx* ctx, uint64_t token, uint32_t status, const void* reply,
                    size_t length) LITE_NOEXCEPT;
@@ -167,20 +164,18 @@ int lite_rpc_reply(struct lite_ctx* ctx, uint64_t token, uint32_t status, const 
  * @ctx: context that has taken it
  * @token: of the request
  *
- * For a server that cannot answer. The caller gets -ECONNRESET at once; otherwise it
- * would wait until its time-out.
+ * For a server that cannot answer. The caller gets -ECONNRESET at once; otherwise it would wait
+ * until its time-out.
  *
- * Return: 0, -ENOENT (no such request: it was answered, or its caller has given
- * up).
+ * Return: 0, -ENOENT (no such request: it was answered, or its caller has given up).
  */
 int lite_rpc_done(struct lite_ctx* ctx, uint64_t token) LITE_NOEXCEPT;
 
 /*
  * lite_rpc_reply_recv - answer a request and take the next one, in one system call
- * @ctx: context
- * @request: in: the request to answer (token 0: none; it is no error if its caller has
- *    given up); out: the request that was taken. Its token is 0 if the answer was given
- *    but nothing was taken
+ * @request: in: the request to answer (token 0: none; it is no error if its caller has given up);
+ *    out: the request that was taken. On failure its token is 0 if the answer was given but nothing
+ *    was taken
  * @status: a number for the caller
  * @reply: see lite_rpc_reply()
  * @length: bytes of it
@@ -197,37 +192,35 @@ int lite_rpc_reply_recv(struct lite_ctx* ctx, struct lite_rpc_request* request, 
 
 /*
  * lite_rpc_find - the number of a function, and what it takes
- * @ctx: context
  * @node: node id, 0: this one
  * @name: its name
  * @out: filled completely
  *
- * Afterwards calls and messages of @ctx to that number are for this registration only:
- * if the function has ended and another one has its number, they fail with
- * -ECONNREFUSED until the name is found again.
+ * Afterwards calls and messages of @ctx to that number are for this registration only: if the
+ * function has ended and another one has its number, they fail with -ECONNREFUSED until the name is
+ * found again.
  *
- * Return: 0, -ECONNREFUSED (no function has that name), -EHOSTDOWN, -EHOSTUNREACH,
- * -ETIMEDOUT, -EMFILE (@ctx has found 262144 already), -EINVAL, -ENAMETOOLONG.
+ * Return: 0, -ECONNREFUSED (no function has that name), -EHOSTDOWN, -EHOSTUNREACH, -ETIMEDOUT,
+ * -EMFILE (@ctx has found 262144 already), -EINVAL, -ENAMETOOLONG.
  */
 int lite_rpc_find(struct lite_ctx* ctx, uint32_t node, const char* name,
                   struct lite_ioc_rpc_find* out) LITE_NOEXCEPT;
 
 /*
  * lite_rpc_call - call a function
- * @ctx: context
  * @node: node id, 0: this one
  * @function: its number
  * @request: may be NULL if @length is 0
  * @length: bytes of it
  * @reply: the reply goes there
- * @room: bytes there; if both it and the function's max_reply are more than
- *    LITE_RPC_BYTES_MAX, the call takes memory for the smaller of the two
+ * @room: bytes there; if both it and the function's max_reply are more than LITE_RPC_BYTES_MAX, the
+ *    call takes memory for the smaller of the two
  * @reply_length: set to the length of the reply, also with -EMSGSIZE; may be NULL
  * @timeout_ms: for the whole call
  * @status: set to the server's number; may be NULL
  *
- * Return: 0, -ECONNREFUSED, -EACCES, -E2BIG, -EMSGSIZE, -ECONNRESET, -EHOSTDOWN,
- * -EHOSTUNREACH, -ETIMEDOUT, -EAGAIN, -ENOBUFS, -ENOMEM, -EFAULT, -EINVAL.
+ * Return: 0, -ECONNREFUSED, -EACCES, -E2BIG, -EMSGSIZE, -ECONNRESET, -EHOSTDOWN, -EHOSTUNREACH,
+ * -ETIMEDOUT, -EAGAIN, -ENOBUFS, -ENOMEM, -EFAULT, -EINVAL.
  */
 int lite_rpc_call(struct lite_ctx* ctx, uint32_t node, uint32_t function, const void* request,
                   size_t length, void* reply, size_t room, size_t* reply_length, int timeout_ms,
@@ -241,17 +234,17 @@ int lite_rpc_call(struct lite_ctx* ctx, uint32_t node, uint32_t function, const 
  * @length: bytes of it
  * @legs: the calls; their replies must not overlap
  * @n_legs: 1..LITE_RPC_LEGS_MAX
- * @quorum: return as soon as this many legs have succeeded, or no longer can; 0: when
- *    all have ended
+ * @quorum: return as soon as this many legs have succeeded, or no longer can; 0: when all have
+ *    ended
  * @timeout_ms: for all together, as of lite_rpc_call()
  *
- * The other legs are cancelled. Nothing is written to any reply after the return. @error
- * of each leg is as of lite_rpc_call(); or -EMFILE (no more calls may be in flight); or
- * -ECANCELED (the quorum was reached, or missed, without this leg: like a call that timed
- * out, it may have been served).
+ * Legs that are still in flight then are cancelled; nothing is written to any reply after the
+ * return. @error of each leg is as of lite_rpc_call(); or -EMFILE (no more calls may be in flight);
+ * or -ECANCELED (the quorum was reached, or missed, without this leg: like a call that timed out,
+ * it may have been served).
  *
- * Return: the number of legs that have succeeded. Or a negative errno, and nothing is
- * known of the legs: -EINVAL, -E2BIG, -EFAULT, -EACCES and -EOPNOTSUPP as of lite_rpc_start(),
+ * Return: the number of legs that have succeeded; or, with the outcome of the legs unknown, a
+ * negative errno: -EINVAL, -E2BIG, -EFAULT, -EACCES and -EOPNOTSUPP as of lite_rpc_start(),
  * -ENODEV.
  */
 int lite_rpc_multicall(struct lite_ctx* ctx, uint32_t function, const void* request, size_t length,
@@ -260,7 +253,6 @@ int lite_rpc_multicall(struct lite_ctx* ctx, uint32_t function, const void* requ
 
 /*
  * lite_rpc_send - send a message to a function; there is no reply
- * @ctx: context
  * @node: node id, 0: this one
  * @function: its number
  * @message: may be NULL if @length is 0
@@ -276,7 +268,6 @@ int lite_rpc_send(struct lite_ctx* ctx, uint32_t node, uint32_t function, const 
 
 /*
  * lite_rpc_start - begin a call; lite_rpc_collect() returns its result
- * @ctx: context
  * @node: node id, 0: this one
  * @function: its number
  * @request: may be NULL if @length is 0
@@ -285,27 +276,23 @@ int lite_rpc_send(struct lite_ctx* ctx, uint32_t node, uint32_t function, const 
  * @timeout_ms: as lite_rpc_call()
  * @cookie: returned with the result
  *
- * Return: 0: there will be a result. Otherwise there will be none: -EMFILE
- * (LITE_RPC_ASYNC_MAX calls of @ctx are in flight or not collected), or as
- * lite_rpc_call().
+ * Return: 0: there will be a result. Otherwise there will be none: -EMFILE (LITE_RPC_ASYNC_MAX
+ * calls of @ctx are in flight or not collected), or as lite_rpc_call().
  */
 int lite_rpc_start(struct lite_ctx* ctx, uint32_t node, uint32_t function, const void* request,
                    size_t length, size_t room, int timeout_ms, uint64_t cookie) LITE_NOEXCEPT;
 
 /*
  * lite_rpc_collect - wait for the end of any call begun by lite_rpc_start()
- * @ctx: context
  * @reply: the reply goes there
  * @room: bytes there
  * @timeout_ms: LITE_FOREVER by default
- * @result: set
+ * @result: set to the outcome of the call, on -EMSGSIZE too
  *
- * lite_fd() is readable (poll(2)) while there is a result to collect or a request to
- * take.
+ * lite_fd() is readable (poll(2)) while there is a result to collect or a request to take.
  *
- * Return: 0: @result tells how the call ended; -ENOENT: no call is in flight; -EAGAIN,
- * -ETIMEDOUT, -EINTR, -EINVAL; -EMSGSIZE (@room is too small), -EFAULT: the call can
- * still be collected.
+ * Return: 0: @result tells how the call ended; -ENOENT: no call is in flight; -EAGAIN, -ETIMEDOUT,
+ * -EINTR, -EINVAL; -EMSGSIZE (@room is too small), -EFAULT: the call can still be collected.
  */
 int lite_rpc_collect(struct lite_ctx* ctx, void* reply, size_t room, int timeout_ms,
                      struct lite_rpc_result* result) LITE_NOEXCEPT;
@@ -314,8 +301,8 @@ int lite_rpc_collect(struct lite_ctx* ctx, void* reply, size_t room, int timeout
  * lite_rpc_strerror - what an errno of the functions here means
  * @err: errno, positive or negative
  *
- * Some errno values mean something else than for lite_strerror(): E2BIG is about the
- * length of a request or reply, ENOENT not about an LMR.
+ * Some errno values have another meaning than in lite_strerror(): E2BIG is about the length of a
+ * request or reply, ENOENT is not about an LMR.
  *
  * Return: as lite_strerror().
  */

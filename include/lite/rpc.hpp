@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: functions, calls and messages, as <lite/rpc.h> describes them.
-// Errors of the C functions are thrown as lite::error with a code of rpc_category().
+// liblite for C++20: functions, calls and messages, as <lite/rpc.h> describes them. Errors of the C
+// functions are thrown as lite::error with a code of rpc_category().
 //
 //    lite::context ctx;
 //    lite::function echo(ctx, {.name = "echo", .mode = 0666});
@@ -48,7 +48,7 @@ struct function_options {
     bool shared = false;
 };
 
-// The caller, and its room for a reply.
+// A request: its caller, and the room for a reply.
 using call_info = lite_rpc_request;
 
 // The reply of a function.
@@ -68,25 +68,25 @@ inline void check_rpc(int err, const char* doing) {
         fail_rpc(err, doing);
 }
 
-// What is negative, but for the constants of <lite/lite.h>, is refused (EINVAL).
+// The kernel refuses negative times (EINVAL), except for the constants of <lite/lite.h>.
 inline int milliseconds(timeout t) {
     return static_cast<int>(std::clamp<std::int64_t>(t.count(), INT_MIN, LITE_TIMEOUT_MAX));
 }
 
-// Pause before memory is asked for again: short for a caller, and little work for the
-// processor. And the tries for the last answer of a server.
+// Pause before the next attempt after ENOMEM: short for a caller, and little work for the
+// processor. The second is the number of attempts at the last answer of a server.
 inline constexpr std::chrono::milliseconds memory_pause{10};
 inline constexpr int memory_tries = 100;
 
-// Whether a server continues after this error. Other programs may have the memory for
-// a while: ENOMEM is followed by a pause.
+// Does a server continue after this error? Pauses after ENOMEM, as other programs may have the
+// memory for a while.
 inline bool passes(int err) {
     if (err == -ENOMEM)
         std::this_thread::sleep_for(memory_pause);
     return err == -ENOMEM || err == -ETIMEDOUT || err == -EINTR;
 }
 
-// Gives the last answer of a server with @answer(). Bounded, as the server is ending.
+// Gives the last answer of a server by @answer(). Bounded, as the server is ending.
 template <typename Answer>
 int answer_last(Answer answer) {
     int err = answer();
@@ -99,9 +99,9 @@ int answer_last(Answer answer) {
 
 }  // namespace detail
 
-// A function that this process serves until the object is destroyed. (A copy in a child
-// of fork(2) does not end it. The child may serve() it, like another thread.) Not
-// thread-safe, but any number of threads may serve() it.
+// A function that this process serves until the object is destroyed. (A copy in a child of fork(2)
+// does not end it. The child may serve() it, like another thread.) Not thread-safe, but any number
+// of threads may serve() it.
 class function {
   public:
     function(context& ctx, const function_options& options)
@@ -134,15 +134,15 @@ class function {
 
     std::uint32_t number() const noexcept { return m_number; }
 
-    // Serves requests until @more() is false; it is asked after every request and every
-    // 100 ms. @handler(const call_info&, std::span<const std::byte> request,
-    // std::vector<std::byte>& reply) returns the status for the caller.
+    // Serves requests until @more() is false; it is asked after every request and every 100 ms.
+    // @handler(const call_info&, std::span<const std::byte> request, std::vector<std::byte>& reply)
+    // returns the status for the caller.
     //
-    // Passes on what the handler throws, and throws error E2BIG if its reply is longer
-    // than max_reply. The caller then gets ECONNRESET, no other request is lost, and
-    // serve() may be called again. While the node has no memory for a long request or
-    // reply (ENOMEM), it tries again every 10 ms. Once @more() is false, it does so for
-    // a second, then gives the request back and throws the error.
+    // Passes on what the handler throws, and throws error E2BIG if its reply is longer than
+    // max_reply. The caller then gets ECONNRESET, no other request is lost, and serve() may be
+    // called again. While the node has no memory for a long request or reply (ENOMEM), it tries
+    // again every 10 ms. Once @more() is false, it does so for a second, then gives the request
+    // back and throws the error.
     template <typename Handler, typename More>
     void serve(Handler handler, More more) {
         std::vector<std::byte> in(m_room);
@@ -150,7 +150,7 @@ class function {
         out.reserve(m_reply);
         lite_rpc_request request{};
         std::uint32_t status = 0;
-        // If it throws, the caller of the request before gets ECONNRESET.
+        // If more() throws, the caller of the last request gets ECONNRESET.
         const auto go_on = [&] {
             try {
                 return static_cast<bool>(more());
@@ -239,9 +239,9 @@ struct leg_reply {
     std::vector<std::byte> bytes;
 };
 
-// Calls a function of up to LITE_RPC_LEGS_MAX nodes with one request. Returns as soon as
-// @quorum of them have answered, or no longer can; 0: when all have ended. The result is
-// in the order of @nodes; calls that were not waited for have error -ECANCELED.
+// Calls a function of up to LITE_RPC_LEGS_MAX nodes with one request. Returns as soon as @quorum of
+// them have answered, or no longer can; 0: when all have ended. The result is in the order of
+// @nodes; calls that were not waited for have error -ECANCELED.
 inline std::vector<leg_reply> multicall(context& ctx, std::span<const std::uint32_t> nodes,
                                         std::uint32_t function, std::span<const std::byte> request,
                                         std::size_t quorum = 0, std::size_t room = 4096,

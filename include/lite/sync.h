@@ -38,22 +38,23 @@ extern "C" {
  * @flags: LITE_LOCK_SHARED: share it with other readers; LITE_LOCK_TRY: do not wait for a holder
  * @timeout_ms: see lite.h; LITE_FOREVER by default
  *
- * The time is for the wait for other holders. Like any operation, the call may also wait for a
- * change of the LMR, and for a node of it that does not answer, until that one counts as down.
+ * The time-out is for the wait for other holders. Like any operation, the call may also wait for a
+ * change of the LMR, and for a node of the LMR that does not answer, until that node counts as
+ * down.
  *
  * Waiters get the lock in the order in which their requests reached the LMR's home. If the holder's
  * context is closed, also by the end of its process, or its node dies, the lock is released; the
  * next holder gets -EOWNERDEAD and *has the lock*.
  *
- * Return: 0; -EOWNERDEAD: the caller has the lock, and its previous holder died; -EBUSY
- * (held, maybe by the caller; with LITE_LOCK_TRY or LITE_NOWAIT), -ETIMEDOUT, -EDEADLK (the caller
- * has it already), -EOPNOTSUPP (the RDMA device has no atomics), -EMFILE (the
+ * Return: 0; -EOWNERDEAD: the caller has the lock, and its previous holder died; -EBUSY (held,
+ * perhaps by the caller; with LITE_LOCK_TRY or LITE_NOWAIT), -ETIMEDOUT, -EDEADLK (the caller has
+ * it already), -EOPNOTSUPP (the RDMA device has no atomics, or the LMR is unpinned), -EMFILE (the
  * context has LITE_LOCKS_MAX locks), -EDQUOT (the user's share of the locks at this node, or at the
  * LMR's home, is used up), -ENOTRECOVERABLE (released without lite_lock_consistent() after
  * -EOWNERDEAD), -EBADF, -EACCES, -EINVAL (misaligned; the word holds no lock; no such time-out),
- * -ERANGE (beyond the end, or cut off meanwhile), -EIDRM (freed, maybe meanwhile), -ESTALE (a node
- * that had the memory restarted), -EHOSTDOWN, -EIO or -EPROTO. The caller has the lock only after 0
- * and -EOWNERDEAD. -EOPNOTSUPP: the LMR is unpinned.
+ * -ERANGE (beyond the end, or cut off meanwhile), -EIDRM (freed, perhaps meanwhile), -ESTALE (a
+ * node that had the memory restarted), -EHOSTDOWN, -EIO or -EPROTO. The caller has the lock only
+ * after 0 and -EOWNERDEAD.
  */
 int lite_lock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t owner, uint32_t flags,
               int timeout_ms) LITE_NOEXCEPT;
@@ -67,9 +68,9 @@ int lite_lock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t owne
  * Except after -EBADF and -EPERM the caller no longer has the lock, whatever is returned. After
  * -EHOSTDOWN, -ETIMEDOUT, -EIO and -ENOMEM it is released as soon as possible.
  *
- * Return: 0; -EPERM (the caller does not have it); -ENOLCK (the caller lost it when its node was
- * declared dead for a time); -EBADF, -EIDRM (freed), -ERANGE (cut off), -ESTALE, -EHOSTDOWN,
- * -ETIMEDOUT, -EIO or -EPROTO.
+ * Return: 0; -EPERM (the caller does not have it); -ENOLCK (the caller lost it, as its node counted
+ * as dead for a time); -EBADF, -EIDRM (freed), -ERANGE (cut off), -ESTALE, -EHOSTDOWN, -ETIMEDOUT,
+ * -EIO or -EPROTO.
  */
 int lite_unlock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t owner) LITE_NOEXCEPT;
 
@@ -108,13 +109,12 @@ int lite_barrier(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint32_t n
 
 /*
  * lite_barrier_open - open or make a named barrier
- * @name: of the LMR with the barrier in its first word; made now if there is none
- * @mode: of an LMR that is made: as in struct lite_alloc_params
+ * @name: of the LMR with the barrier in its first word; it is made if there is none
+ * @mode: for an LMR that is made, as in struct lite_alloc_params
  * @lh: set to a handle for lite_barrier() at 0, to be closed by lite_unmap()
  *
- * The first caller makes the barrier, at its node, and it goes with that node. Like other named
- * LMRs it stays until it is freed (lite_free_name()), since a participant may be between two
- * rounds.
+ * The first caller makes the LMR, at its own node, and it is lost with that node. Like other named
+ * LMRs it stays until it is freed (lite_free_name()), as a participant may be between two rounds.
  *
  * Return: 0, or as lite_map() and lite_alloc(); -EAGAIN: other programs keep making and freeing it.
  */

@@ -40,13 +40,13 @@ template <typename Rep, typename Period>
 int milliseconds_of(const std::chrono::duration<Rep, Period>& time) {
     using std::chrono::milliseconds;
     constexpr milliseconds longest{LITE_TIMEOUT_MAX};
-    // Many times do not fit in a common type of integers.
+    // A common type of integers may not hold both.
     const bool fits = std::chrono::duration<double>(time) < longest;
     const auto left = fits ? std::chrono::ceil<milliseconds>(time) : longest;
     return static_cast<int>(left.count());
 }
 
-// In seconds; of any two times, also where their difference does not fit in their types.
+// Seconds until @end, as double: the difference may not fit in the type of the times.
 template <typename Clock, typename Duration>
 std::chrono::duration<double> time_until(const std::chrono::time_point<Clock, Duration>& end) {
     const std::chrono::duration<double> now = Clock::now().time_since_epoch();
@@ -100,7 +100,7 @@ class mutex {
     void unlock() noexcept { (void)lite_unlock(m_ctx, m_lh, m_offset, self()); }
 
     // Unlocks, also for a shared holder, and says if the lock was lost before. A guard that has the
-    // lock is to release() it first. @throws error as lite_unlock()
+    // lock must release() it first. @throws error as lite_unlock()
     void unlock_or_throw() { check(lite_unlock(m_ctx, m_lh, m_offset, self()), "unlock"); }
 
     // Shared with other readers.
@@ -130,8 +130,8 @@ class mutex {
     }
 
   private:
-    // The thread id, which is unique among the live threads of a namespace, and what tells children
-    // of fork(2) apart in others.
+    // The thread id, unique among the live threads of a PID namespace, and the time of the last
+    // fork(2), which tells threads of other namespaces apart.
     static std::uint64_t self() noexcept {
         return static_cast<std::uint64_t>(::gettid()) | std::uint64_t{detail::forked.time} << 32;
     }

@@ -26,8 +26,6 @@
 
 namespace lite {
 
-// --- Errors -----------------------------------------------------------------
-
 // The category of LITE's errno values, called "lite": codes compare equal to std::errc and have the
 // texts of lite_strerror().
 inline const std::error_category& category() noexcept {
@@ -72,8 +70,6 @@ class error : public std::system_error {
     std::uint64_t m_transferred;
 };
 
-// --- Rights -----------------------------------------------------------------
-
 enum class rights : std::uint32_t {
     none = 0,
     read = LITE_RIGHT_READ,
@@ -104,8 +100,6 @@ constexpr rights& operator|=(rights& a, rights b) noexcept { return a = a | b; }
 constexpr rights& operator&=(rights& a, rights b) noexcept { return a = a & b; }
 
 constexpr rights& operator^=(rights& a, rights b) noexcept { return a = a ^ b; }
-
-// --- Names and descriptions -------------------------------------------------
 
 using node_info = ::lite_ioc_query;
 using lmr_info = ::lite_lmr_info;
@@ -138,7 +132,7 @@ struct grant {
 
 namespace detail {
 
-// What tells a process from its parent and its siblings where their ids do not: each namespace of
+// What tells a process from its parent and siblings where process ids do not: each namespace of
 // pid_namespaces(7) has a process 1.
 struct forks {
     std::uint32_t count;  // of the fork(2)s from the first process to this one
@@ -163,7 +157,8 @@ class maker {
     maker() noexcept = default;
     static maker self() noexcept { return maker(number()); }
 
-    // Asks the system, as clone(2) runs no handlers; too slow for fast paths.
+    // Asks the kernel for the process id, as clone(2) runs no fork handlers. Too slow for fast
+    // paths.
     bool is_self() const noexcept { return m_number == number(); }
 
   private:
@@ -220,7 +215,7 @@ constexpr bool is_char_array =
 
 }  // namespace detail
 
-// An object that can be moved as bytes, and these mean the same on every node: no pointers and no
+// An object that can be moved as bytes, with the same meaning on every node: no pointers and no
 // views.
 template <typename T>
 concept plain = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_array_v<T> &&

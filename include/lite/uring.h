@@ -17,10 +17,10 @@
  * name would have returned; see <uapi/lite_uring.h> for further errors, and for the commands that
  * need a kernel thread. Commands in flight at the same time are executed in any order.
  *
- * Threads that sleep in the kernel for a RECV or LOCK count as the process's: with many of these,
- * raise their limit (io_uring_register_iowq_max_workers(3), the first number). A server needs none
- * if it polls lite_fd() with io_uring_prep_poll_multishot(3) and receives with LITE_NOWAIT. Neither
- * Linux 6.1 nor 6.12 has multishot commands.
+ * Each RECV or LOCK that waits occupies a kernel thread of the process: with many of these, raise
+ * their limit (io_uring_register_iowq_max_workers(3), the first number). A server needs no such
+ * thread if it polls lite_fd() with io_uring_prep_poll_multishot(3) and receives with LITE_NOWAIT.
+ * Neither Linux 6.1 nor 6.12 has multishot commands.
  */
 #ifndef LITE_URING_H
 #define LITE_URING_H
@@ -79,10 +79,10 @@ void lite_uring_cmp_swap(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct 
  * @res: of the completion
  *
  * For programs that submit UNMAP and FREE by lite_uring_command() and use LITE_ALLOC_UNPINNED,
- * which takes memory of this process: the library learns in this way that it can let the memory go.
- * Before UNMAP is submitted call lite_uring_unmapping(), and after its completion
- * lite_uring_unmapped(); after that of FREE lite_uring_freed(). lite_unmap() and lite_free() do the
- * same. They may sleep, as lite_map(), but only for LMRs with such memory.
+ * which takes memory of this process: these calls tell the library when it can unmap the memory.
+ * Call lite_uring_unmapping() before UNMAP is submitted and lite_uring_unmapped() after its
+ * completion; lite_uring_freed() after the completion of FREE. lite_unmap() and lite_free() do the
+ * same by themselves. They may sleep, as lite_map(), but only for LMRs with such memory.
  */
 void lite_uring_unmapping(struct lite_ctx* ctx, lite_lh_t lh) LITE_NOEXCEPT;
 void lite_uring_unmapped(struct lite_ctx* ctx, lite_lh_t lh, int res) LITE_NOEXCEPT;

@@ -23,13 +23,13 @@ extern "C" {
 
 /*
  * lite_vector - execute many operations in parallel
- * @ops: operations, as for lite_op_submit(); @size need not be set. Sets @result of each as there,
- *    and @error to 0 or the negative errno of lite_op_submit(); old values are ignored
+ * @ops: operations, as for lite_op_submit(); @size need not be set. Sets @result of each as
+ *    lite_op_submit() does, and @error to 0 or its negative errno; old values are ignored
  * @n: number of operations, 1..LITE_VECTOR_MAX
  *
- * On any LMRs, on any nodes, in any order, except around LITE_OP_FENCE: an operation that needs the
- * result of another goes into a later call. Operations of up to a page on other nodes' memory run
- * in parallel, and profit most.
+ * The operations may be on any LMRs on any nodes. Their order is undefined, except around
+ * LITE_OP_FENCE, so an operation that needs the result of another goes into a later call.
+ * Operations of up to a page on other nodes' memory run in parallel, and profit most.
  *
  * After a failure each operation still has an outcome: those that were not tried have the error
  * that is returned. After -EFAULT some of these may have been executed.

@@ -21,8 +21,8 @@
 
 namespace lite {
 
-// Makes operations for submit(), which sets error and result. They have the region's priority. The
-// region, and the memory to read or write, must stay until then.
+// Functions that make operations for submit(), which sets error and result. They have the region's
+// priority. The region, and the memory to read or write, must stay until then.
 namespace op {
 
 inline lite_op make(lite_opcode opcode, const region& on, std::uint64_t offset,
@@ -49,7 +49,7 @@ inline lite_op write(const region& to, std::uint64_t offset,
     return made;
 }
 
-// These return the previous value in the result.
+// Operations that set result to the previous value.
 inline lite_op word(lite_opcode opcode, const region& on, std::uint64_t offset,
                     std::uint64_t operand, std::uint64_t swap = 0) noexcept {
     lite_op made = make(opcode, on, offset, sizeof(std::uint64_t));

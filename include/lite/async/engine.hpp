@@ -36,8 +36,8 @@ namespace lite {
 
 struct executor_options {
     unsigned entries = 256;  // of the ring: commands passed to the kernel at once
-    // Maximum of kernel threads that may sleep in receive(), call(), lock(), barriers and the like.
-    // More of these than threads wait for one another.
+    // Most kernel threads that may sleep in receive(), call(), lock(), barriers and the like.
+    // Further such operations do not begin before a thread is free.
     unsigned workers = 512;
 };
 
@@ -190,12 +190,13 @@ class engine {
                          std::move(stop));
     }
 
-    // --- For the classes of operations ---
+    // The rest is for the classes of operations.
 
     lite_ctx* ctx() const noexcept { return m_ctx; }
 
-    // For an operation that did nothing if it was interrupted (as it is if the process is stopped
-    // for a while): submits the SQE that @prepare fills in, again after EINTR. Returns its result.
+    // Submits the SQE that @prepare fills in, again after EINTR, and returns its result. For
+    // operations that did nothing if they were interrupted, as they are when the process is stopped
+    // for a while.
     template <typename Prepare, typename Undo = leave_it>
     task<int> persist(const Prepare& prepare, std::stop_token stop, Undo undo = {});
 
@@ -303,7 +304,7 @@ class engine {
         if (n < 0 && !is_passing(n))
             throw error(n, "wait for completions");
         for (pending* of = take(); of;) {
-            // Resuming the coroutine destroys @of.
+            // Resuming the coroutine may destroy @of.
             pending* next = of->next;
             of->waiting.resume();
             of = next;
@@ -327,16 +328,15 @@ class engine {
             of->undo();
     }
 
-    // No coroutine is resumed any more: cancels what is in flight and waits for it, because the
-    // kernel writes to the frames: to the parent's, for a child of fork(2).
+    // Cancels what is in flight and waits for it, because the kernel writes to the frames; for a
+    // child of fork(2) it writes to those of the parent. No coroutine is resumed any more.
     void abandon() noexcept {
         while (m_under_way && m_maker.is_self()) {
             if (io_uring_sqe* sqe = ::io_uring_get_sqe(&m_ring)) {
                 ::io_uring_prep_cancel64(sqe, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
                 ::io_uring_sqe_set_data(sqe, nullptr);
             }
-            // Submits this cancellation first: an SQE that is never submitted would be waited for
-            // without end.
+            // Also submits what is still queued: it would never complete otherwise.
             ::io_uring_submit_and_get_events(&m_ring);
             undo_completed();
             __kernel_timespec time{0, 50'000'000};
@@ -380,8 +380,8 @@ class submission final : pending {
             m_on_stop.emplace(m_stop, canceller{m_engine, this});
     }
 
-    // After it was awaited: the result in which a stop is ECANCELED only if nothing had begun, and
-    // EINTR otherwise.
+    // After it was awaited: the kernel's result. A stop gives ECANCELED only if nothing had begun,
+    // else EINTR.
     int outcome() const noexcept { return result; }
 
     int await_resume() {

@@ -60,8 +60,6 @@ class manage_calls {
     manage_calls(const manage_calls&) = delete;
     manage_calls& operator=(const manage_calls&) = delete;
 
-    // --- Handles ---
-
     // Makes an LMR and opens it with all rights that its mode gives. Not unpinned: EINVAL.
     // @throws error as lite_alloc(); ECANCELED, EINTR
     task<region> alloc(const alloc_options& options, std::stop_token stop = {}) {
@@ -124,8 +122,6 @@ class manage_calls {
                       tell);
     }
 
-    // --- Descriptions ---
-
     // @throws error as lite_stat(), lite_stat_name(); ECANCELED
     task<lmr_status> stat(lmr_or_name of, std::stop_token stop = {}) {
         lmr_status status{{}, std::vector<std::uint32_t>(LITE_SPREAD_MAX)};
@@ -158,8 +154,6 @@ class manage_calls {
         } while (args.cursor);
         co_return all;
     }
-
-    // --- Rights ---
 
     // Sets the rights granted to a user; rights::none removes the grant, also from open handles.
     // @throws error as lite_grant_set(), lite_grant_set_name(); ECANCELED, EINTR
@@ -199,8 +193,6 @@ class manage_calls {
         return set_attributes(of, uid, gid, keep, "chown", std::move(stop));
     }
 
-    // --- Changes ---
-
     // Renames an LMR, or names an anonymous one, which then outlives the context.
     // @throws error as lite_rename(), lite_rename_name(); ECANCELED, EINTR
     task<> rename(lmr_or_name from, std::string_view to, std::stop_token stop = {}) {
@@ -238,7 +230,7 @@ class manage_calls {
     }
 
   private:
-    // Its memory would be the library's.
+    // An unpinned LMR needs memory of the library, which only lite_alloc() makes.
     static void refuse_unpinned(const alloc_options& options) {
         if (options.unpinned || options.leased)
             throw error(EINVAL, detail::describe("alloc", options.name));

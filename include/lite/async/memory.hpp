@@ -29,8 +29,8 @@
 
 namespace lite {
 
-// The LMR to operate on: a handle, or a region, which must stay; and the priority of what is done,
-// as in region.
+// The LMR to operate on (a handle or a region, which must stay), and the priority of operations, as
+// in region.
 struct lmr {
     lmr(lite_lh_t handle) noexcept : lh(handle) {}
     lmr(const region& of) noexcept : lh(of.handle()), priority(of.priority()) {}
@@ -74,7 +74,7 @@ class memory_calls {
         co_await write(to, offset, std::as_bytes(std::span(&value, 1)), std::move(stop));
     }
 
-    // --- Atomics on 8-byte words at multiples of 8; they return the previous value ---
+    // These five are atomics on 8-byte words at multiples of 8, and return the previous value.
 
     // Adds, modulo 2^64. @throws error as lite_fetch_add(); ECANCELED, EINTR
     task<std::uint64_t> fetch_add(lmr on, std::uint64_t offset, std::uint64_t addend,
@@ -108,8 +108,6 @@ class memory_calls {
                                  std::stop_token stop = {}) {
         return word(LITE_OP_FETCH_OR, on, offset, bits, 0, "fetch-or", std::move(stop));
     }
-
-    // --- Operations where the memory is ---
 
     // Fills @length bytes, at least one, with a pattern of 1 to 8 bytes, copied at the call. After
     // a failure or cancellation a part may be done.
@@ -168,8 +166,6 @@ class memory_calls {
                          std::move(stop));
     }
 
-    // --- Vectors of operations ---
-
     // Executes at most LITE_VECTOR_MAX operations, made by lite::op or by hand, in parallel and,
     // except around lite::op::fence(), in any order; each gets its own error and result. Returns
     // how many have an error. If it throws, operations that were not tried have the same error;
@@ -211,7 +207,7 @@ class memory_calls {
     }
 
     // Transfers are idempotent, so they can be retried. The first attempt may run without a thread,
-    // and then the kernel does not retry it; IOSQE_ASYNC makes it use one.
+    // and then the kernel does not retry it; IOSQE_ASYNC makes the kernel use one.
     task<> transfer(lite_opcode opcode, lmr on, std::uint64_t offset, const void* buf,
                     std::size_t length, const char* doing, std::stop_token stop) {
         lite_op op = make(opcode, on, offset, length);

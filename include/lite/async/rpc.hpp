@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: awaiting calls, messages and requests, as <lite/rpc.h> describes
-// them; a part of lite::executor (<lite/async.hpp>).
+// liblite for C++20: awaiting calls, messages and requests, as <lite/rpc.h> describes them; a part
+// of lite::executor (<lite/async.hpp>).
 //
-// In addition, an operation that was asked to stop throws ECANCELED. A lite::timeout is
-// in milliseconds, at most LITE_TIMEOUT_MAX; <lite/rpc.hpp> has default_timeout.
+// In addition, an operation that was asked to stop throws ECANCELED. A lite::timeout is in
+// milliseconds, at most LITE_TIMEOUT_MAX; <lite/rpc.hpp> has default_timeout.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +25,9 @@
 
 namespace lite {
 
-// A request that was taken, to be answered with reply(). If it is destroyed before that
-// (by an exception, for example), it is given back, and its caller gets ECONNRESET at
-// once; in a child of fork(2) it is left to the parent. It must not outlive the context.
+// A request that was taken, to be answered with reply(). If it is destroyed before that (by an
+// exception, for example), it is given back, and its caller gets ECONNRESET at once; in a child of
+// fork(2) it is left to the parent. It must not outlive the context.
 class [[nodiscard]] taken_request : public call_info {
   public:
     taken_request(lite_ctx* ctx, const call_info& info) noexcept
@@ -67,10 +67,8 @@ class rpc_calls {
     rpc_calls(const rpc_calls&) = delete;
     rpc_calls& operator=(const rpc_calls&) = delete;
 
-    // --- Callers ---
-
-    // The number of the function that a node (0: this one) serves under a name. The name
-    // is copied at once. @throws error as lite_rpc_find(); ECANCELED
+    // The number of the function that a node (0: this one) serves under a name. The name is copied
+    // at once. @throws error as lite_rpc_find(); ECANCELED
     task<std::uint32_t> find_function(std::uint32_t node, std::string_view name,
                                       std::stop_token stop = {}) {
         if (name.empty() || name.find('\0') != std::string_view::npos)
@@ -83,9 +81,9 @@ class rpc_calls {
         return find(args, std::move(stop));
     }
 
-    // Calls a function. A reply of more than @room bytes is error EMSGSIZE. @request must
-    // stay until the end. @throws error as lite_rpc_call(); ECANCELED, or EINTR if the
-    // process was stopped for a while: it may have been served
+    // Calls a function. A reply of more than @room bytes is error EMSGSIZE. @request must stay
+    // until the end. @throws error as lite_rpc_call(); ECANCELED, or EINTR if the process was
+    // stopped for a while: it may have been served
     task<call_reply> call(std::uint32_t node, std::uint32_t function,
                           std::span<const std::byte> request, std::size_t room = 4096,
                           timeout limit = default_timeout, std::stop_token stop = {}) {
@@ -102,10 +100,10 @@ class rpc_calls {
         co_return reply;
     }
 
-    // Calls a function of 1 to LITE_RPC_LEGS_MAX nodes with one request, each with a
-    // call(). Ends as soon as @quorum of them have answered, or no longer can; 0: when all
-    // have ended. The result is in the order of @nodes; calls that were not waited for
-    // have error -ECANCELED. @nodes and @request must stay until the end.
+    // Calls a function of 1 to LITE_RPC_LEGS_MAX nodes with one request, each with a call(). Ends
+    // as soon as @quorum of them have answered, or no longer can; 0: when all have ended. The
+    // result is in the order of @nodes; calls that were not waited for have error -ECANCELED.
+    // @nodes and @request must stay until the end.
     // @throws error: EINVAL, ECANCELED (some may have been served)
     task<std::vector<leg_reply>> multicall(std::span<const std::uint32_t> nodes,
                                            std::uint32_t function,
@@ -128,8 +126,8 @@ class rpc_calls {
         co_return std::move(all.replies);
     }
 
-    // Sends a message to a function. @message must stay until the end. Messages that are
-    // sent one after another arrive in order.
+    // Sends a message to a function. @message must stay until the end. Messages that are sent one
+    // after another arrive in order.
     // @throws error as lite_rpc_send(); ECANCELED and EINTR as call()
     task<> send(std::uint32_t node, std::uint32_t function, std::span<const std::byte> message,
                 timeout limit = default_timeout, std::stop_token stop = {}) {
@@ -143,17 +141,14 @@ class rpc_calls {
         detail::check_rpc(co_await sent, "send a message");
     }
 
-    // --- Servers ---
-
-    // Takes a request for a function of this context (0: for any of its functions) into
-    // @buffer. Unless @function is 0, the buffer must have room for the function's
-    // max_request: a longer request could never be taken, and would be offered for ever.
+    // Takes a request for a function of this context (0: for any of its functions) into @buffer.
+    // Unless @function is 0, the buffer must have room for the function's max_request: a longer
+    // request could never be taken, and would be offered for ever.
     //
-    // @throws error: EINVAL (too little room, or a wrong function), ETIMEDOUT (nothing
-    // came in time), EAGAIN (no request, and the time-out is no_wait), ENOENT (this
-    // context does not serve the function), EMSGSIZE (@function is 0 and @buffer too
-    // small) and ENOMEM (after both the request can still be taken), EFAULT, ENODEV,
-    // ECANCELED (nothing was taken)
+    // @throws error: EINVAL (too little room, or a wrong function), ETIMEDOUT (nothing came in
+    // time), EAGAIN (no request, and the time-out is no_wait), ENOENT (this context does not serve
+    // the function), EMSGSIZE (@function is 0 and @buffer too small) and ENOMEM (after both the
+    // request can still be taken), EFAULT, ENODEV, ECANCELED (nothing was taken)
     task<taken_request> receive(std::uint32_t function, std::span<std::byte> buffer,
                                 timeout limit = default_timeout, std::stop_token stop = {}) {
         const std::size_t needed = co_await longest(function, buffer.size(), stop);
@@ -172,7 +167,7 @@ class rpc_calls {
                 lite_rpc_done(ctx, args.token);
         };
         const int err = co_await m_engine.persist(prepare, std::move(stop), give_back);
-        // Another function with a longer one has the number by now.
+        // Another function, with a longer max_request, has the number by now.
         if (err == -EMSGSIZE && m_longest.erase(function))
             refuse_buffer();
         detail::check_rpc(err, "take a request");
@@ -193,11 +188,11 @@ class rpc_calls {
         return receive(served.number(), buffer, limit, std::move(stop));
     }
 
-    // Answers a request. @to and @bytes must stay until the end. It is no error if the
-    // caller has given up, or if it is a message.
+    // Answers a request. @to and @bytes must stay until the end. It is no error if the caller has
+    // given up, or if it is a message.
     //
-    // @throws error: E2BIG (more than the function's max_reply), EFAULT, ENOMEM, ENODEV,
-    // ECANCELED, EINTR: after these it may be answered again
+    // @throws error: E2BIG (more than the function's max_reply), EFAULT, ENOMEM, ENODEV, ECANCELED,
+    // EINTR: after these it may be answered again
     task<> reply(taken_request& to, std::uint32_t status, std::span<const std::byte> bytes,
                  std::stop_token stop = {}) {
         co_await reply(static_cast<const call_info&>(to), status, bytes, std::move(stop));
@@ -227,7 +222,7 @@ class rpc_calls {
         detail::fail_rpc(EINVAL, "take a request into a buffer shorter than max_request");
     }
 
-    // Of a multicall().
+    // The state of a multicall().
     struct legs {
         std::vector<leg_reply> replies;
         std::size_t quorum;
@@ -258,9 +253,9 @@ class rpc_calls {
         co_return args.function;
     }
 
-    // max_request of a function of this node, if it may be more than @room; 0: not known,
-    // or any function. Cached; asked for again before a buffer is refused, as another
-    // function may have the number by now.
+    // max_request of a function of this node, if it may be more than @room; 0: not known, or any
+    // function. Cached; asked for again before a buffer is refused, as another function may have
+    // the number by now.
     task<std::uint32_t> longest(std::uint32_t function, std::size_t room, std::stop_token stop) {
         const auto known = m_longest.find(function);
         if (!function)

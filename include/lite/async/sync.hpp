@@ -92,8 +92,6 @@ class sync_calls {
     sync_calls(const sync_calls&) = delete;
     sync_calls& operator=(const sync_calls&) = delete;
 
-    // --- Locks ---
-
     // Takes the lock in a word, exclusively; waits without limit.
     // @throws error as lite_lock(); ECANCELED
     task<held_lock> lock(lmr in, std::uint64_t offset, std::uint64_t owner,
@@ -140,7 +138,7 @@ class sync_calls {
     // Releases a lock. @held must stay until this has ended. After a failure it is released as soon
     // as possible.
     // @throws error as lite_unlock(); EINTR (a stop was requested, or the process was stopped for a
-    // while, when it had begun); ECANCELED (a stop was requested before: it is still held)
+    // while, after it had begun); ECANCELED (a stop was requested before: it is still held)
     task<> unlock(held_lock& held, std::stop_token stop = {}) {
         if (!held.m_ctx)
             throw error(EPERM, "unlock");
@@ -167,8 +165,6 @@ class sync_calls {
                       "make consistent");
         held.m_owner_died = false;
     }
-
-    // --- Barriers ---
 
     // Waits for @n arrivals, 1..LITE_BARRIER_MAX, this one included.
     // @throws error as lite_barrier(); ECANCELED, EINTR (the process was stopped for a while): it

@@ -30,7 +30,7 @@ struct task_promise_base {
     final_awaiter final_suspend() const noexcept { return {}; }
     void unhandled_exception() noexcept { failure = std::current_exception(); }
 
-    // Resumed when this has ended.
+    // Resumed when this coroutine has ended.
     std::coroutine_handle<> next = std::noop_coroutine();
     std::exception_ptr failure;
 };
@@ -61,7 +61,7 @@ struct task_promise<void> : task_promise_base {
 
 }  // namespace detail
 
-// A coroutine that others await; it starts when awaited, or run. Its exceptions are thrown there.
+// A coroutine that others await. It starts when awaited or run; its exceptions are thrown there.
 template <typename T>
 class [[nodiscard]] task {
   public:
