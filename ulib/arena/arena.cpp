@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Arenas: an allocator over chunks of memory that are LMRs from the beginning.
-//
-// A chunk is one mapping of LITE_IOC_ARENA and one LMR of all of it. What is needed to free memory
-// is allocated with it, so freeing cannot fail for want of memory. A key has the number of a slot
-// and the slot's generation, which each use of the slot increases.
+// Arenas: an allocator over chunks. A chunk is one mapping of LITE_IOC_ARENA, and one LMR of all of
+// it. An allocation includes the memory that freeing it needs, so freeing cannot fail. A key is the
+// number of a slot and the slot's generation, which each use of the slot increases.
 
 #include "../context.hpp"
 #include "../forks.hpp"
@@ -34,7 +32,7 @@ namespace {
 
 constexpr size_t block = LITE_ARENA_BLOCK;
 
-// Names tried for a chunk, each in its turn.
+// Names tried for a chunk before -EEXIST.
 constexpr int name_tries = 64;
 
 // Of the longest suffix, ".4294967295".
@@ -70,23 +68,20 @@ struct arena_chunk {
     int close() noexcept {
         ending = true;
         const int err = lh && ours() ? lite_free(ctx, lh) : 0;
-        // Another user may have freed it; with the node's life, or the node itself, its LMRs have
-        // ended.
+        // With these the LMR is gone: freed by another user, or with the node or its life.
         if (err && err != -EIDRM && err != -EBADF && err != -ESTALE && err != -ENODEV)
             return err;
         lh = 0;
         return 0;
     }
 
-    // If the LMR cannot be freed, it keeps the memory until the context is closed.
     ~arena_chunk() {
         close();
         if (ours())
             ::munmap(data, size);
     }
 
-    // In a child, the LMR is the parent's, and something else may be at the address. clone(2) does
-    // not count as a fork.
+    // In a child the LMR is the parent's. The pid tells clone(2) children, which run no handlers.
     bool ours() const noexcept { return process == forks && pid == ::getpid(); }
 };
 
@@ -117,15 +112,15 @@ struct lite_arena {
     uint32_t mode;
     uint32_t flags;
 
-    std::mutex growing{};  // one thread takes a chunk; outside of the lock
-    uint32_t numbers = 0;  // names used; protected by it
+    std::mutex growing{};  // held while taking a chunk; before @lock
+    uint32_t numbers = 0;  // names used; protected by @growing
 
     using chunk_map = std::map<uint32_t, std::unique_ptr<chunk>>;  // by number
     std::mutex lock{};                                             // protects the rest
     chunk_map chunks{};
     std::map<std::byte*, allocation> allocations{};
     std::vector<slot> slots{};
-    std::vector<uint32_t> unused{};  // slots; has room for all
+    std::vector<uint32_t> unused{};  // free slots; has room for all
 
     std::string chunk_name(uint32_t number) const {
         return name.empty() || !number ? name : name + '.' + std::to_string(number);
@@ -135,7 +130,7 @@ struct lite_arena {
     int make_chunk(size_t size, std::unique_ptr<chunk>& made) {
         const size_t want = std::max(chunk_size, round_up(size, block));
         void* memory;
-        // What an earlier arena left in it is not for this one's users.
+        // Zeroed: this arena's users must not see what an earlier arena left in the memory.
         int err = lite_arena_mmap(ctx, want, flags | LITE_ARENA_ZERO, &memory);
         if (err)
             return err;
@@ -145,7 +140,7 @@ struct lite_arena {
             ::munmap(memory, want);
             throw;
         }
-        // Names belong to all users: some of ours may be taken, but the first one tells the arena.
+        // Other users may have some names. The first must be free, as peers know the arena by it.
         int tries = name_tries;
         do {
             made->number = numbers;
@@ -168,13 +163,13 @@ struct lite_arena {
         std::unique_ptr<chunk> made;
         const std::lock_guard grow(growing);
         {
-            // Another thread may have made one meanwhile.
+            // Another thread may have made a chunk meanwhile.
             const std::lock_guard guard(lock);
             memory = take(size, alignment);
         }
         if (memory)
             return 0;
-        // Chunks begin at pages.
+        // Chunks are aligned to pages only.
         const int err = make_chunk(size + (alignment > 4096 ? alignment : 0), made);
         if (err)
             return err;
@@ -185,7 +180,7 @@ struct lite_arena {
         return memory ? 0 : -ENOMEM;
     }
 
-    // Memory in a chunk that there is, or nullptr.
+    // Allocates in an existing chunk; nullptr: none has room.
     void* take(size_t size, size_t alignment) {
         for (auto& [number, c] : chunks) {
             if (c->ending)
@@ -218,7 +213,7 @@ struct lite_arena {
         return in < it->second.size && length <= it->second.size - in ? it : allocations.end();
     }
 
-    // The slot of a key that is valid: 0, -EBADF, -EIDRM.
+    // Finds the slot of a valid key. 0, -EBADF, -EIDRM.
     int look_up(uint64_t key, slot*& found) {
         const auto index = static_cast<uint32_t>(key);
         if (!index || index > slots.size())
@@ -235,12 +230,12 @@ struct lite_arena {
 
     void drop(slot& s) noexcept {
         s.used = false;
-        // No key is valid twice.
+        // No key may be valid twice, so a slot without further generations is retired.
         if (s.generation != UINT32_MAX)
             unused.push_back(static_cast<uint32_t>(&s - slots.data()));
     }
 
-    // Takes chunks out in which nothing is allocated.
+    // Removes the chunks in which nothing is allocated.
     std::vector<chunk_map::node_type> take_idle() {
         std::vector<chunk_map::node_type> idle;
         idle.reserve(chunks.size());
@@ -252,7 +247,7 @@ struct lite_arena {
         return idle;
     }
 
-    // Frees such a chunk, or puts it back, to be freed the next time. Returns the bytes freed.
+    // Frees an idle chunk, or puts it back, to be freed the next time. Returns the bytes freed.
     size_t free_idle(chunk_map::node_type& idle) noexcept {
         const size_t size = idle.mapped()->size;
         if (!idle.mapped()->close()) {

@@ -14,7 +14,7 @@ namespace lite::internal {
 
 class ranges {
   public:
-    // What sizes and positions are multiples of: no two allocations share a cache line.
+    // Sizes and positions are multiples of this, so that no two allocations share a cache line.
     static constexpr std::size_t granule = 64;
 
     // All of @size bytes at an address are free; both are multiples of the granule.
