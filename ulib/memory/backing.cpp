@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// lite_alloc() with LITE_ALLOC_UNPINNED: the bytes are a memfd's, which is mapped here and
-// registered unpinned, so the kernel brings its pages in when they are used, and may swap them out.
-// Leased memory is anonymous: the kernel does not look for pins before it takes a file's page.
+// lite_alloc() with LITE_ALLOC_UNPINNED: maps a memfd and registers it unpinned. Leased memory is
+// anonymous, as the kernel takes a page of a file before it looks for pins.
 
 #include "memory/backing.hpp"
 
@@ -31,7 +30,7 @@ int map_anonymous(std::size_t length, void*& addr) noexcept {
 }
 
 int map_memfd(std::size_t length, void*& addr) noexcept {
-    // A longer file would be the signal SIGXFSZ.
+    // A longer file would raise SIGXFSZ.
     rlimit limit = {};
     if (!::getrlimit(RLIMIT_FSIZE, &limit) && length > limit.rlim_cur)
         return -EFBIG;
@@ -47,7 +46,7 @@ int map_memfd(std::size_t length, void*& addr) noexcept {
     return err;
 }
 
-// Zeroed memory: sets @addr. 0 or a negative errno. Not of a child, which has no part in the LMR.
+// Maps zeroed memory that children do not get: they have no part in the LMR. 0 or -errno.
 int map_memory(std::size_t length, bool leased, void*& addr) noexcept {
     int err = leased ? map_anonymous(length, addr) : map_memfd(length, addr);
     if (!err && ::madvise(addr, length, MADV_DONTFORK)) {
@@ -57,7 +56,7 @@ int map_memory(std::size_t length, bool leased, void*& addr) noexcept {
     return err;
 }
 
-// Whole pages, or 0: too long, on some machines for an address.
+// Rounds up to whole pages. 0: too long for an LMR, or for an address.
 std::size_t whole_pages(std::uint64_t length) noexcept {
     const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
     const auto whole =
@@ -65,7 +64,7 @@ std::size_t whole_pages(std::uint64_t length) noexcept {
     return whole > LITE_LMR_SIZE_MAX || whole > SIZE_MAX ? 0 : static_cast<std::size_t>(whole);
 }
 
-// Does it name this node, and no other?
+// Checks that the LMR is to be on this node only. 0 or a negative errno.
 int check_nodes(lite_ctx* ctx, const lite_alloc_params& p) noexcept {
     if (!p.n_nodes)
         return 0;
@@ -78,7 +77,7 @@ int check_nodes(lite_ctx* ctx, const lite_alloc_params& p) noexcept {
     return !p.nodes[0] || p.nodes[0] == query.node_id ? 0 : -EINVAL;
 }
 
-// One more handle of an LMR with a name; 0: it has none, or this fails.
+// Opens one more handle of a named LMR. 0: it has no name, or this fails.
 lite_lh_t another_handle(lite_ctx* ctx, lite_lh_t lh) noexcept {
     lite_lmr_info info;
     lite_lmr_info found;
@@ -94,14 +93,14 @@ lite_lh_t another_handle(lite_ctx* ctx, lite_lh_t lh) noexcept {
     return 0;
 }
 
-// Frees an LMR, and nothing that the library knows of it. 0 or a negative errno.
+// Frees an LMR, but keeps its memory and block. 0 or a negative errno.
 int free_handle(lite_ctx* ctx, lite_lh_t lh) noexcept {
     lite_ioc_free arg = {};
     arg.lh = lh;
     return control(ctx, LITE_IOC_FREE, arg);
 }
 
-// Has no LMR this memory any more? The kernel lets none have what another one has.
+// Does no LMR have this memory any more? If one has, the kernel refuses to register it again.
 bool is_free(lite_ctx* ctx, void* addr, std::size_t length) noexcept {
     lite_lh_t lh = 0;
     return !lite_register_with(ctx, nullptr, addr, length, 0, LITE_REGISTER_UNPINNED, &lh) &&
@@ -120,7 +119,7 @@ backing::~backing() {
     }
 }
 
-// clone(2) does not count as a fork.
+// The pid tells a child made by clone(2), which runs no fork handlers.
 bool backing::blocks::is_mine() const noexcept { return process == forks && pid == ::getpid(); }
 
 backing::blocks* backing::mine() const noexcept {
@@ -133,14 +132,14 @@ void backing::make() {
     if (found && found->is_mine())
         return;
     auto made = std::make_unique<blocks>();
-    // A parent's stay as they are. Another thread may have been faster.
+    // Those of a parent stay as they are. Another thread may have been faster.
     if (m_blocks.compare_exchange_strong(found, made.get()))
         (void)made.release();
 }
 
 int backing::alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noexcept try {
     const no_cancellation guard;
-    // Without a handle nothing would tell when the memory may go.
+    // Without a handle the library would not learn when it can unmap the memory.
     if (p.flags & ~(LITE_ALLOC_UNPINNED | LITE_ALLOC_LEASED) || !p.length)
         return -EINVAL;
     int err = check_nodes(ctx, p);
@@ -170,11 +169,11 @@ int backing::alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noe
     return -ENOMEM;
 }
 
-// Out of the list, so that nothing sleeps with the lock.
+// Takes a block out of the list, so that its user can sleep without the lock.
 std::list<backing::block> backing::take(lite_lh_t lh) noexcept {
     std::list<block> taken;
     blocks* const of = mine();
-    // 0 is no handle: blocks have it if their LMR lives on without one.
+    // Blocks have handle 0 if their LMR lives on without a handle.
     if (!of || !lh)
         return taken;
     const std::lock_guard lock(of->lock);
@@ -195,7 +194,7 @@ bool backing::freed(lite_ctx* ctx, lite_lh_t lh) noexcept {
     const auto taken = take(lh);
     for (const block& b : taken) {
         ::munmap(b.addr, b.length);
-        // No caller has these handles.
+        // The library opened these handles.
         if (b.is_ours)
             lite_unmap(ctx, b.lh);
         if (b.kept)
@@ -220,7 +219,7 @@ void backing::some_freed(lite_ctx* ctx) noexcept try {
             freed(ctx, lh);
     }
 } catch (const std::bad_alloc&) {
-    // Their memory stays a while.
+    // The memory stays until a later call.
 }
 
 void backing::closing(lite_ctx* ctx, lite_lh_t lh) noexcept {

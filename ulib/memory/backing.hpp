@@ -2,8 +2,8 @@
 //
 // Memory of this process that lite_alloc() made for LMRs with LITE_ALLOC_UNPINNED.
 //
-// It is unmapped when no LMR has it any more, and not before: what the process maps at these
-// addresses next would be the LMR's. Where that is not certain, it stays until the process ends.
+// It is unmapped only when no LMR has it any more: what the process maps at these addresses next
+// would belong to the LMR. Where that is not certain, it stays until the process ends.
 #pragma once
 
 #include "forks.hpp"
@@ -19,8 +19,8 @@
 
 namespace lite::internal {
 
-// Thread-safe. A child of fork(2) does not have the memory: here it begins anew, and does not look
-// at what its parent had, which another thread may have been changing.
+// Thread-safe. A child of fork(2) does not have the memory: it begins with an empty list, and does
+// not look at its parent's, which another thread may have been changing.
 class backing {
   public:
     backing() = default;
@@ -28,17 +28,16 @@ class backing {
     backing& operator=(const backing&) = delete;
     ~backing();
 
-    // Makes such an LMR, and memory for it. @p, @lh: as for lite_alloc().
-    // Return: 0 or a negative errno, as lite_alloc().
+    // Makes such an LMR, and memory for it. @p, @lh, and result: as for lite_alloc().
     int alloc(lite_ctx* ctx, const lite_alloc_params& p, lite_lh_t* lh) noexcept;
-    // The LMR of a handle has been freed. All four ignore handles of other LMRs. False: it is one.
+    // The LMR of a handle was freed. False: it has no memory here. All four ignore such LMRs.
     bool freed(lite_ctx* ctx, lite_lh_t lh) noexcept;
-    // LMRs may have been freed without their handles.
+    // LMRs may have been freed by name or by other handles: checks all.
     void some_freed(lite_ctx* ctx) noexcept;
-    // A handle will be closed, and has been: that frees an LMR without a name.
+    // Before and after a handle is closed, which frees an LMR without a name.
     void closing(lite_ctx* ctx, lite_lh_t lh) noexcept;
     void closed(lite_ctx* ctx, lite_lh_t lh) noexcept;
-    // Ends the LMRs: a child may have the file open longer than this process.
+    // Frees the LMRs, as a child may have the file open longer than this process.
     void end(lite_ctx* ctx) noexcept;
 
   private:
@@ -60,7 +59,7 @@ class backing {
         std::list<block> all;
     };
 
-    // Those of this process: nullptr if it has none; make() makes them. Throws std::bad_alloc.
+    // The blocks of this process, or nullptr. make() makes the list; throws std::bad_alloc.
     blocks* mine() const noexcept;
     void make();
 
