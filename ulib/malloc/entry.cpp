@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// For LD_PRELOAD: the malloc family. Large blocks come from arenas of the LITE node (heap.cpp),
-// all others from the next allocator (real.cpp).
-//
-// For small blocks that is a comparison with a limit, or with a range of addresses. Both are such
-// at first that everything takes the long way, where the real functions are found.
+// For LD_PRELOAD: the malloc family. Large blocks come from arenas of the LITE node (heap.cpp), all
+// others from the next allocator (real.cpp), at the cost of a comparison with a limit, or with a
+// range of addresses. Before the library is set up, both comparisons send every call the long way,
+// which finds the real functions.
 
 #include "heap.hpp"
 #include "node.hpp"
@@ -26,7 +25,7 @@ namespace {
 
 constexpr std::size_t default_least = 1 << 20;
 
-// Blocks of this size are large. SIZE_MAX: none are, as the environment is not read yet.
+// Blocks of at least this size are large. SIZE_MAX: none, as the environment has not been read yet.
 constinit std::atomic<std::size_t> least = 0;
 
 // Never destroyed: destructors of the program free blocks.
@@ -41,12 +40,10 @@ void find_others() noexcept {
     least = SIZE_MAX;
     block_addresses.size = 0;
     find_real();
-    // Another allocator may install its handlers when it is first used. It has to be before these:
-    // its locks are the last that fork(2) takes, as with all threads, and a child's blocks are
-    // moved when they are free.
+    // Another allocator must install its fork handlers before these: its locks are then taken after
+    // the heap's, as by all threads, and are free in a child when the heap moves its blocks.
     real.free(real.malloc(1));
-    // The first such call of the process, most probably: then the program's own handlers are called
-    // before the heap is locked, and after the child has its blocks.
+    // Handlers of the program come later, most probably: they run while the heap is not locked.
     ::pthread_atfork(
         [] {
             if (blocks)
@@ -102,7 +99,7 @@ std::size_t least_from_environment() noexcept {
     return p;
 }
 
-// Its size, or 0: it is the real allocator's.
+// The size of a large block; 0: it is the real allocator's.
 [[gnu::noinline]] std::size_t size_of(const void* p) noexcept {
     find_others();
     return block_addresses.has(p) ? blocks->size_of(p) : 0;
@@ -130,7 +127,7 @@ std::size_t least_from_environment() noexcept {
     }
     if (size <= old && size >= old / 2)
         return p;
-    // What grows will grow again: without some room each step would copy all of it.
+    // A block that grows will grow again: without some room each step would copy all of it.
     void* fresh = size > old && size <= PTRDIFF_MAX ? take(size + size / 8, page) : nullptr;
     if (!fresh)
         fresh = ::malloc(size);

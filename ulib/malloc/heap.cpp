@@ -25,9 +25,9 @@ namespace {
 using internal::ranges;
 
 constexpr std::size_t unit = LITE_ARENA_BLOCK;
-// A chunk is larger than what was asked for by a quarter of what there is, up to this.
+// A new chunk has a quarter of the total of all, up to this, or what is needed if that is more.
 constexpr std::size_t spare_max = 32 << 20;
-// Chunks without blocks stay for later ones up to this, as in the kernel.
+// Chunks without blocks stay for later ones, up to this in all, as in the kernel.
 constexpr std::size_t idle_max = LITE_ARENA_KEPT_MAX * unit;
 
 constexpr std::size_t round_up(std::size_t n, std::size_t to) noexcept {
@@ -37,7 +37,7 @@ constexpr std::size_t round_up(std::size_t n, std::size_t to) noexcept {
 // NOLINTNEXTLINE(performance-no-int-to-ptr): addresses are reckoned with
 std::byte* pointer(std::uintptr_t at) { return reinterpret_cast<std::byte*>(at); }
 
-// Replaces what is there by addresses that nothing else gets.
+// Unmaps what is there, and keeps the addresses reserved.
 bool seal(std::uintptr_t at, std::size_t size) noexcept {
     return ::mmap(pointer(at), size, PROT_NONE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
@@ -49,8 +49,7 @@ bool move(void* from, std::size_t size, std::uintptr_t to) noexcept {
 
 bool is_zero(const char* p) noexcept { return !*p && !std::memcmp(p, p + 1, page - 1); }
 
-// Copies whole pages to memory that is zero. The program may have made some unreadable: the copy
-// has zeroes there.
+// Copies whole pages to zeroed memory. The copy of a page that cannot be read stays zero.
 void copy_pages(std::byte* to, std::byte* from, std::size_t size) noexcept {
     alignas(page) static char buffer[64 * 1024];
     for (std::size_t done = 0; done < size;) {
@@ -59,7 +58,7 @@ void copy_pages(std::byte* to, std::byte* from, std::size_t size) noexcept {
         const iovec remote{from + done, n};
         ssize_t got = ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0);
         if (got < 0 && errno != EFAULT) {
-            // A sandbox forbids it.
+            // A sandbox forbids process_vm_readv(2).
             std::memcpy(buffer, from + done, n);
             got = static_cast<ssize_t>(n);
         }
@@ -93,8 +92,7 @@ class errno_keeper {
 
 }  // namespace
 
-// As many addresses as twice the machine's memory, of which arenas get a part: enough in spite of
-// gaps.
+// Reserves addresses for twice the machine's memory: enough for all arenas and the gaps.
 bool heap::reserve() {
     struct sysinfo info = {};
     ::sysinfo(&info);
@@ -143,7 +141,7 @@ void* heap::grow(std::size_t length, std::size_t size, std::size_t alignment, in
         return nullptr;
     const std::lock_guard guard(m_lock);
     if (!m_addresses && !reserve())
-        err = -ENODEV;  // for good: arenas do not come for nothing
+        err = -ENODEV;  // for good: arenas would be of no use
     const auto at = err ? std::nullopt : m_addresses->take(length, unit);
     if (at) {
         const auto it = m_chunks.try_emplace(*at, *at, length).first;
@@ -152,8 +150,7 @@ void* heap::grow(std::size_t length, std::size_t size, std::size_t alignment, in
             m_total += length;
             return take_from(it, size, alignment);
         }
-        // The kernel may have unmapped what was there, and now they may be anything's: not used
-        // again.
+        // The reservation may be gone, and other memory there: do not use the addresses again.
         m_chunks.erase(it);
     }
     say(event::no_addresses, "a large malloc is ordinary memory", "there are no free addresses");
@@ -191,12 +188,12 @@ void* heap::allocate(std::size_t size, std::size_t alignment, bool& zeroed) noex
     return nullptr;
 }
 
-// A chunk without blocks.
+// Unmaps a chunk without blocks.
 void heap::drop(chunks::iterator it) noexcept {
     chunk& c = it->second;
     if (!c.inherited)
         m_total -= c.size;
-    // Addresses that could not be sealed may be anything's, and are not used again.
+    // Addresses that are no longer reserved are not used again.
     if (seal(it->first, c.size))
         m_addresses->give(it->first, c.size, c.addresses);
     else
@@ -258,7 +255,7 @@ void heap::before_fork() noexcept {
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
             if (copy == MAP_FAILED) {
                 say(event::not_copied, "a child lacks large mallocs of its parent", "no memory");
-                // Not for the next block either: this one would be zeroes in it.
+                // Do not try for later blocks: in such a copy this block would be zeroes.
                 c.has_no_copy = true;
                 continue;
             }
@@ -289,14 +286,14 @@ void heap::after_fork_in_child() noexcept {
             continue;
         c.inherited = true;
         std::byte* copy = std::exchange(c.copy, nullptr);
-        // Nothing is there, or what ibv_fork_init(3) has made shared with the parent.
+        // What is there is nothing or, after ibv_fork_init(3), memory shared with the parent.
         if (c.free.all_free())
             drop(at);
         else if (!copy || !move(copy, c.size, at->first))
             seal(at->first, c.size);
     }
     m_total = 0;
-    // A thread of another number unlocks it.
+    // This thread has another id than the one that locked it, so it cannot unlock it.
     new (&m_growing) std::shared_mutex;
     m_lock.unlock();
 }

@@ -26,12 +26,12 @@ namespace lite::large {
 
 inline constexpr std::size_t page = 4096;
 
-// Addresses at which blocks may be. At first all: nothing is known, not even the real allocator.
+// Addresses at which blocks may be. At first all, so that every call takes the long way.
 struct address_range {
     std::atomic<std::uintptr_t> start = 0;
     std::atomic<std::size_t> size = SIZE_MAX;
 
-    // A pointer to a block was made known to this thread after the range was.
+    // A thread that has a pointer to a block sees the range, which was stored before.
     bool has(const void* p) const noexcept {
         const std::size_t n = size.load(std::memory_order_acquire);
         return reinterpret_cast<std::uintptr_t>(p) - start.load(std::memory_order_relaxed) < n;
@@ -39,18 +39,18 @@ struct address_range {
 };
 extern address_range block_addresses;
 
-// Threads may call all functions. They keep errno.
+// Thread-safe. All functions keep errno.
 class heap {
   public:
-    // At a multiple of @alignment, a power of two; nullptr: it must come from elsewhere. @zeroed:
-    // whether it is filled with zeroes. @size is at most PTRDIFF_MAX.
+    // Allocates a block at a multiple of @alignment, a power of two; nullptr: it must come from
+    // elsewhere. @zeroed: set to whether it is filled with zeroes. @size is at most PTRDIFF_MAX.
     void* allocate(std::size_t size, std::size_t alignment, bool& zeroed) noexcept;
     // False: it is no block.
     bool free(void* p) noexcept;
-    // What can be stored there; 0: it is no block.
+    // The usable size of a block; 0: it is no block.
     std::size_t size_of(const void* p) noexcept;
 
-    // Around fork(2). Nothing can be allocated or freed in between.
+    // Called around fork(2). Nothing can be allocated or freed in between.
     void before_fork() noexcept;
     void after_fork_in_parent() noexcept;
     void after_fork_in_child() noexcept;
@@ -79,9 +79,9 @@ class heap {
     void drop(chunks::iterator it) noexcept;
     bool drop_idle() noexcept;
 
-    std::atomic<bool> m_over = false;  // there will be no more arenas
-    std::shared_mutex m_growing;       // shared: the node's file is open. Outside of the lock
-    std::mutex m_lock;                 // protects the rest
+    std::atomic<bool> m_over = false;             // there will be no more arenas
+    std::shared_mutex m_growing;                  // shared: the node's file is open; before m_lock
+    std::mutex m_lock;                            // protects the rest
     std::optional<internal::ranges> m_addresses;  // not used by chunks
     chunks m_chunks;
     std::map<std::uintptr_t, block> m_blocks;

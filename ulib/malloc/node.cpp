@@ -27,8 +27,7 @@ int map_arena(std::size_t size, void*& at) noexcept {
     if (!err) {
         err = lite_arena_mmap(ctx, size, LITE_ARENA_EAGER, &at);
         lite_close(ctx);
-        // Pages that are absent when the node stops raise SIGBUS; this call does not. EINVAL:
-        // before Linux 5.14.
+        // Absent pages raise SIGBUS once the node stops: bring all in. EINVAL: Linux before 5.14.
         if (!err && ::madvise(at, size, MADV_POPULATE_READ) && errno != EINVAL) {
             err = errno == ENOMEM ? -ENOMEM : -ENODEV;
             ::munmap(at, size);

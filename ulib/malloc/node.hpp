@@ -7,9 +7,9 @@
 
 namespace lite::large {
 
-// Maps an arena of @size bytes, whole blocks. All its pages are there: if the node stops, they
-// become ordinary memory. The open file is closed again, so the program cannot close it, or
-// inherit it to a child. 0 or a negative errno.
+// Maps an arena of @size bytes, whole blocks, with all pages present: if the node stops, they
+// become ordinary memory. The open file is closed again, so the program cannot close it, or pass it
+// on to a child. 0 or a negative errno.
 int map_arena(std::size_t size, void*& at) noexcept;
 
 // May map_arena() succeed later, after it has failed with this?
