@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Membership: the part of litectl(8) that programs need, over generic netlink. Without libnl, so
-// that the library brings no dependency.
+// Membership over generic netlink: what programs need of litectl(8), without depending on libnl.
 
 #include "context.hpp"
 
@@ -32,7 +31,7 @@ namespace {
 using bytes = std::span<const std::byte>;
 
 constexpr int default_timeout_ms = 15000;
-// After admission, the kernel connects to all members.
+// Beyond the time-out: after admission the kernel connects to all members.
 constexpr std::chrono::seconds join_grace(60);
 constexpr std::size_t headers = NLMSG_HDRLEN + GENL_HDRLEN;
 
@@ -197,7 +196,7 @@ int find_family(netlink_socket& socket, std::uint16_t& family, std::uint32_t& ev
     return err == -ENOENT ? -ENODEV : err;
 }
 
-// The start of every function here. Check @error first.
+// What every function here begins with. Check @error first.
 struct administration {
     explicit administration(int wanted) : index(node_index(wanted)) {
         error = index < 0 ? index : socket.error();
@@ -295,7 +294,7 @@ int attempt_ended(administration& admin, std::uint32_t number) {
         return -ENODEV;
     if (err)
         return err;
-    // A node that has made no attempt is not the one that began this.
+    // A node that has made no attempt is not the one that began this attempt.
     if (last != number)
         return last ? -EALREADY : -ENODEV;
     return error == INT_MAX ? 1 : -static_cast<int>(error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Opens and closes contexts: from an index to an open file of /dev/liteN.
+// Opening and closing contexts.
 
 #include "context.hpp"
 
@@ -121,7 +121,7 @@ int open_context(int index, int access, struct lite_ctx** out) noexcept {
     if (!ctx)
         return -ENOMEM;
 
-    // The file may be another driver's: fail here rather than in the first operation.
+    // The device may be another driver's: fail here rather than in the first operation.
     struct lite_ioc_query query;
     int err = lite_query(ctx, &query);
     if (!err && query.uapi_version != LITE_UAPI_VERSION)

@@ -36,9 +36,9 @@ int copy_name(char (&field)[LITE_NAME_SIZE], const char* name) noexcept;
 // The N of /dev/liteN for the @index of lite_open(), or -EINVAL.
 int node_index(int index) noexcept;
 
-// Takes the caller's structure, which begins with its size, from an older or newer header than
-// ours: 0; -EINVAL: shorter than the first published one; -E2BIG: longer than a page, which none
-// is, as in the kernel, or what it has beyond ours is not zero.
+// Copies the caller's structure, which begins with its size, from an older or newer header than
+// ours. 0; -EINVAL: shorter than @first, the first published one; -E2BIG: longer than a page, as in
+// the kernel, or what it has beyond ours is not zero.
 template <typename T>
 int take_params(const T* from, size_t first, T& to) noexcept {
     constexpr uint32_t page = 4096;
@@ -62,7 +62,7 @@ inline __u64 as_u64(const void* p) noexcept {
     return static_cast<__u64>(reinterpret_cast<uintptr_t>(p));
 }
 
-// Lengths cross the ABI as 32 bits; what does not fit is too long anyway.
+// Lengths cross the ABI as 32 bits; longer ones are refused anyway.
 inline uint32_t clamp_length(size_t n) noexcept {
     return n > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(n);
 }

@@ -5,8 +5,8 @@
 
 namespace lite::internal {
 
-// How many fork(2)s this process descends from: its number is not that of its parent, as process
-// ids may be, in other namespaces.
+// The number of fork(2)s from the first process to this one. It tells a child from its parent where
+// process ids do not, as in another namespace.
 inline unsigned forks = 0;
 inline const int fork_handler = ::pthread_atfork(nullptr, nullptr, [] { forks++; });
 

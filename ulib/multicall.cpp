@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// One call to several nodes: calls of a group of their own, each with the index of
-// its leg as the cookie.
+// One call to several nodes: a group of calls, each with the index of its leg as the cookie.
 
 #include "context.hpp"
 #include "forks.hpp"
@@ -30,8 +29,8 @@ class multicall {
         m_call.function = function;
         m_call.request = as_u64(request);
         m_call.request_len = clamp_length(length);
-        // A thread makes one at a time. No two have the same number; but a child in a PID namespace
-        // of its own may have the file, too, and a thread with the number of one of ours.
+        // A thread makes one multicall at a time, so its id names the group, with the number of
+        // forks: a child in another PID namespace may share the file and have a thread of this id.
         m_call.group = static_cast<uint32_t>(::gettid()) ^ lite::internal::forks << 22;
     }
 
@@ -47,14 +46,13 @@ class multicall {
     }
 
   private:
-    // Is there nothing left that is worth waiting for?
     bool enough() const noexcept {
         if (!m_under_way || !m_quorum)
             return !m_under_way;
         return m_ok >= m_quorum || m_ok + m_under_way < m_quorum;
     }
 
-    // An errno that is not the leg's, but of the whole.
+    // Does an errno concern the whole multicall, and not just a leg?
     static bool is_general(int err) noexcept {
         return err == -EFAULT || err == -EINTR || err == -EINVAL || err == -ENODEV ||
                err == -EOPNOTSUPP || err == -EACCES;
@@ -85,7 +83,7 @@ class multicall {
         return 0;
     }
 
-    // Time left for another try; 0: none.
+    // Time left for another attempt, in ms; 0: none.
     int left() const noexcept {
         using std::chrono::milliseconds;
         if (m_timeout == LITE_FOREVER)

@@ -11,8 +11,7 @@ using lite::internal::as_u64;
 namespace {
 
 int submit(lite_ctx* ctx, struct lite_op& op) noexcept {
-    // A kernel that fails before it looks at the operation does not set the result: nothing was
-    // transferred.
+    // A kernel that fails early leaves the result as it is: nothing was transferred.
     op.result = 0;
     return lite::internal::control(ctx, LITE_IOC_OP, op);
 }

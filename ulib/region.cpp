@@ -17,7 +17,6 @@ using lite::internal::take_params;
 
 namespace {
 
-// Size of the first published struct lite_alloc_params.
 constexpr size_t params_size_first = offsetof(struct lite_alloc_params, mode) + sizeof(uint32_t);
 
 }  // namespace

@@ -15,8 +15,7 @@ using lite::internal::clamp_length;
 
 namespace {
 
-// The command's payload, after the members that all SQEs have; headers disagree on its name in the
-// union.
+// Offset of a command's payload in an SQE; headers disagree on the member's name.
 constexpr size_t payload_offset = 48;
 static_assert(sizeof(struct io_uring_sqe) == 64);
 static_assert(payload_offset + sizeof(lite_uring_cmd) == sizeof(struct io_uring_sqe));
@@ -179,7 +178,7 @@ void lite_uring_unmapped(struct lite_ctx* ctx, lite_lh_t lh, int res) noexcept {
 }
 
 void lite_uring_freed(struct lite_ctx* ctx, lite_lh_t lh, int res) noexcept {
-    // Memory here is known by one handle of its LMR; this may have been another one.
+    // The library knows an unpinned LMR by one handle only; another one may have freed it.
     if ((!res || res == -EIDRM) && !ctx->backing.freed(ctx, lh))
         ctx->backing.some_freed(ctx);
 }
