@@ -24,7 +24,7 @@ int misused(const CLI::App& app, std::string_view text, const streams& io) {
 }
 
 std::string text_of(const CLI::App& app, const CLI::ParseError& e) {
-    // CLI11 reports a missing command before an unknown one.
+    // For an unknown command, CLI11 only says that a command is missing.
     auto unknown = app.remaining();
     if (app.get_subcommands().empty() && !unknown.empty()) {
         std::erase(unknown.front(), shield);
@@ -36,8 +36,8 @@ std::string text_of(const CLI::App& app, const CLI::ParseError& e) {
     return text;
 }
 
-// CLI11 takes "[a,b]" as a list where several words are allowed, but it may be the name of an LMR
-// or a word of a command. So such words get a byte that no word can contain; options strip it off.
+// CLI11 splits "[a,b]" as a list if an option takes several words, but it may be an LMR's name or a
+// word of a command. A NUL, which no word contains, prevents that; unshield_options() removes it.
 void shield_words(arguments& words) {
     for (auto& word : words) {
         if (word.starts_with('[') && word.ends_with(']'))
@@ -45,7 +45,7 @@ void shield_words(arguments& words) {
     }
 }
 
-void unshield_options(CLI::App& app) {  // NOLINT(misc-no-recursion): commands of commands
+void unshield_options(CLI::App& app) {  // NOLINT(misc-no-recursion): subcommands nest
     for (auto* option : app.get_options())
         option->transform([](std::string word) {
             std::erase(word, shield);
@@ -73,7 +73,7 @@ int run(CLI::App& app, const arguments& words, const streams& io,
         const std::function<int()>& command) {
     const auto fail = [&](std::string_view text, exit_status status = status_failed) {
         complain(io.err, app.get_name(), text);
-        // What was interrupted may have failed for that reason.
+        // If a signal came, it may have caused the failure: throw interrupted.
         interrupt_guard::check();
         return status;
     };

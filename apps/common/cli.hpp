@@ -16,12 +16,12 @@
 
 namespace tools {
 
-// Adds an option or argument that is parsed by a function as in parse.hpp; what the parser rejects
-// is a usage error.
+// Adds an option or argument. @parser is a function like those in parse.hpp: its usage_error
+// becomes a CLI11 error, which run() reports.
 template <typename Parser, typename Target>
 CLI::Option* add_parsed(CLI::App& app, const std::string& name, Parser parser, Target& target,
                         const std::string& description) {
-    // Messages call "-n,--node" "--node".
+    // Messages name only "--node" of "-n,--node".
     const auto label = name.substr(name.rfind(',') + 1);
     auto* option = app.add_option_function<std::string>(
         name,
@@ -37,9 +37,8 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, Parser parser, T
     return option->type_name("");
 }
 
-// Parses, calls @command unless the command line is wrong or asks for help or the version, and
-// turns every outcome into an exit status and at most one line on standard error. @command returns
-// the status. Only interrupted and logic errors are thrown.
+// Parses @words and calls @command, which returns the exit status, unless they are wrong or ask for
+// help or the version. Reports every error on standard error. Throws only interrupted.
 int run(CLI::App& app, const arguments& words, const streams& io,
         const std::function<int()>& command);
 

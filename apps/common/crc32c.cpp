@@ -8,7 +8,6 @@
 namespace tools {
 namespace {
 
-// What a byte does to the remainder.
 constexpr auto remainders = [] {
     std::array<std::uint32_t, 256> table{};
     for (std::uint32_t i = 0; i < table.size(); ++i) {

@@ -9,12 +9,12 @@
 
 namespace tools {
 
-// Continues @crc, which is 0 at the beginning, by @bytes.
+// Returns the CRC of the bytes that @crc covers (0: none) followed by @bytes.
 std::uint32_t crc32c(std::uint32_t crc, std::span<const std::byte> bytes) noexcept;
 
 namespace detail {
 
-// Without instructions of the processor for it.
+// The same for processors without SSE 4.2; declared here for unit tests.
 std::uint32_t crc32c_by_table(std::uint32_t crc, std::span<const std::byte> bytes) noexcept;
 
 }  // namespace detail

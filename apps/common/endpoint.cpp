@@ -82,7 +82,7 @@ bool ip_address::is_link_local() const {
 
 std::string ip_address::to_string() const {
     char text[INET6_ADDRSTRLEN];
-    // Fails only for another family or a short buffer.
+    // inet_ntop() fails only if the family is unknown or the buffer too short.
     return ::inet_ntop(is_v6() ? AF_INET6 : AF_INET, m_bytes.data(), text, sizeof(text));
 }
 

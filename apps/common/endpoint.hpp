@@ -21,10 +21,8 @@ class ip_address {
     // @bytes: 4 or 16, in network order; anything else throws std::length_error
     explicit ip_address(std::span<const std::byte> bytes);
 
-    // nullopt unless the text is a numeric address, without brackets or scope.
+    // nullopt unless it is an IPv4 or IPv6 address; as text numeric, without brackets or scope.
     static std::optional<ip_address> from_text(std::string_view text);
-
-    // nullopt unless the socket address is IPv4 or IPv6.
     static std::optional<ip_address> from_sockaddr(const sockaddr* address);
 
     std::span<const std::byte> bytes() const { return m_bytes; }
@@ -39,7 +37,6 @@ class ip_address {
     std::vector<std::byte> m_bytes;
 };
 
-// An address and port as on a command line.
 struct endpoint_text {
     std::string host;                   // a name or a numeric address, without brackets
     std::optional<std::uint16_t> port;  // 1..65535

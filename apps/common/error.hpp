@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Errors of the tools: one line on standard error and an exit status.
+// Errors of the tools: a message on standard error and an exit status.
 #pragma once
 
 #include <stdexcept>
@@ -32,7 +32,7 @@ class usage_error : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// "Permission denied" for EACCES: for failures of the system; those of LITE have LITE's texts.
+// The C library's text for an errno of a system call. Errors of LITE have texts of their own.
 std::string system_text(int error);
 
 }  // namespace tools

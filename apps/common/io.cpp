@@ -21,7 +21,7 @@
 namespace tools {
 namespace {
 
-// Retry after EINTR of an unguarded signal.
+// Returns only if the caller is to retry: after EINTR by a signal that is not guarded.
 void handle(int error) {
     interrupt_guard::check();
     if (error != EINTR)
@@ -34,8 +34,8 @@ void reserve_standard_streams() noexcept {
     for (const int fd : {0, 1, 2}) {
         if (::fcntl(fd, F_GETFD) >= 0)
             continue;
-        // open() takes the lowest free number, which is this one. The access mode is the wrong one
-        // on purpose: using it fails with EBADF, as on a closed one.
+        // open() takes the lowest free number, which is @fd. The access mode is wrong on purpose:
+        // reads or writes fail with EBADF, as on a closed descriptor.
         [[maybe_unused]] const int reserved = ::open("/dev/null", fd ? O_RDONLY : O_WRONLY);
     }
 }
@@ -98,7 +98,7 @@ void print_json(int fd, const nlohmann::json& document, bool compact) {
 void complain(int fd, std::string_view program, std::string_view text) noexcept {
     try {
         std::string line(program);
-        // File names and words of the command line may be what terminals obey.
+        // File names and words of the command line may contain escape sequences for the terminal.
         line.append(": ").append(is_text(text) ? text : printable(text)).append("\n");
         // One write, so that lines of several programs do not mix.
         [[maybe_unused]] const auto n = ::write(fd, line.data(), line.size());

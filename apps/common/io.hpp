@@ -12,15 +12,15 @@
 
 namespace tools {
 
-// The standard streams of a command; tests give it others.
+// The standard streams of a command; tests replace them.
 struct streams {
     int in = 0;
     int out = 1;
     int err = 2;
 };
 
-// Replaces standard streams that the parent has closed with unusable ones. Otherwise the next file
-// opened would take their place and receive what is printed.
+// Opens unusable descriptors for standard streams that the parent has closed. Otherwise the next
+// file opened would take such a number and receive what is printed.
 void reserve_standard_streams() noexcept;
 
 class unique_fd {
@@ -39,16 +39,14 @@ class unique_fd {
     int m_fd = -1;
 };
 
-// Reads until @to is full or the end of the file, and returns the number of bytes read. Throws
-// std::system_error; interrupted if a guarded signal came.
+// Reads until @to is full or the file ends, and returns how much. Throws as write_full().
 std::size_t read_full(int fd, std::span<std::byte> to);
 
 // Writes everything. Throws std::system_error; interrupted if a guarded signal came, including
 // SIGPIPE when the reader of a pipe is gone.
 void write_full(int fd, std::span<const std::byte> from);
 
-// Writes text or bytes to a command's standard output; a failure says "write error". Throws
-// failure, or interrupted.
+// Write to a command's standard output. Throw failure ("write error: ..."), interrupted.
 void print(int fd, std::string_view text);
 void print(int fd, std::span<const std::byte> bytes);
 
@@ -56,11 +54,10 @@ void print(int fd, std::span<const std::byte> bytes);
 // one line. Throws as print().
 void print_json(int fd, const nlohmann::json& document, bool compact = false);
 
-// Writes a line to standard error; errors are ignored.
+// Writes "PROGRAM: TEXT" and a newline to standard error; errors are ignored.
 void complain(int fd, std::string_view program, std::string_view text) noexcept;
 
-// A buffer for large transfers, page-aligned so that the kernel pins no extra page. Throws
-// std::bad_alloc.
+// A buffer for large transfers, page-aligned so that the kernel pins no extra page.
 class transfer_buffer {
   public:
     explicit transfer_buffer(std::size_t size);

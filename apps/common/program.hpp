@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the main() of a tool is made of. Without CLI11, which takes the compiler seconds.
+// The parts of a tool's main(), apart from cli.hpp because CLI11 takes seconds to compile.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ using arguments = std::vector<std::string>;
 
 arguments arguments_of(int argc, char** argv);
 
-// main(): reserves the standard streams, and lets a signal that was caught end the process.
+// Reserves the standard streams and runs @body; if that throws interrupted, dies of the signal.
 int run_main(const std::function<int()>& body) noexcept;
 
 }  // namespace tools

@@ -13,8 +13,8 @@ struct interrupted {
 };
 
 // While it lives, SIGINT, SIGTERM, SIGHUP and SIGPIPE are noted instead of obeyed, unless they were
-// ignored at the start of the program. Only the first of each: a second one kills at once, in case
-// something hangs. System calls fail with EINTR. One at a time per process, in its main thread.
+// ignored when it was made. A second signal of one kind kills at once, in case something hangs.
+// System calls fail with EINTR. One guard at a time per process, in its main thread.
 class interrupt_guard {
   public:
     interrupt_guard();
@@ -29,8 +29,7 @@ class interrupt_guard {
     static void check();
 };
 
-// While it lives, a signal is ignored or has its default action, whatever was inherited from the
-// parent.
+// While it lives, a signal is ignored or has its default action, whatever the parent has set.
 class signal_setting {
   public:
     using handler = void (*)(int);

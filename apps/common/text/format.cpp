@@ -20,7 +20,7 @@ std::string human_size(std::uint64_t bytes) {
     while (shift < 60 && bytes >> shift >= 1024)
         shift += 10;
 
-    // Rounded up, 1023.5K becomes 1024K, which is 1.0M.
+    // 1023.5K is rounded up to 1024K, which is shown as 1.0M.
     const auto units = [&] {
         return (bytes >> shift) + ((bytes & ((std::uint64_t{1} << shift) - 1)) != 0);
     };
@@ -67,8 +67,8 @@ std::string rights_text(std::uint32_t rights, bool dashes) {
 
 namespace {
 
-// Length of the first character; 0 if it is not UTF-8 or not to be shown: a control character (of
-// one byte or two), an overlong form, a surrogate, or out of range.
+// Bytes of the first character; 0 if that is a control character, of one byte or two, or not valid
+// UTF-8: an overlong form, a surrogate, or out of range.
 std::size_t shown(std::string_view text) {
     const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const auto first = at(0);
@@ -89,7 +89,7 @@ std::size_t shown(std::string_view text) {
     return bytes;
 }
 
-// The byte of the escape at the start of a text; 0: there is none.
+// The byte that the \xNN at the start of @text stands for; 0: there is none.
 char escaped(std::string_view text) {
     unsigned value = 0;
     if (!text.starts_with("\\x") || text.size() < 4)
@@ -104,7 +104,7 @@ std::string printable(std::string_view text) {
     std::string result;
     result.reserve(text.size());
     while (!text.empty()) {
-        // A backslash that looks like an escape is escaped, too.
+        // A backslash at the start of what looks like an escape is escaped, too.
         const auto bytes = escaped(text) ? 0 : shown(text);
         if (bytes)
             result += text.substr(0, bytes);
@@ -130,7 +130,7 @@ bool text_check::take(std::string_view bytes) {
         const auto byte = static_cast<unsigned char>(c);
         const auto before = std::exchange(m_before, byte);
         if ((byte & 0xc0) == 0x80)
-            // After 0xc2: U+0080 to U+009F, which terminals obey, too.
+            // 0xc2 0x80 to 0xc2 0x9f are control characters that terminals obey, too.
             return before && (*before != 0xc2 || byte >= 0xa0);
         // 9..13: tab, newline, vertical tab, form feed, return.
         return (byte >= 0x20 || (byte >= 9 && byte <= 13)) && byte != 0x7f;

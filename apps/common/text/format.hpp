@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Numbers as text for users.
+// Numbers and bytes as text for users.
 #pragma once
 
 #include <uapi/lite.h>
@@ -19,8 +19,7 @@ inline constexpr std::string_view right_letters = "rwasm";
 inline constexpr std::array<std::uint32_t, 5> right_bits = {
     LITE_RIGHT_READ, LITE_RIGHT_WRITE, LITE_RIGHT_ATOMIC, LITE_RIGHT_SHARE, LITE_RIGHT_MASTER};
 
-// Three significant digits and a power of 1024, as ls -h prints: 512, 1.0K, 23K, 1.5G. Rounded up,
-// so that nothing looks smaller than it is.
+// As ls -h prints it: 512, 1.0K, 23K, 1.5G. Rounded up, so that nothing looks smaller than it is.
 std::string human_size(std::uint64_t bytes);
 
 // M:SS, or H:MM:SS from an hour on; "-:--" from a hundred hours on.
@@ -39,15 +38,15 @@ std::string printable(std::string_view text);
 // The inverse of printable().
 std::string unprintable(std::string_view text);
 
-// Can a terminal show these bytes as text? No control characters except white space. What comes in
-// pieces is one text: a character may be split between them.
+// Checks that a terminal can show bytes as text: no control characters except white space. The
+// pieces given to take() are one text: a character may be split between two of them.
 class text_check {
   public:
     bool take(std::string_view bytes);
 
   private:
-    // None before a text. Its first byte continues no character, since what was printed before may
-    // have left one open.
+    // The previous byte; none at the start, where a continuation byte is refused: it could complete
+    // a character that earlier output left open.
     std::optional<unsigned char> m_before;
 };
 

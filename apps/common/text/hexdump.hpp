@@ -16,8 +16,7 @@ class hexdump {
     // @address: label of the first byte
     explicit hexdump(std::uint64_t address) : m_address(address) {}
 
-    // The lines completed by these bytes. Lines that repeat the previous one are replaced by a
-    // single "*".
+    // The lines that these bytes complete. One "*" replaces all lines equal to the one before.
     std::string feed(std::span<const std::byte> bytes);
 
     // The last, shorter line, if any, and the end address. Empty only if nothing was fed.

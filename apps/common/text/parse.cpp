@@ -25,7 +25,6 @@ bool is_hex(std::string_view text) { return text.starts_with("0x") || text.start
 
 constexpr std::string_view not_a_mode = "is not a mode (octal as 0640, or like u=rw,g+r,o-w)";
 
-// Length of the number at the start of the text, with its prefix.
 std::size_t number_length(std::string_view text) {
     const std::size_t start = is_hex(text) ? 2 : 0;
     const auto end = text.find_first_not_of(start ? hex_digits : digits, start);
@@ -65,7 +64,6 @@ std::optional<unsigned> exponent_of(std::string_view suffix) {
     return std::nullopt;
 }
 
-// The milliseconds of a unit; nullopt if there is no such unit.
 std::optional<double> milliseconds_of(std::string_view unit) {
     if (unit.empty() || unit == "ms")
         return 1;

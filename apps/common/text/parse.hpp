@@ -16,14 +16,12 @@ namespace tools {
 std::uint64_t parse_number(std::string_view text, std::uint64_t low = 0,
                            std::uint64_t high = UINT64_MAX);
 
-// A number of bytes: a number, optionally followed by K, M, G, T or P (powers of 1024, in either
-// case) or by KiB, MiB and so on. KB and the like are rejected as ambiguous: many users take them
-// for powers of 1000.
+// A number of bytes, optionally with K, M, G, T or P (powers of 1024, in either case) or with KiB,
+// MiB and so on. KB and the like are rejected: many users take them for powers of 1000.
 std::uint64_t parse_size(std::string_view text);
 
-// A time in milliseconds, of @low..@high, rounded up: a number, optionally with a fraction,
-// followed by ms, s, m or h. A number without a unit is in ms and must be whole: 0.5 probably means
-// seconds.
+// A time in ms, of @low..@high, rounded up: a number, maybe with a fraction, and ms, s, m or h.
+// Without a unit it is in ms and must be whole: 0.5 probably means seconds.
 std::uint64_t parse_time(std::string_view text, std::uint64_t low, std::uint64_t high);
 
 // A number to add modulo 2^64: as parse_number(), or negative down to -2^63, returned as its two's
@@ -47,8 +45,8 @@ class mode_change {
   private:
     friend mode_change parse_mode_change(std::string_view text);
     struct step {
-        std::uint32_t keep;  // bits to keep
-        std::uint32_t add;   // bits to set then
+        std::uint32_t keep;
+        std::uint32_t add;  // mode = (mode & keep) | add
     };
     void add_clause(std::string_view clause, std::string_view text);
 
@@ -63,7 +61,7 @@ std::uint32_t parse_rights(std::string_view text);
 // Node ids separated by commas, at most 64, without duplicates.
 std::vector<std::uint32_t> parse_nodes(std::string_view text);
 
-// A valid name of an LMR, as printable() shows it: 1..255 bytes, none a control character or DEL.
+// A name of an LMR, written as printable() shows it: 1..255 bytes, none a control character or DEL.
 // The kernel checks it too; this gives a better message.
 std::string parse_name(std::string_view text);
 

@@ -66,7 +66,7 @@ std::string progress_line(std::uint64_t done, std::optional<std::uint64_t> total
         const auto rest = fmt::format("{}/{}  {}  eta {}", human_size(done), human_size(*total),
                                       rate_text, human_duration(seconds(static_cast<long>(eta))));
         line = fmt::format("{}  {}", percent, rest);
-        // " [" and "] " around the bar, and a bar of at least 10.
+        // 5: " [" and "]  " around the bar, which has at least 10 characters.
         const std::size_t used = percent.size() + rest.size() + 5;
         if (width >= used + 10)
             line = fmt::format("{} [{}]  {}", percent,

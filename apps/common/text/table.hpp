@@ -8,8 +8,7 @@
 
 namespace tools {
 
-// Collects rows and prints them with each column as wide as its widest cell. Counts UTF-8
-// characters, so wide ones are misaligned.
+// Makes each column as wide as its widest cell. Counts UTF-8 characters: wide ones are misaligned.
 class table {
   public:
     enum class align { left, right };
