@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# check-completion.sh PROGRAM COMPLETION: bash completes exactly the program's commands, and the options that its help
-# names. It does not take the value of an option for an argument.
+# check-completion.sh PROGRAM COMPLETION: check that bash completes exactly the program's commands and the options that
+# its help names, and that it does not take the value of an option for an argument.
 set -uo pipefail
 program=$1
 # shellcheck source=/dev/null
@@ -17,7 +17,7 @@ fail() {
 	status=1
 }
 
-# Without readline there are no options to set.
+# bash's own compopt fails outside of a real completion.
 # shellcheck disable=SC2317  # _lite calls it
 compopt() { :; }
 
@@ -30,21 +30,20 @@ offered() {
 
 # The options of a help text, as -x or --long; the first column of its tables.
 options() { sed -nE 's/^  +(-[^ ]*).*/\1/p' | tr , '\n' | sort -u; }
-# The options that have a value: its type follows the names and a blank, unless "Excludes" does.
+# The options that have a value: help shows its type after the names. "Excludes" is no type.
 valued() { sed -nE '/^  +-[^ ]* Excludes/d; s/^  +(-[^ ]*) [^ ].*/\1/p' | tr , '\n'; }
 
-# The commands that a help text names.
 commands() { sed -n '/^Options/,$s/^  \([a-z][a-z-]*\)  .*/\1/p' | sort; }
 
 # check_command COMMAND [SUBCOMMAND]: compares what its help says with what is offered.
 check_command() {
 	local help option
 	help=$("$program" "$@" --help)
-	# What all commands have their own help does not always name.
+	# The help of a command need not name the options that all commands have.
 	diff <({ options <<<"$help"; printf '%s\n' "${common[@]}"; } | sort -u) <(offered "$@" - | sort -u) >&2 ||
 		fail "options of $name $*"
 	while read -r option; do
-		# A dash is completed to no option, but perhaps to a value.
+		# The word after such an option is its value, so "-" must not be completed to an option.
 		[[ $(offered "$@" "$option" -) != *-* ]] || fail "$name $* $option has a value"
 	done < <(valued <<<"$help")
 	while read -r option; do
