@@ -36,7 +36,7 @@ std::uint32_t parse_node(std::string_view text) {
     return static_cast<std::uint32_t>(parse_number(text, 1, LITE_NODE_ID_MAX));
 }
 
-// Nodes to call: as parse_nodes(), or 0 for this one.
+// Ids of the nodes to call, or 0: this node.
 std::vector<std::uint32_t> parse_called(std::string_view text) {
     return text == "0" ? std::vector{std::uint32_t{0}} : parse_nodes(text);
 }
@@ -56,7 +56,6 @@ std::optional<std::uint64_t> parse_patience(std::string_view text) {
     return parse_time(text, 0, LITE_TIMEOUT_MAX);
 }
 
-// Builds the command line, and remembers the command given.
 class command_line {
   public:
     command_line(CLI::App& app, session& session) : m_app(app), m_session(session) {
@@ -226,7 +225,7 @@ class command_line {
 
     void add_cp() {
         auto* sub = add("cp", "copy between files and LMRs, or between LMRs", cp_command, m_cp);
-        // Of two arguments, CLI11 gives all words to the one that takes several.
+        // Sources and target are one argument: next to another, CLI11 would give it all words.
         sub->add_option("PLACE", m_cp.places,
                         "the sources, and last the target: files, and LMRs as "
                         "NAME:[OFFSET[:LENGTH]], with a colon before any slash; the target may "
@@ -293,7 +292,7 @@ class command_line {
         sub->add_flag("-j,--json", m_grants.json, "as JSON");
     }
 
-    // Unlike add_name() this does not check the names, so that a bad one does not stop the others.
+    // Unlike add_name(), does not check the names, so that a bad one does not stop the others.
     static void add_names(CLI::App* sub, std::vector<std::string>& target) {
         sub->add_option_function<std::vector<std::string>>(
                "NAME",

@@ -48,7 +48,7 @@ int stat_command(session& session, const stat_arguments& args);
 struct write_arguments {
     std::string name;
     std::uint64_t offset = 0;
-    std::optional<std::string> data;  // "-": standard input, also if neither is given
+    std::optional<std::string> data;  // "-", or neither data nor file: standard input
     std::optional<std::string> file;
     bool progress = true;
 };
@@ -65,9 +65,8 @@ struct read_arguments {
 };
 int read_command(session& session, const read_arguments& args);
 
-// The LMR to copy to, if it is to be made.
 struct make_options {
-    bool alloc = false;
+    bool alloc = false;  // make the LMR to copy to
     std::vector<std::uint32_t> nodes;
     std::uint32_t mode = 0600;
 };
@@ -88,7 +87,7 @@ struct get_arguments {
 int get_command(session& session, const get_arguments& args);
 
 struct cp_arguments {
-    std::vector<std::string> places;  // sources, target
+    std::vector<std::string> places;  // sources, then the target
     make_options make;
     copy_options copy;
 };
@@ -121,7 +120,7 @@ struct grant_arguments {
     std::uint32_t rights = 0;
 };
 int grant_command(session& session, const grant_arguments& args);
-// @args.rights stays 0.
+// @args.rights must be 0.
 int revoke_command(session& session, const grant_arguments& args);
 
 struct grants_arguments {
@@ -204,7 +203,7 @@ struct compare_arguments {
     bool quiet = false;
     bool progress = true;
 };
-// Like cmp(1): 1 means different, 2 an error.
+// Returns as cmp(1): 1 means different, 2 an error.
 int compare_command(session& session, const compare_arguments& args);
 
 struct checksum_arguments {
@@ -215,7 +214,7 @@ struct checksum_arguments {
 };
 int checksum_command(session& session, const checksum_arguments& args);
 
-// A function: a number, or else a name. Throws usage_error.
+// A function, by number or by name. parse_function() throws usage_error.
 struct function_name {
     std::string text;  // as given
     std::string name;
@@ -226,7 +225,7 @@ function_name parse_function(std::string_view text);
 struct serve_arguments {
     function_name function;
     bool echo = false;
-    std::optional<std::string> exec;  // with neither, requests go to standard output
+    std::optional<std::string> exec;  // neither echo nor exec: requests go to standard output
     std::uint32_t mode = 0600;
     std::uint64_t max = 4096;
     std::uint64_t ring = 0;

@@ -30,14 +30,14 @@ namespace {
 // A signal between the check and the wait is noticed after this time.
 constexpr int look_up_ms = 1000;
 
-// Other requests may have released memory by then.
+// Pause before a retry after ENOMEM: other requests may release memory meanwhile.
 constexpr int memory_pause_ms = 100;
 
 failure rpc_failure(std::string_view verb, std::string_view what, int err) {
     return failure(fmt::format("{} {}: {}", verb, printable(what), lite_rpc_strerror(err)));
 }
 
-// What another user has sent. A terminal gets it only as text.
+// Prints what another user has sent; on a terminal only as text.
 void print_foreign(int fd, std::span<const std::byte> bytes) {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (::isatty(fd) && !is_text(text))
@@ -45,8 +45,6 @@ void print_foreign(int fd, std::span<const std::byte> bytes) {
     else
         print(fd, bytes);
 }
-
-// --- Serving ------------------------------------------------------------------
 
 struct exec_pipes {
     unique_fd to_child, to_child_end;
@@ -70,7 +68,7 @@ void open_pipe(unique_fd& read_end, unique_fd& write_end) {
 }
 
 // Feeds the request to the command as far as it reads it, and collects its output. Throws
-// std::length_error if there is more than @most.
+// std::length_error if that exceeds @most bytes.
 void converse(exec_pipes& pipes, std::span<const std::byte> request, std::vector<std::byte>& reply,
               std::size_t most) {
     std::array<std::byte, 4096> buffer;
@@ -101,7 +99,7 @@ void converse(exec_pipes& pipes, std::span<const std::byte> request, std::vector
     }
 }
 
-// Returns the status as of waitpid(2). A command may close its output and continue.
+// Returns the status as of waitpid(2). A command may run on after it has closed its output.
 int await_end(pid_t child) {
     // Not pidfd_open(): its declaration in glibc 2.36 lacks extern "C".
     const unique_fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
@@ -134,8 +132,8 @@ std::uint32_t execute(const std::string& command, const lite_rpc_request& reques
         ::setenv("LITE_CALLER_GID", std::to_string(request.gid).c_str(), 1);
         run_child(pipes, command);
     }
-    // Its own process group, so that what the shell starts can be ended with it. Both sides set it,
-    // since either may run first.
+    // A process group of its own, so that what the shell starts can be ended with it. Parent and
+    // child both set it, since either may run first.
     ::setpgid(pid, pid);
     pipes.to_child_end = unique_fd();
     pipes.from_child_end = unique_fd();
@@ -168,8 +166,7 @@ class server {
 
     int run() {
         enroll();
-        // A command that does not read its input must not end this process, and its exit status is
-        // needed.
+        // A command need not read its input (SIGPIPE); its exit status is needed (SIGCHLD).
         std::optional<signal_setting> pipes, children;
         if (m_args.exec) {
             pipes.emplace(SIGPIPE, SIG_IGN);
@@ -208,7 +205,7 @@ class server {
     // Answers the previous request and takes the next one.
     void next(lite_rpc_request& request, std::uint32_t status) {
         for (;;) {
-            // Send the reply to a request that was executed before stopping.
+            // Before stopping, reply to the request that was executed.
             if (interrupt_guard::pending())
                 give(request, status);
             interrupt_guard::check();
@@ -238,9 +235,8 @@ class server {
         }
     }
 
-    // A node limits the memory of long requests and replies, and others may use all of it.
-    // Meanwhile a request, or its reply, stays pending until its caller times out; a signal ends
-    // the pause.
+    // Other requests may have used up the node's memory for long requests and replies. Meanwhile
+    // the request, or its reply, stays pending until its caller times out. A signal ends the pause.
     static void wait_for_memory() { ::poll(nullptr, 0, memory_pause_ms); }
 
     std::uint32_t answer(const lite_rpc_request& request) {
@@ -262,8 +258,6 @@ class server {
     std::vector<std::byte> m_buffer;
     std::vector<std::byte> m_reply;
 };
-
-// --- Calling ------------------------------------------------------------------
 
 std::vector<std::byte> request_data(session& session, const std::optional<std::string>& data) {
     if (data && *data != "-") {
@@ -303,8 +297,7 @@ std::uint32_t function_number(session& session, std::string_view verb, const cal
     return static_cast<std::uint32_t>(number);
 }
 
-// Calls to several nodes at once: prints the lines of replies prefixed by the node, and failures on
-// standard error.
+// Calls several nodes at once. Each line of a reply gets the node's id; failures go to io.err.
 class several {
   public:
     several(session& session, const call_arguments& args)
@@ -319,7 +312,7 @@ class several {
                 fmt::format("--quorum {}: only {} nodes", m_wanted, m_args.nodes.size()));
         const auto request = request_data(m_session, m_args.data);
         find();
-        // The quorum may be out of reach; without --quorum call the remaining nodes all the same.
+        // Do not call if the quorum is out of reach; without --quorum, call the nodes found.
         if (!m_legs.empty() && m_quorum <= m_legs.size())
             call(request);
         if (m_answered < m_wanted)
@@ -383,7 +376,7 @@ class several {
     }
 
     // Each line has the id, so that no reply looks like that of another node. On a terminal, a
-    // return would go back to before the id.
+    // carriage return could overwrite the id.
     void print_lines(std::uint32_t node, std::string_view reply) {
         const bool terminal = ::isatty(m_session.io().out);
         std::string text;

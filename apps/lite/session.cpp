@@ -53,7 +53,7 @@ void session::open() {
             case ENOTCONN:
                 throw failure(fmt::format("{}: {}", device, e.code().message()));
             default:
-                // Failures to open a file: the system's text fits better.
+                // Mostly failures of open(2): the system's text fits better.
                 throw failure(fmt::format("{}: {}", device, system_text(e.code().value())));
         }
     }

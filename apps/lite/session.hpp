@@ -17,7 +17,7 @@
 
 namespace tools {
 
-// What lies outside of the program; tests replace it.
+// The outside world; tests replace it.
 struct environment {
     streams io;
     // Opens /dev/liteN; -1: the default one. Throws lite::error.

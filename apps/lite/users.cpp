@@ -19,8 +19,7 @@
 namespace tools {
 namespace {
 
-// Calls @lookup, one of getpwuid_r() and the like, with a larger buffer while it asks for one; @use
-// gets the entry. False if there is none.
+// Calls @lookup, such as getpwuid_r(), with a large enough buffer. False if there is no entry.
 template <typename Entry, typename Key, typename Lookup, typename Use>
 bool look_up(Key key, Lookup lookup, Use use) {
     std::vector<char> room(1024);
@@ -46,7 +45,7 @@ std::string name_of(std::uint32_t id, Lookup lookup, char* Entry::*name) {
     return text;
 }
 
-// The largest value is LITE_KEEP, and not an id.
+// The largest number is LITE_KEEP, which is no id.
 std::uint32_t parse_id(std::string_view text, std::string_view kind) {
     try {
         return static_cast<std::uint32_t>(parse_number(text, 0, LITE_KEEP - 1));

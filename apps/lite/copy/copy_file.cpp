@@ -21,11 +21,10 @@
 namespace tools {
 namespace {
 
-// Copied between two looks for a signal. A call drains its pages at its end, so it should not be
-// too small.
+// Bytes per call. Not fewer, because each call ends with a wait for all pages in flight.
 constexpr std::uint64_t piece_size = std::uint64_t{16} << 20;
 
-// Copies a piece. Returns false if it cannot be done in this way.
+// Copies a piece. Returns false if the kernel cannot move the file's pages.
 using mover = std::function<bool(std::uint64_t at, std::uint64_t length)>;
 
 failure differ(std::string_view verb, const std::string& from, const std::string& to,
@@ -61,7 +60,7 @@ bool in_pieces(session& session, const copy_end& from, const copy_end& to, std::
     return true;
 }
 
-// The file may be what has failed: then the words are read(2)'s and write(2)'s.
+// An error that may be the file's gets the text that read(2) and write(2) have for it.
 std::string text_of(const std::error_code& code) {
     switch (code.value()) {
         case EDQUOT:
@@ -80,10 +79,9 @@ std::string text_of(const std::error_code& code) {
 }
 
 // Moves a piece at @at between a file and @lmr by @move, which returns the bytes moved. Returns
-// false if the kernel can neither splice from the file nor write pages to it: the first piece that
-// is moved tells.
-// @first: none has been moved so far; becomes false. @participle: for what was moved, @shorter: why
-// that may be less.
+// false if the kernel can neither splice from the file nor write pages to it, which the first piece
+// tells. @first: this is the first piece that is moved; becomes false. For messages: @participle of
+// the verb, and @shorter, why fewer bytes may have been moved.
 template <typename Move>
 bool move_piece(const lmr_end& lmr, std::uint64_t at, std::uint64_t length, std::uint64_t total,
                 bool& first, std::string_view participle, std::string_view shorter, Move move) {

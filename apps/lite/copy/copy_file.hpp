@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// LMRs from and to what has offsets: files, block devices, other LMRs. The commands have an
-// interrupt_guard meanwhile.
+// Copies between LMRs and files, block devices or other LMRs. The caller has an interrupt_guard.
 #pragma once
 
 #include "copy/lmr_range.hpp"
@@ -27,10 +26,9 @@ struct copy_options {
 class copy_end {
   public:
     virtual ~copy_end() = default;
-    // For messages.
     virtual std::string label() const = 0;
-    // Continues @crc by @length bytes at @at, counted from the beginning of what is copied. None if
-    // not all of them are there. Throws failure.
+    // Continues @crc by @length bytes at @at, relative to the start of the copy. None if some of
+    // these bytes do not exist. Throws failure, interrupted.
     virtual std::optional<std::uint32_t> checksum(std::uint64_t at, std::uint64_t length,
                                                   std::uint32_t crc) const = 0;
 };
@@ -60,7 +58,7 @@ class lmr_end final : public copy_end {
         : m_verb(verb), m_range(range), m_region(region) {}
 
     std::string label() const override;
-    // By its home.
+    // Computed by the nodes that hold the bytes.
     std::optional<std::uint32_t> checksum(std::uint64_t at, std::uint64_t length,
                                           std::uint32_t crc) const override;
     std::string_view verb() const { return m_verb; }
@@ -74,8 +72,8 @@ class lmr_end final : public copy_end {
     lite::region& m_region;
 };
 
-// Copy @length bytes, in pieces, for progress and interruption. Return false if the kernel cannot
-// move the file's pages, and nothing was copied. Throw failure, interrupted.
+// Copy @length bytes in pieces, with progress and interruption in between. Return false, with
+// nothing copied, if the kernel cannot move the file's pages. Throw failure, interrupted.
 bool copy(session& session, const file_end& from, const lmr_end& to, std::uint64_t length,
           const copy_options& options);
 bool copy(session& session, const lmr_end& from, const file_end& to, std::uint64_t length,
@@ -83,13 +81,13 @@ bool copy(session& session, const lmr_end& from, const file_end& to, std::uint64
 bool copy(session& session, const lmr_end& from, const lmr_end& to, std::uint64_t length,
           const copy_options& options);
 
-// The same for all that a source with a size has. Like read(2), it moves the file's position.
+// The same for the whole of a source that has a size. Moves the file's position as read(2) does.
 bool copy_all(session& session, const source& from, const lmr_end& to, const copy_options& options);
 
-// A consumer that compares what it is given with the LMR, from its beginning on. Throws failure.
+// A consumer that compares a stream with @lmr's range, from the start on, by CRC. Throws failure.
 class stream_check {
   public:
-    // @name: of the stream, for messages.
+    // @name: of the stream, for messages
     stream_check(const lmr_end& lmr, std::string name) : m_lmr(lmr), m_name(std::move(name)) {}
     void operator()(std::span<const std::byte> bytes);
 
@@ -99,12 +97,12 @@ class stream_check {
     std::uint64_t m_at = 0;
 };
 
-// Reads @length bytes and gives them to @consume in pieces. Nothing is skipped: there is nothing to
-// resume. Throws failure, interrupted.
+// Reads @length bytes and gives all of them to @consume in pieces: a stream cannot be resumed. @to:
+// its name, for messages. Throws failure, interrupted.
 void stream_to(session& session, const lmr_end& from, const std::string& to, std::uint64_t length,
                const copy_options& options, const consumer& consume);
 
-// Fills a file, which is not committed. Throws failure, interrupted.
+// Copies @length bytes to a file, without committing it. Throws failure, interrupted.
 void save(session& session, const lmr_end& from, output_file& to, std::uint64_t length,
           const copy_options& options);
 

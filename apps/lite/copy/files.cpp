@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// lite put, get, cp: between files and LMRs, without copying the data where the kernel can.
+// lite put, get, cp: copy between files and LMRs. Where it can, the kernel itself moves the pages.
 
 #include "commands.hpp"
 #include "copy/copy_file.hpp"
@@ -25,12 +25,11 @@
 namespace tools {
 namespace {
 
-// The first length of an LMR for a stream, which has no length that is known; where that is too
-// much, a page.
+// First length of a new LMR for a stream, and its length if there is too little memory for that.
 constexpr std::uint64_t first_length = std::uint64_t{16} << 20;
 constexpr std::uint64_t least_length = 4096;
 
-// The owner of what root makes on another node with root squash.
+// The owner of an LMR that root makes at another node with root squash.
 constexpr std::uint32_t squashed_root = 65534;
 
 failure no_data(std::string_view verb, const std::string& name) {
@@ -38,7 +37,7 @@ failure no_data(std::string_view verb, const std::string& name) {
                                printable(name)));
 }
 
-// Its owner can write to the LMR, and read it, until finish().
+// Lets the owner write and read the LMR until finish() sets the final mode.
 std::uint32_t first_mode(const make_options& make) { return make.mode | 0600; }
 
 // Throws lite::error.
@@ -60,9 +59,8 @@ void create(session& session, const lmr_range& to, std::optional<std::uint64_t> 
     }
 }
 
-// Takes an LMR for that of an earlier attempt, and gives it the mode that a new one would have. An
-// LMR that another user has made, and let this user write to, is none: the data would be lost to
-// that user.
+// Accepts an existing LMR as that of an earlier attempt, and gives it the mode of a new one.
+// Refuses another user's LMR, even if this user may write to it: the other user would get the data.
 void take_up(lite::region& region, std::string_view verb, const lmr_range& to, std::uint64_t length,
              std::uint32_t mode) {
     const auto other = [&](const std::string& what) {
@@ -82,7 +80,7 @@ void take_up(lite::region& region, std::string_view verb, const lmr_range& to, s
     }
 }
 
-// The LMR to write to, made if that was asked for. No size: it is for a stream.
+// Maps the LMR to write to, and makes it first if @make says so. No @known_size: for a stream.
 lite::region open_target(session& session, std::string_view verb, const lmr_range& to,
                          std::optional<std::uint64_t> known_size, const make_options& make,
                          const copy_options& options) {
@@ -127,7 +125,7 @@ void discard(lite::region& region) {
     try {
         region.free();
     } catch (const lite::error&) {
-        // What went wrong before is what the user has to know.
+        // The user needs the error that led here, not this one.
     }
 }
 
@@ -170,7 +168,7 @@ void put(session& session, std::string_view verb, const std::string& file, const
             fill_from_stream(session, from, end, make, options);
         finish(region, verb, to, make);
     } catch (...) {
-        // Nothing could go on with what a stream has left, and its length is wrong.
+        // A copy from a stream cannot be resumed, and the LMR's length is wrong.
         if (make.alloc && !from.size)
             discard(region);
         throw;
@@ -182,7 +180,7 @@ void get(session& session, std::string_view verb, const lmr_range& from, const s
     auto region = map_for(session, verb, from.name, lite::rights::read);
     check_range(verb, from.name, from.offset, from.length.value_or(0), region.length());
     const auto length = from.length.value_or(region.length() - from.offset);
-    // As parse_source() refuses it: a file would be emptied.
+    // As parse_source() refuses a length of 0: a file would be emptied.
     if (!length)
         throw failure(
             fmt::format("{} {}: there is nothing from this offset on", verb, printable(from.name)));
@@ -235,7 +233,7 @@ std::string base_name(const std::string& path) {
     return std::filesystem::path(path).filename().string();
 }
 
-// A source and a target: each an LMR or a file.
+// A source or a target: an LMR or a file.
 struct place {
     std::optional<lmr_range> lmr;
     std::string file;
@@ -252,9 +250,9 @@ place parse_place(const std::string& word, lmr_range (*parse)(std::string_view) 
     return {std::nullopt, word};
 }
 
-// Where the source goes to, if the target is given as @word. Throws failure, usage_error.
+// The target for @from. @word is the last word of the command line. Throws failure, usage_error.
 place target_of(const place& from, const std::string& word) {
-    // ":" is the LMR that is named as the file.
+    // ":" is the LMR with the file's name.
     if (word == ":" && !from.lmr)
         return {lmr_range{.name = base_name(from.file)}, {}};
     auto to = parse_place(word);
@@ -303,12 +301,12 @@ int cp_command(session& session, const cp_arguments& args) {
             "of several sources the target is a directory, or ':', the LMRs of the files' names; "
             "'{}' is neither",
             printable(to)));
-    // All of the command line, before anything is copied.
+    // Check the whole command line before anything is copied.
     std::vector<std::pair<place, place>> copies;
     for (const auto& word : sources) {
         auto from = parse_place(word, parse_source);
         auto target = target_of(from, to);
-        // With "a", "a.lite-part" is the name of an unfinished file, too.
+        // While "a" is incomplete, its data is in "a.lite-part".
         for (const auto& [other, same] : copies)
             if (same == target || same.file == target.file + ".lite-part" ||
                 target.file == same.file + ".lite-part")

@@ -11,7 +11,7 @@
 namespace tools {
 namespace {
 
-// Takes ":NUMBER" off the end, if that is there.
+// Removes ":NUMBER" from the end of @text, if it is there. Throws usage_error.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
     const auto colon = text.rfind(':');
     if (colon == text.npos)
@@ -21,7 +21,7 @@ std::optional<std::uint64_t> take_number(std::string_view& text) {
         text = text.substr(0, colon);
         return number;
     } catch (const usage_error&) {
-        // It is meant as a number if it is one of more than 64 bits, or "1KB".
+        // A number of more than 64 bits, or "1KB", is a mistake and no part of the name.
         const auto word = text.substr(colon + 1);
         const auto unit = word.substr(std::min(word.find_first_not_of("0123456789"), word.size()));
         constexpr std::string_view letters = "KMGTPkmgtp";

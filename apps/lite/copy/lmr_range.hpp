@@ -16,16 +16,15 @@ struct lmr_range {
     std::optional<std::uint64_t> length;  // none: to the end
 };
 
-// NAME, NAME:OFFSET or NAME:OFFSET:LENGTH. At most two numbers at the end count; what is before
-// them is the name, colons and all. Before a colon at the very end, all is the name: "x:1:" is the
-// LMR "x:1". Throws usage_error.
+// NAME, NAME:OFFSET or NAME:OFFSET:LENGTH. The name may contain colons: only up to two numbers are
+// taken off the end, and none if the word ends with a colon ("x:1:" is the LMR "x:1"). Throws
+// usage_error.
 lmr_range parse_range(std::string_view text);
 
-// The same of what is read. Refuses a length of 0: a file would be emptied.
+// The same for a source. Refuses a length of 0: a file would be emptied.
 lmr_range parse_source(std::string_view text);
 
-// Has the word a colon before any slash? The operands of lite cp that have are LMRs, others are
-// files: scp(1) tells hosts from files so.
+// Has the word a colon before any slash? Then lite cp takes it for an LMR, as scp(1) for a host.
 bool names_lmr(std::string_view word);
 
 }  // namespace tools

@@ -29,8 +29,8 @@ failure file_failure(const std::string& path) {
     return failure{fmt::format("{}: {}", path, system_text(errno))};
 }
 
-// @target with ".lite-part" behind it. If the file's name is too long for that, its end is replaced
-// by a checksum: a later attempt finds the same.
+// @target with ".lite-part" appended. If the name gets too long, a checksum replaces its end, so
+// that a later attempt finds the same file.
 std::string part_of(const std::string& target) {
     constexpr std::string_view suffix = ".lite-part";
     const auto at = target.rfind('/') + 1;
@@ -44,8 +44,8 @@ std::string part_of(const std::string& target) {
 
 }  // namespace
 
-// The name is no secret. In a directory that all can write to, another user may have made the file,
-// or a link to a file of this user.
+// The name is predictable. In a directory that all can write to, another user may have made it, as
+// a file or as a link to a file of this user.
 void output_file::open_part(bool resume) {
     const auto part = part_of(m_target);
     constexpr int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -58,11 +58,11 @@ void output_file::open_part(bool resume) {
     struct stat status {};
     if (::fstat(m_fd.get(), &status))
         throw file_failure(part);
-    // Of a file that was just made the file system may show another owner: NFS, vfat.
+    // A file just made is not checked: NFS and vfat may give it another owner.
     if (!made && (!S_ISREG(status.st_mode) || status.st_nlink != 1 ||
                   status.st_uid != ::geteuid() || ::fchmod(m_fd.get(), 0600)))
         throw failure(fmt::format("{}: not a file of an earlier attempt of this user", part));
-    // Some file systems know no locks.
+    // Some file systems have no locks: then continue without.
     if (::flock(m_fd.get(), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
         throw failure(fmt::format("{}: another process writes it", part));
     // The process that had the lock may have renamed or removed the file before it was locked here.
@@ -77,16 +77,16 @@ void output_file::open_part(bool resume) {
 
 output_file::output_file(const std::string& path, partial left) : m_path(path), m_target(path) {
     struct stat status {};
-    // An empty name would be that of a new file until the end.
+    // Otherwise an empty name would fail only at the end, in rename().
     if (path.empty())
         throw usage_error("the file has no name");
     if (::stat(path.c_str(), &status) == 0) {
         if (!S_ISREG(status.st_mode)) {
             m_has_offsets = S_ISBLK(status.st_mode);
-            // What has offsets may be read, to be compared.
+            // O_RDWR, because checksums of what has offsets may be compared.
             m_fd = unique_fd(::open(path.c_str(), (m_has_offsets ? O_RDWR : O_WRONLY) | O_CLOEXEC));
             if (!m_fd) {
-                // The opening of a FIFO waits for a reader.
+                // open() of a FIFO waits for a reader, and a signal may end it.
                 const int error = errno;
                 interrupt_guard::check();
                 errno = error;
@@ -102,8 +102,8 @@ output_file::output_file(const std::string& path, partial left) : m_path(path), 
         if (!real)
             throw file_failure(path);
         m_target = real.get();
-        // In a directory that all can write to, another user may have put a link in its place
-        // meanwhile. No system call follows that (fs.protected_symlinks), but realpath() does.
+        // In a directory that all can write to, another user may have replaced the file by a link.
+        // No system call follows that (fs.protected_symlinks), but realpath() does.
         struct stat found {};
         if (::lstat(m_target.c_str(), &found) || !S_ISREG(found.st_mode) ||
             found.st_dev != status.st_dev || found.st_ino != status.st_ino)
@@ -142,11 +142,11 @@ void output_file::end_at(std::uint64_t length) {
         throw file_failure(m_path);
 }
 
-// The lock is kept until the file has its name: another process must not begin it anew before.
+// Keeps the lock until the file has its final name: no other process may begin it anew before.
 void output_file::commit() {
-    // On disk before it replaces the old file, so that a crash leaves one of them.
+    // The data must be on disk before it replaces the old file: a crash leaves one of the two.
     if ((m_has_offsets || !m_temporary.empty()) && ::fdatasync(m_fd.get()) && errno != EINVAL) {
-        // What the disk has refused may still be in the page cache, and would be taken for good.
+        // Data that the disk refused may still be in the page cache: a resume would accept it.
         m_keep = false;
         throw file_failure(m_path);
     }

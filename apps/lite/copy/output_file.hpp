@@ -13,21 +13,21 @@ namespace tools {
 // Data goes to a temporary file in the directory of @path, renamed when complete; until then an old
 // file stays as it is. The new file is readable and writable by its owner only, less the umask. A
 // target that cannot be replaced in this way (a device, a pipe) is written directly. Symbolic links
-// are followed, to what exists, but not one that takes the place of a file meanwhile.
+// to existing files are followed, but not a link that replaces a file meanwhile.
 class output_file {
   public:
     // What becomes of the temporary file if it is not committed.
     enum class partial {
         removed,
-        kept,     // the target's name with ".lite-part" behind it; an older one is begun anew
+        kept,     // named as the target plus ".lite-part"; an older one is begun anew
         resumed,  // the same, but an older one is continued
     };
 
-    // Throws failure, also if another process is writing the same one.
+    // Throws usage_error, and failure, also if another process is writing the same temporary file.
     explicit output_file(const std::string& path, partial left = partial::removed);
     output_file(const output_file&) = delete;
     output_file& operator=(const output_file&) = delete;
-    // Removes the temporary file, unless it was committed or there is something in it to be kept.
+    // Removes the temporary file, unless it was committed or leftover() names it.
     ~output_file();
 
     int fd() const { return m_fd.get(); }
@@ -35,13 +35,13 @@ class output_file {
     // A regular file or a block device?
     bool has_offsets() const { return m_has_offsets; }
 
-    // The file that remains if this is not committed; empty: none.
+    // Name of the temporary file that stays if commit() does not succeed; empty: none stays.
     std::string leftover() const;
 
-    // What a resumed file has beyond @length is not part of it. Throws failure.
+    // Cuts off what a resumed file has beyond @length. Throws failure.
     void end_at(std::uint64_t length);
 
-    // Renames it to its target. Throws failure.
+    // Writes the file to disk and renames it to its target. Throws failure.
     void commit();
 
   private:

@@ -20,7 +20,7 @@
 namespace tools {
 namespace {
 
-// Files of /proc have offsets, too, but say that they are empty: they are read as streams.
+// Files of /proc also have offsets, but report size 0: they are read as streams.
 void find_size(source& from) {
     struct stat status {};
     if (::fstat(from.fd, &status) || (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode)))
@@ -55,12 +55,12 @@ void sink::make_room(std::uint64_t length) {
     if (!m_grow || m_offset + m_done + length <= m_region.length())
         return;
     const auto needed = m_offset + m_done + length;
-    // Twice as long each time, so that not many changes are needed. What is too much is given back.
+    // Double the length, so that few calls are needed. fill_from_stream() gives the excess back.
     try {
         m_region.resize(std::max(needed, 2 * m_region.length()));
         return;
     } catch (const lite::error&) {
-        // Perhaps the rest is not long.
+        // There may be memory for what is needed now.
     }
     try {
         m_region.resize(needed);
@@ -75,7 +75,7 @@ void sink::put(std::span<const std::byte> bytes) {
     try {
         check_range(m_verb, m_name, offset, bytes.size(), m_region.length());
     } catch (const failure&) {
-        // Only a stream can fail here after its start: its length is unknown before.
+        // After the first bytes only a stream can fail here: its length was not known before.
         if (!m_done)
             throw;
         throw stopped(

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// LMRs from and to what has no offsets: pipes, terminals, sockets. The commands have an
-// interrupt_guard meanwhile.
+// Copies between LMRs and pipes, terminals or sockets. The caller has an interrupt_guard.
 #pragma once
 
 #include "session.hpp"
@@ -18,23 +17,21 @@
 
 namespace tools {
 
-// Where the data of lite write and lite put comes from.
 struct source {
     std::string name;  // for messages
     unique_fd owned;
     int fd;
-    std::uint64_t at = 0;               // where it begins; only if there is a size
+    std::uint64_t at = 0;               // offset of the data in the file; only with a size
     std::optional<std::uint64_t> size;  // bytes from there on, if it has offsets
 };
 
-// Opens the file; none, and "-": standard input. Throws failure.
+// Opens the file @path; none and "-": standard input. Throws failure.
 source open_source(const std::optional<std::string>& path, const streams& io);
 
-// Destination of the data, and how much is there.
+// The destination of the data, and how much has arrived.
 class sink {
   public:
-    // @verb: the command, for messages. @total: what is to come, if known. @grow: if the LMR is too
-    // short, make it longer.
+    // @verb: for messages. @total: bytes to come, if known. @grow: lengthen the LMR if needed.
     sink(lite::region& region, std::string_view verb, const std::string& name, std::uint64_t offset,
          std::optional<std::uint64_t> total, bool grow = false)
         : m_region(region),
@@ -66,8 +63,7 @@ class sink {
 
 using consumer = std::function<void(std::span<const std::byte>)>;
 
-// Writes all of the source, from where its file is. @written is given what was written, in pieces.
-// Throws failure, interrupted.
+// Writes the source from its position on; @written gets each piece. Throws failure, interrupted.
 void stream_in(const source& from, sink& to, progress& progress, const consumer& written = {});
 
 // Reads @length bytes and gives them to @consume in pieces. Throws failure, interrupted.

@@ -19,11 +19,10 @@
 namespace tools {
 namespace {
 
-// Moved per ioctl; interruption and progress happen in between. Steps end at multiples of this, and
-// so at pages.
+// Bytes per ioctl. Steps end at multiples of this, and so at page boundaries.
 constexpr std::uint64_t step = std::uint64_t{16} << 20;
 
-// Moves and counts in @done; throws failure or interrupted.
+// Counts the bytes moved in @done. Throws failure, interrupted.
 void move_in_steps(lite::region& lmr, const move_arguments& args, std::uint64_t length,
                    std::uint64_t& done, progress& progress) {
     while (done < length) {
@@ -41,7 +40,7 @@ void move_in_steps(lite::region& lmr, const move_arguments& args, std::uint64_t 
     }
 }
 
-// By handle, all steps are for one LMR, even if the name becomes that of another.
+// With a handle, all steps are for one LMR, even if another LMR gets its name.
 lite::region open_to_move(lite::context& node, const std::string& name) {
     try {
         return node.map(name, lite::rights::master);

@@ -26,7 +26,7 @@ std::string shown_name(const lite::lmr_info& info) {
 nlohmann::ordered_json to_json(const lite::lmr_info& info, users& users) {
     nlohmann::ordered_json object;
     const auto name = lite::name_of(info);
-    // Escaped as NAME in all commands, since JSON cannot hold bytes that are not UTF-8.
+    // Escaped, since JSON cannot hold bytes that are not UTF-8. All commands take this as NAME.
     object["name"] =
         name.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(printable(name));
     object["size"] = info.length;

@@ -23,7 +23,6 @@ std::string_view as_text(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Control characters are not sent to a terminal unless asked for.
 void refuse_binary(const read_arguments& args, text_check& text, std::span<const std::byte> bytes) {
     if (!text.take(as_text(bytes)))
         throw failure(

@@ -31,7 +31,6 @@ void set_grant(session& session, std::string_view verb, const grant_arguments& a
     }
 }
 
-// Applies @change to each of several LMRs, and reports those that fail.
 int for_each(session& session, std::string_view verb, const std::vector<std::string>& names,
              const std::function<void(lite::context&, const std::string& name)>& change) {
     auto& node = session.node();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Shared by lite read and lite write.
+// Shared by the commands that transfer data.
 #pragma once
 
 #include "session.hpp"
@@ -12,8 +12,7 @@
 
 namespace tools {
 
-// Large enough to hide the cost of a call, small enough for prompt interruption and progress on a
-// slow network.
+// Hides the cost of a call, yet interruption and progress are prompt on a slow network.
 constexpr std::size_t chunk_size = std::size_t{4} << 20;
 
 // "VERB NAME: why; 10 of 20 bytes were PARTICIPLE". @total 0: unknown.

@@ -13,10 +13,9 @@ namespace tools {
 namespace {
 
 int write_file(session& session, const write_arguments& args) {
-    // The file first: no need to map the LMR without it.
+    // Open the file first: without it there is no need to map the LMR.
     const auto from = open_source(args.file, session.io());
     auto region = map_for(session, "write", args.name, lite::rights::write);
-    // Do not start a transfer that cannot fit.
     check_range("write", args.name, args.offset, from.size.value_or(0), region.length());
     const interrupt_guard guard;
     const lmr_range range{args.name, args.offset, {}};

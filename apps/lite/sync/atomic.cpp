@@ -11,7 +11,6 @@
 namespace tools {
 namespace {
 
-// Maps the LMR and checks that there is an aligned word at the offset.
 lite::region map_word(session& session, std::string_view verb, const std::string& name,
                       std::uint64_t offset) {
     if (offset % word_size)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// lite lock: runs a program while it holds a lock. lite barrier: waits for others.
+// lite lock: runs a program while holding a lock. lite barrier: waits for other participants.
 
 #include "commands.hpp"
 
@@ -25,13 +25,12 @@
 namespace tools {
 namespace {
 
-// As a shell reports them.
+// Exit statuses, as a shell reports them.
 constexpr int status_not_executable = 126;
 constexpr int status_not_found = 127;
 constexpr int status_of_signal = 128;
 
-// Signals that a terminal sends to its foreground processes are for the program; this process stays
-// to release the lock.
+// Ignores a terminal's signals: they are for the program, and this process must release the lock.
 class patience {
   public:
     patience() noexcept : m_int(::signal(SIGINT, SIG_IGN)), m_quit(::signal(SIGQUIT, SIG_IGN)) {}
@@ -51,8 +50,8 @@ class patience {
 };
 
 [[noreturn]] void become(const std::vector<std::string>& words, pid_t parent, int ready) {
-    // The program must die with its parent, which holds the lock, and must not start before that is
-    // set up.
+    // The program must die with its parent, which holds the lock, and must not start before the
+    // parent has a keeper: then the parent writes to the pipe.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     char go = 0;
     if (::getppid() != parent || ::read(ready, &go, 1) != 1)
@@ -70,8 +69,8 @@ class patience {
 }
 
 // If this process is killed, its files are closed before PDEATHSIG kills the program, and another
-// holder could get the lock while the program still runs. So a separate process keeps them open
-// until the program ends. Returns its pid, or -1.
+// process could get the lock while the program still runs. So a child keeps them open until the
+// program ends. Returns the child's pid, or -1.
 pid_t keep_open(pid_t program) {
     // Not pidfd_open(): its declaration in glibc 2.36 lacks extern "C".
     const unique_fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, program, 0)));
@@ -102,7 +101,7 @@ int await_end(pid_t child, const std::string& name) {
 
 int run_program(const std::vector<std::string>& words, bool owner_died) {
     const patience patience;
-    // If it is ignored, exit statuses are lost.
+    // If SIGCHLD is ignored, exit statuses are lost.
     const signal_setting children(SIGCHLD, SIG_DFL);
     const pid_t parent = ::getpid();
     int ends[2];
@@ -198,7 +197,7 @@ int barrier_command(session& session, const barrier_arguments& args) {
         check_range("barrier", args.name, args.offset, word_size, region.length());
         lh = region.handle();
     }
-    // Zero would not wait at all, and its error is EAGAIN: take a millisecond.
+    // With 0, lite_barrier() does not wait, but fails with EAGAIN: wait a millisecond instead.
     const int timeout =
         args.timeout_ms ? std::max(static_cast<int>(*args.timeout_ms), 1) : LITE_FOREVER;
     const int err = lite_barrier(node, lh, args.offset, args.n, timeout);

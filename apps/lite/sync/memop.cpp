@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// lite set, copy, cmp, checksum: executed by the nodes that hold the bytes, requested in chunks for
-// progress and interruption.
+// lite set, copy, cmp, checksum: done in chunks by the nodes that hold the bytes.
 
 #include "commands.hpp"
 #include "memory/transfer.hpp"
@@ -17,7 +16,6 @@
 namespace tools {
 namespace {
 
-// "here and there", for messages about two LMRs.
 std::string both(const std::string& first, const std::string& second) {
     return first == second ? first : first + ", " + second;
 }
@@ -27,8 +25,7 @@ std::uint64_t length_of(const std::optional<std::uint64_t>& wanted, std::uint64_
     return wanted.value_or(offset < region.length() ? region.length() - offset : 0);
 }
 
-// Calls @piece(done, length) for consecutive pieces of at most @chunk bytes, until it returns
-// false.
+// Calls @piece(done, length) for pieces of at most @chunk bytes until it returns false.
 template <typename Piece>
 void in_pieces(session& session, std::uint64_t total, std::uint64_t chunk, bool show, Piece piece) {
     const interrupt_guard guard;
@@ -43,7 +40,7 @@ void in_pieces(session& session, std::uint64_t total, std::uint64_t chunk, bool 
     }
 }
 
-// Must the pieces of a copy go from the end to the start?
+// Must the pieces be copied from the last to the first, because the ranges overlap?
 bool is_backward(const copy_arguments& args) {
     return args.from == args.to && args.to_offset > args.from_offset &&
            args.to_offset - args.from_offset < args.length;
