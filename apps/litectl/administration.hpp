@@ -22,7 +22,7 @@
 
 namespace tools {
 
-// What lies outside of the program; tests replace it.
+// The outside world; tests replace it.
 struct surroundings {
     streams io;
     std::function<std::unique_ptr<channel>()> connect = [] { return connect_netlink(); };
@@ -31,12 +31,10 @@ struct surroundings {
     std::filesystem::path devices = "/sys/class/infiniband";
     std::filesystem::path cgroups = "/sys/fs/cgroup";
     std::string default_secret = "/etc/lite/secret";
-    std::string qos_file = "/etc/lite/qos";  // of node 0; of node N with .N at its end
+    std::string qos_file = "/etc/lite/qos";  // of node 0; ".N" is appended for node N
 };
 
 int run_litectl(const arguments& words, const surroundings& world);
-
-// --- The commands ---
 
 struct start_arguments {
     std::optional<std::string> device;
@@ -95,34 +93,31 @@ struct qos_arguments {
     std::optional<std::string> cgroup;  // see class cgroups
     std::optional<std::uint32_t> weight;
     std::optional<std::uint8_t> ceiling;
-    std::optional<std::uint8_t> standard;  // class of files that the tenant opens
+    std::optional<std::uint8_t> standard;  // default class of files that the tenant opens
 };
 int qos_show_command(const surroundings& world, const show_arguments& args);
 int qos_set_command(const surroundings& world, const qos_arguments& args);
 int qos_reset_command(const surroundings& world, const qos_arguments& args);
 
-// Has other runs of litectl wait while the returned file is open, so that the file of rules has the
-// last state.
+// Makes other runs of litectl wait while the returned file is open, so that the file of rules gets
+// the kernel's last state.
 unique_fd lock_rules(const surroundings& world);
 
-// Gives a node that has just started the rules that it had. What is wrong with the file is a
-// warning. The caller has had them locked since before the start.
+// Sends a node that has just started the rules in its file. Errors are only warned of. The caller
+// has held lock_rules() since before the start.
 void restore_qos(const surroundings& world, channel& channel, std::uint32_t index);
 
 // none, fair, hw-sep or sw-pri. Throws usage_error.
 std::uint8_t parse_qos_mode(std::string_view text);
 std::uint8_t parse_qos_tenants(std::string_view text);
 
-// --- Shared by the commands ---
-
 message request_for(std::uint8_t command, const std::optional<std::uint32_t>& index);
 
-// Sends a request; a refusal becomes "VERB: reason", with the kernel's text, or else that for the
-// errno in lite_netlink.h. Throws failure.
+// Sends a request. Throws failure; if the kernel refuses the request, that of explained().
 std::vector<message> ask(channel& channel, std::string_view verb, const message& request,
                          bool dump = false);
 
-// "VERB: reason" for an errno of that command; @text is the kernel's, or empty.
+// "VERB: reason". The reason is @text, the kernel's, or else what @error means for @command.
 failure explained(std::string_view verb, std::uint8_t command, int error, const std::string& text,
                   exit_status status = status_failed);
 

@@ -45,7 +45,7 @@ bool cgroups::exists(const std::string& name) const {
     return name.starts_with('#') || std::filesystem::exists(m_root / name / mark, ignored);
 }
 
-// Groups end meanwhile: an error ends the search in one directory, not in the others.
+// Groups may be removed meanwhile: an error ends only the search in that directory.
 std::string cgroups::name(std::uint64_t number) const {
     std::error_code ignored;
     std::vector<std::filesystem::path> left{m_root};

@@ -15,7 +15,6 @@
 namespace tools {
 namespace {
 
-// Parser of an unsigned integer; by default up to the type's maximum.
 template <typename T>
 auto in_range(std::uint64_t low, std::uint64_t high = std::numeric_limits<T>::max()) {
     return [low, high](std::string_view text) {

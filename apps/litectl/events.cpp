@@ -33,7 +33,6 @@ int events_command(const surroundings& world, const show_arguments& args) {
     const auto channel = world.connect();
     const auto on_event = [&](const message& event) {
         const auto index = event.u32(LITE_A_INDEX).value_or(0);
-        // An event of another node.
         if (args.index && *args.index != index)
             return true;
         const auto id = event.u16(LITE_A_NODE_ID);

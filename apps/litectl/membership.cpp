@@ -15,19 +15,19 @@ namespace tools {
 
 namespace {
 
-// Beyond the kernel's limit: after admission it connects to all members.
+// In addition to the kernel's timeout: once admitted, the node still connects to all members.
 constexpr std::chrono::seconds grace(60);
 
 constexpr std::uint32_t default_timeout_ms = 15000;
 
-// May a node that cannot join for this reason be the first of a cluster? A refusal has a text.
-// ENOTCONN: the other node is in no cluster either.
+// May a node that could not join for this reason be the first of a cluster? Not after a refusal,
+// which has a text. ENOTCONN: the other node is in no cluster either.
 bool is_silence(std::uint32_t error, const std::string& text) {
     return text.empty() && (error == ECONNREFUSED || error == EHOSTUNREACH || error == ETIMEDOUT ||
                             error == ENOTCONN);
 }
 
-// The node's id if the join attempt has succeeded, nothing while it is in progress. Throws failure.
+// The node's id once attempt @number has succeeded; none while it is in progress. Throws failure.
 std::optional<std::uint16_t> joined(channel& channel, const std::optional<std::uint32_t>& index,
                                     std::uint32_t number) {
     const auto answers = ask(channel, "join", request_for(LITE_CMD_NODE_GET, index));

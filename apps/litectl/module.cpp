@@ -22,14 +22,14 @@ namespace {
 // exec() takes non-const words, but does not change them.
 using argument_list = std::array<char*, 3>;
 
-// What modprobe wrote to its outputs, about 4 KB at most, and its status as of waitpid(2). It is
-// looked up in PATH, then in /sbin, which a user's PATH may lack.
+// The start of modprobe's output, less than 8 KB, and its status as of waitpid(2).
 struct outcome {
     int error = 0;  // errno if it could not be started
     int status = 0;
     std::string said;
 };
 
+// Looks for it in PATH, then in /sbin, which a user's PATH may lack.
 outcome run_modprobe() {
     std::string program = "modprobe";
     std::string fallback = "/sbin/modprobe";
@@ -58,7 +58,7 @@ outcome run_modprobe() {
     if (result.error)
         return result;
 
-    // As long as this end is open, read() sees no end of file.
+    // While this end is open, read() sees no end of file.
     writing = unique_fd();
     std::array<char, 4096> chunk;
     for (;;) {

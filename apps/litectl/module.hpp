@@ -5,8 +5,7 @@
 
 namespace tools {
 
-// Runs "modprobe lite". Throws failure with modprobe's message, and a hint to load the module by
-// hand.
+// Runs modprobe. Throws failure with its message, and a hint to load the module by hand.
 void load_module();
 
 }  // namespace tools

@@ -53,8 +53,8 @@ std::uint8_t number_in(std::span<const std::string_view> names, std::string_view
     return static_cast<std::uint8_t>(found - names.begin());
 }
 
-// The least power of two, in us, that is above the time that this share of a histogram's entries
-// waited. LITE_A_WAITED has counts of less than 1, 2, 4, ... us.
+// The least power of two, in us, below which @share of the slices waited. @waited: LITE_A_WAITED,
+// the slices that waited less than 1, 2, 4, ... us, each without those before.
 std::uint64_t percentile(const std::vector<std::uint64_t>& waited, double share) {
     const auto total = std::accumulate(waited.begin(), waited.end(), std::uint64_t{0});
     std::uint64_t sum = 0;
@@ -66,7 +66,7 @@ std::uint64_t percentile(const std::vector<std::uint64_t>& waited, double share)
     return 0;
 }
 
-// {"uid": N} or {"cgroup": NAME}; empty if the answer has none of the attributes.
+// {"uid": N} or {"cgroup": NAME}; empty if the answer has neither attribute.
 json tenant_of(const surroundings& world, const message& answer, std::uint16_t uid_attribute,
                std::uint16_t cgroup_attribute) {
     json said;
@@ -81,7 +81,6 @@ std::string tenant_text(const json& row) {
     return row.contains("cgroup") ? row["cgroup"].get<std::string>() : row["uid"].dump();
 }
 
-// Adds what waited.
 json counters(const message& answer, json said) {
     std::vector<std::uint64_t> waited;
     if (const auto bytes = answer.bytes(LITE_A_WAITED)) {
@@ -167,13 +166,13 @@ void replace_file(const std::string& path, const std::string& text) {
     }
 }
 
-// Which tenant a rule is for, in a form that outlives the machine: {"uid": N} or {"cgroup": NAME};
-// null if it is for none.
+// The tenant of a rule in a form that stays valid after a reboot: {"uid": N} or {"cgroup": NAME};
+// null if there is none.
 json lasting_tenant(const json& rule) {
     if (!rule.is_object())
         return {};
     if (const auto group = rule.find("cgroup"); group != rule.end()) {
-        // A number means nothing to the next life of the machine.
+        // After a reboot, a number may be that of another group.
         if (const auto* name = group->get_ptr<const std::string*>();
             name && !name->empty() && !name->starts_with('#'))
             return {{"cgroup", *group}};
@@ -189,7 +188,7 @@ bool has_rule(const json& rules, const json& tenant) {
                        [&](const json& rule) { return lasting_tenant(rule) == tenant; });
 }
 
-// The rules of the file. Throws failure if it is wrong: then it must not be replaced, either.
+// The rules in the file. Throws failure if it is malformed: then it must not be replaced.
 json rules_in(const std::string& path) {
     auto rules = json::array();
     std::ifstream file(path);
@@ -201,7 +200,7 @@ json rules_in(const std::string& path) {
             if (!lasting_tenant(rule).empty())
                 rules.push_back(rule);
     } catch (const json::exception& e) {
-        // It begins with "[json.exception.KIND.N] ".
+        // Drop "[json.exception.KIND.N] " at the start.
         std::string_view why = e.what();
         why.remove_prefix(std::min(why.find(' '), why.size() - 1) + 1);
         throw failure(
@@ -210,10 +209,10 @@ json rules_in(const std::string& path) {
     return rules;
 }
 
-// Has the node's file say what the kernel says now; without anything to say there is none. Rules
-// that it @had stay if the kernel has none for their tenants: they were not restored, or the
-// control groups have gone, or were made anew. These hold again when the node is started. But not
-// that of @gone, which was removed.
+// Writes the kernel's rules to the node's file, or removes the file if all is as by default. A rule
+// in @had, the old contents of the file, stays if the kernel has none for its tenant: it could not
+// be restored, or its control group was removed or made anew. It holds again when the node starts.
+// The rule of @gone, which was removed, does not stay.
 void keep(const surroundings& world, channel& channel, const std::optional<std::uint32_t>& index,
           const json& had, const json& gone = {}) {
     const auto path = file_of(world, index.value_or(0));
@@ -238,7 +237,7 @@ void keep(const surroundings& world, channel& channel, const std::optional<std::
     }
 }
 
-// Throws std::exception: not a number of that type.
+// Throws std::exception if @value is no number of this type.
 template <typename Number>
 Number number(const json& value) {
     const auto wide = value.get<std::int64_t>();
@@ -247,7 +246,7 @@ Number number(const json& value) {
     return static_cast<Number>(wide);
 }
 
-// A rule of the file. Throws std::exception.
+// Parses a rule of the file. Throws std::exception.
 qos_arguments rule_of(const json& rule, std::uint32_t index) {
     qos_arguments args;
     args.index = index;
@@ -330,7 +329,7 @@ int qos_set_command(const surroundings& world, const qos_arguments& args) {
     const auto channel = world.connect();
     const auto lock = lock_rules(world);
     const auto had = rules_in(file_of(world, args.index.value_or(0)));
-    // First, as there may be no such control group.
+    // Before anything is changed: there may be no such control group.
     const auto request = rule ? std::optional(rule_request(world, args)) : std::nullopt;
     bool changed = false;
     try {
@@ -347,7 +346,7 @@ int qos_set_command(const surroundings& world, const qos_arguments& args) {
     } catch (const failure& e) {
         if (!changed)
             throw;
-        // What was done before holds.
+        // What was changed before the failure holds.
         complain(world.io.err, "litectl", e.what());
         keep(world, *channel, args.index, had);
         return 1;
@@ -371,7 +370,7 @@ int qos_reset_command(const surroundings& world, const qos_arguments& args) {
         if (args.uid || cgroups(world.cgroups).exists(*args.cgroup))
             channel->request(rule_request(world, args), false);
     } catch (const refusal& e) {
-        // The file may have one that the kernel has not.
+        // The rule may be only in the file.
         if (e.code() != ENOENT || !has_rule(had, gone))
             throw explained("qos reset", LITE_CMD_QOS_SET, e.code(), e.what());
     }
@@ -379,8 +378,8 @@ int qos_reset_command(const surroundings& world, const qos_arguments& args) {
     return 0;
 }
 
-// Not by the directory, which other users may open, and lock for ever. Where that is missing,
-// nothing can be kept.
+// A file for the lock alone: other users could open the directory, and lock that for ever. Without
+// the directory there is no lock, but nothing can be kept, either.
 unique_fd lock_rules(const surroundings& world) {
     unique_fd fd(::open((world.qos_file + ".lock").c_str(),
                         O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));

@@ -34,9 +34,8 @@ struct place {
 };
 
 // Fills in what the user left open:
-// - neither given: there must be only one device, taken as if given;
-// - a device: the first address of its interfaces that is neither loopback nor link-local, IPv4
-//   before IPv6;
+// - neither given: the only device, taken as if given; there must not be several;
+// - a device: its first address, but none of loopback or link-local, IPv4 before IPv6;
 // - an address: the device of its interface, if there is only one;
 // - both: taken as they are, the kernel reports a mismatch.
 // Throws failure, with a text that says what to do.

@@ -40,7 +40,6 @@ void check_owner(int fd, const std::string& path) {
                         path, status.st_mode & 07777));
 }
 
-// A line of hexadecimal digits for half as many random bytes.
 secret random_line() {
     constexpr std::string_view digits = "0123456789abcdef";
     std::array<unsigned char, LITE_SECRET_MAX / 2> random;
@@ -73,7 +72,7 @@ secret read_secret(const std::string& path, int in) {
         check_owner(fd, path);
     }
 
-    // Room for the newline, and for one excess byte.
+    // Two more, for the newline, and to notice a secret that is too long.
     std::vector<std::byte> bytes(LITE_SECRET_MAX + 2);
     std::size_t length;
     try {
@@ -102,7 +101,7 @@ void make_secret(const std::string& path, int out) {
     const auto directory = std::filesystem::path(path).parent_path();
     if (!directory.empty() && ::mkdir(directory.c_str(), 0700) && errno != EEXIST)
         throw failure(fmt::format("{}: {}", directory.string(), system_text(errno)));
-    // Never replaces a secret that may be in use.
+    // O_EXCL: a secret that may be in use is never replaced.
     const unique_fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!fd)
         throw failure(fmt::format("{}: {}", path, system_text(errno)));

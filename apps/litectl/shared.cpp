@@ -14,7 +14,7 @@
 namespace tools {
 namespace {
 
-// Text of an errno without the kernel's explanation; see <uapi/lite_netlink.h>.
+// Text for an errno that came without the kernel's explanation; see <uapi/lite_netlink.h>.
 std::string reason(std::uint8_t command, int error) {
     switch (error) {
         case EPERM:

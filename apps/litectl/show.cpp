@@ -18,7 +18,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// An attribute as text for a table; "-" if absent.
 template <typename T>
 std::string cell(const std::optional<T>& value) {
     return value ? fmt::to_string(*value) : "-";
@@ -46,13 +45,11 @@ std::string address_cell(const message& node) {
     return address.empty() ? "-" : address;
 }
 
-// An attribute as JSON: null if absent.
 template <typename T>
 json value(const std::optional<T>& value) {
     return value ? json(*value) : json();
 }
 
-// Attributes of every node: id, state, address.
 void put_identity(json& object, const message& node) {
     object["id"] = value(node.u16(LITE_A_NODE_ID));
     object["state"] = node.u8(LITE_A_STATE) ? json(state_cell(node)) : json();
@@ -101,7 +98,7 @@ int nodes_command(const surroundings& world, const show_arguments& args) {
 }
 
 int status_command(const surroundings& world, const show_arguments& args) {
-    // A single node with do, all of them with dump.
+    // With an index a do request for one node, otherwise a dump of all nodes.
     const auto nodes = sorted(
         ask(*world.connect(), "status", request_for(LITE_CMD_NODE_GET, args.index), !args.index),
         [](const message& node) { return node.u32(LITE_A_INDEX); });
@@ -162,7 +159,7 @@ int stats_command(const surroundings& world, const show_arguments& args) {
         const auto sum = counter.u64(LITE_A_STAT_VALUE);
         if (!name || !sum)
             continue;
-        // Only a gauge may be below 0, for a moment.
+        // Only a gauge can be below 0, and only for a moment.
         const auto number = static_cast<std::int64_t>(*sum);
         document[*name] = number;
         table.add({*name, fmt::to_string(std::max<std::int64_t>(number, 0))});

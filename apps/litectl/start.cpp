@@ -16,7 +16,6 @@
 namespace tools {
 namespace {
 
-// The secret given or else the default one; with --insecure only a warning.
 std::optional<secret> find_secret(const surroundings& world, const start_arguments& args,
                                   std::uint16_t port) {
     if (args.insecure) {
@@ -97,7 +96,7 @@ int start_command(const surroundings& world, const start_arguments& args) {
         request.put_flag(LITE_A_UNPINNED);
     if (args.idle)
         request.put_flag(LITE_A_IDLE);
-    // Without a mode from the kernel, udev would give the device to the group.
+    // With mode 0 the kernel announces no mode, and udev would let the group use the device.
     if (args.mode)
         request.put_u32(LITE_A_MODE, *args.mode ? *args.mode : 0600);
     if (args.handle_limit)

@@ -51,8 +51,7 @@ class channel {
                         std::optional<std::chrono::milliseconds> timeout = {}) = 0;
 };
 
-// Opens a netlink socket. Throws module_missing, and failure. @family: replaced by unit tests, on a
-// kernel without the module.
+// Opens a netlink socket. Throws module_missing, failure. Unit tests use another @family.
 std::unique_ptr<channel> connect_netlink(const std::string& family = LITE_GENL_NAME);
 
 }  // namespace tools

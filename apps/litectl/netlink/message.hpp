@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A generic netlink message of LITE's family, independent of sockets: a command and attributes.
-// They are numbers, not lite_cmd and lite_attr, since a newer kernel may send others.
+// Both are plain numbers, not lite_cmd and lite_attr: a newer kernel may send unknown ones.
 #pragma once
 
 #include <cstddef>

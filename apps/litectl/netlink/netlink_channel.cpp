@@ -25,10 +25,10 @@
 namespace tools {
 namespace {
 
-// Attempts at a dump that the kernel interrupts.
+// Attempts at a dump that the kernel reports as inconsistent.
 constexpr int dump_attempts = 5;
 
-// For bursts of events, as when a large cluster breaks up.
+// Bytes, for bursts of events, as when a large cluster breaks up.
 constexpr int event_buffer_size = 1 << 20;
 
 using socket_ptr = std::unique_ptr<nl_sock, decltype(&::nl_socket_free)>;
@@ -50,8 +50,7 @@ message to_message(nlmsghdr* header) {
     return result;
 }
 
-// The kernel's explanation after an error or the end of a dump: attributes after @skip bytes of
-// payload.
+// The kernel's explanation of an error: an attribute after @skip bytes of payload.
 std::string explanation(nlmsghdr* header, std::size_t skip) {
     const auto length = static_cast<std::size_t>(::nlmsg_datalen(header));
     if (!(header->nlmsg_flags & NLM_F_ACK_TLVS) || length < skip)
@@ -67,7 +66,7 @@ std::string explanation(nlmsghdr* header, std::size_t skip) {
 }
 
 // The answer to one request. libnl, which is C, calls these functions: exceptions must not pass
-// through it, so they are kept for later.
+// through it, so receive_once() throws them later.
 struct conversation {
     std::vector<message> answers;
     bool done = false;
@@ -230,7 +229,7 @@ class netlink_channel final : public channel {
                 throw netlink_failure("building a request", error);
 
         const int sent = ::nl_send_auto(m_socket.get(), msg.get());
-        // It may contain the cluster secret.
+        // The message may contain the cluster secret.
         auto* header = ::nlmsg_hdr(msg.get());
         ::explicit_bzero(::nlmsg_data(header), static_cast<std::size_t>(::nlmsg_datalen(header)));
         if (sent < 0)
