@@ -25,7 +25,7 @@ as_root() {
 	if [[ $(id -u) == 0 ]]; then
 		"$@"
 	elif command -v sudo >/dev/null; then
-		# Set by a script that draws over the terminal, where sudo's prompt would be lost: then this fails instead.
+		# A script that draws over the terminal sets LITE_NO_PROMPT: sudo fails instead of showing a prompt there.
 		sudo ${LITE_NO_PROMPT:+-n} "$@"
 	else
 		die "needs root (no sudo here): $*"
@@ -43,7 +43,7 @@ apt_update() {
 	retry apt update || die "apt-get update failed: is there a network and a Debian mirror in /etc/apt?"
 }
 
-# For a Debian 12 that does not have it: add bookworm-backports, from the mirror that it already uses.
+# Adds bookworm-backports to a Debian 12 that lacks it, from the mirror that is already in use.
 BACKPORTS=/etc/apt/sources.list.d/lite-backports.sources
 add_backports() {
 	local mirror

@@ -71,8 +71,6 @@ def _module(node, name):
     return f"/lite/build/kernel-{node.kernel.release}/{name}.ko"
 
 
-# --- The chapters -------------------------------------------------------------------------------------------------------
-
 def form_cluster(story, cluster):
     """Two nodes form a cluster."""
     story.chapter("A cluster of two nodes")

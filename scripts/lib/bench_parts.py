@@ -9,18 +9,18 @@ _SMALLEST_MB = 2048
 
 _USER = "lite,verbs,tcp"
 _KERNEL = "kernel-lite,kernel-verbs"
-# For windows: all interfaces of LITE, and all ways of native verbs.
+# For parts with windows: all interfaces of LITE, and all ways of native verbs.
 _STREAMS = f"lite,lite-vector,lite-uring,verbs,verbs-events,tcp,{_KERNEL}"
 _ECHOES = "lite,tcp,write-imm,send"
-# With native verbs an urgent operation waits for two large ones, and a turn begins when each of eight processes has completed
-# one: those of 64 MB would take too long.
+# A stream of 2 MB, not of 64 MB, which would take too long: with native verbs an urgent operation waits for two large ones,
+# and a turn begins when each of eight processes has completed one.
 _BESIDE = ["--sizes", "64", "--stream-size", "2M", "--processes", "1,8", "--seconds", "4.5", "--rounds", "3"]
 
 # Part: options of lite-perf run.
 _PARTS = {
     "latency": ["--workload", "read-latency,write-latency,fetch-add", "--arms", f"{_USER},{_KERNEL}", "--sizes",
                 "8,64,1K,4K,64K", "--seconds", "0.7", "--rounds", "9"],
-    # A call takes so long that a turn is only a few calls.
+    # Calls take so long that a turn has only a few.
     "large": ["--workload", "read-latency,write-latency", "--arms", f"{_USER},{_KERNEL}", "--sizes", "1M,4M", "--seconds", "0.5",
               "--rounds", "5"],
     # The targets are about these, so they get more time.

@@ -99,7 +99,7 @@ def script(plot, results):
             "set grid", "set key outside right", "set border 3", "set tics nomirror"]
     if plot.logarithmic:
         text.append("set logscale x 2" if plot.x_of is not _count else "set logscale x 10")
-    # If the plot shows that a value does not grow, the axis begins at zero.
+    # A plot that is to show that a value does not grow begins at zero.
     text.append("set yrange [0:]" if plot.from_zero else "set logscale y 10")
     curves = []
     for number, (name, points) in enumerate(lines.items(), 1):

@@ -7,10 +7,10 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 USER_BUILD = ROOT / "build/user"
 
-# These are also their names for ninja: see scripts/demo.
+# Also targets of ninja: scripts/demo has the same list.
 PROGRAMS = ("apps/lite/lite", "apps/litectl/litectl", "apps/lite-perf/lite-perf", "examples/hello", "examples/hello++")
 
-# The arm grpc of lite-perf: built only if gRPC is installed.
+# The arm grpc of lite-perf, built only if gRPC is installed.
 _GRPC = USER_BUILD / "apps/lite-perf/lite-perf-grpc.so"
 
 

@@ -49,7 +49,7 @@ def read(path):
     with open(path, encoding="utf-8") as f:
         text = f.read()
     text = re.sub(r"/\*.*?\*/|//[^\n]*", blank, text, flags=re.S)
-    # A trace point may be called as a function.
+    # A trace point may have the name of a function.
     text = re.sub(r"\b[A-Z_]*EVENT[A-Z_]*\((?:\w+,)?\s*\w+", blank, text)
     return re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
 
@@ -74,10 +74,10 @@ def symbols(texts):
             (where if defined else declared).setdefault(name, path)
         if path.endswith(".h"):
             for pattern in (r"^static (?:inline|__always_inline)\b[^;{(]*?\b(lite_\w+)\(", r"^#define (lite_\w+)\("):
-                # core stands in for some of the kernel's in native tests.
+                # Only lite_ names: for native tests, core has stand-ins for some of the kernel's.
                 for m in re.finditer(pattern, text, re.M | re.I):
                     where.setdefault(m.group(1), path)
-    # Else a function has escaped the search.
+    # What is declared must have been found: otherwise the search has missed a definition.
     for name in sorted(declared.keys() - where.keys()):
         faults.append(f"{declared[name]}: {name}() is declared, but no file of the module defines it")
     return where, faults
@@ -151,7 +151,7 @@ def agreement():
 def main():
     texts = {path: read(path) for path in sys.argv[1:]}
     faults = [*places(texts), *agreement()]
-    # The others look rooms up.
+    # The other checks look rooms up, and need them in the order.
     if not faults:
         faults = [*includes(texts), *calls(texts)]
     for fault in faults:
