@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the program calls.
+// Functions that the program calls: no exceptions, no cancellation.
 #pragma once
 
 #include "../cancellation.hpp"
@@ -11,9 +11,9 @@
 
 namespace lite::verbs {
 
-// Runs the body of a function that a C program calls. Where it would throw for want of memory it
-// returns @failure, with errno ENOMEM. A cancelled thread ends in a later function: here it would
-// leave work half done, completions that it has taken from the device included.
+// Runs the body of a function that a C program calls. If memory runs out, it returns @failure with
+// errno ENOMEM. A cancelled thread ends only in a later function: here it would leave work half
+// done, for example lose completions that it has taken from the device.
 template <typename T, typename F>
 T call(T failure, F&& body) {
     const lite::internal::no_cancellation guard;

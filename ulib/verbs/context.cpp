@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Replaces the operations of contexts: those that programs call through inline functions.
+// Replaces the operations of contexts that programs call through inline functions.
 
 #include "context.hpp"
 
@@ -68,7 +68,7 @@ ibv_mw* alloc_mw(ibv_pd*, ibv_mw_type) {
     return nullptr;
 }
 
-// Unpinned memory is brought in when it is used.
+// Nothing to do: unpinned memory is brought in when it is used.
 int advise_mr(ibv_pd*, ibv_advise_mr_advice, uint32_t, ibv_sge*, uint32_t) { return 0; }
 
 }  // namespace
@@ -79,7 +79,7 @@ bool device_context::take_over(ibv_context* context) {
         say_once("plain verbs on a device", "it has no completion channels");
         return false;
     }
-    // An event that poll(2) has reported may be gone: with its CQ, which the program destroys.
+    // poll(2) may report an event that goes with its CQ before it is read: a read must not block.
     const int flags = ::fcntl(channel->fd, F_GETFL);
     if (flags < 0 || ::fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK)) {
         say_once("plain verbs on a device", std::strerror(errno));
@@ -97,7 +97,7 @@ bool device_context::take_over(ibv_context* context) {
     context->ops.alloc_mw = alloc_mw;
     if (verbs_context* extended = verbs_get_ctx(context)) {
         extended->advise_mr = advise_mr;
-        // Programs then use the ordinary functions, or do without.
+        // Programs use the ordinary functions instead, or do without.
         extended->create_cq_ex = nullptr;
         extended->create_qp_ex = queue_pair::create_extended;
         extended->create_srq_ex = nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The functions of libibverbs that programs find here first. Without a LITE node, and for objects
-// of devices that were not taken over, they are those of libibverbs.
+// The functions of libibverbs that programs find here first. They call those of libibverbs if there
+// is no LITE node, and for objects of devices that were not taken over.
 
 #include "call.hpp"
 #include "completions/cq.hpp"
@@ -62,7 +62,7 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t i
                           int access) {
     if (!is_ours(pd->context) && real().reg_dmabuf_mr)
         return real().reg_dmabuf_mr(pd, offset, length, iova, fd, access);
-    // Messages are copied, which a processor may not be able to do there.
+    // The library copies messages, and a processor may not be able to access a dma-buf.
     errno = EOPNOTSUPP;
     return nullptr;
 }

@@ -21,7 +21,7 @@ void say(const char* text) {
                                 static_cast<int>(::getpid()), text);
     const size_t length =
         n < static_cast<int>(sizeof(line)) ? static_cast<size_t>(n) : sizeof(line) - 1;
-    // In one piece: threads write at the same time.
+    // One write(2), as several threads may write at the same time.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line, length);
 }
 
@@ -44,7 +44,7 @@ void say_once(const char* what, const char* why) noexcept {
         if (!said.insert(what).second && !is_debugging())
             return;
     } catch (const std::bad_alloc&) {
-        // Then it may be said again.
+        // Not remembered, so it may be said again.
     }
     char text[300];
     std::snprintf(text, sizeof(text), "%s: %s", what, why);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// What the library says on stderr: fallbacks once each, and with LITE_VERBS_DEBUG=1 what it does.
+// Messages on stderr: each fallback once, and with LITE_VERBS_DEBUG=1 what the library does.
 #pragma once
 
 namespace lite::verbs {
 
-// Something that is not unpinned, or not done by LITE: said once for each @what in a process.
+// Reports a fallback or a failure: once for each @what in a process, or always when debugging.
 void say_once(const char* what, const char* why) noexcept;
 
 bool is_debugging();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Finds the functions of libibverbs behind this library.
+// Finds the functions of libibverbs that this library hides.
 
 #include "real.hpp"
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The functions of libibverbs that this library stands before, and the operations of a context that
-// it replaces.
+// The functions of libibverbs and the operations of contexts that this library replaces.
 #pragma once
 
 #include <infiniband/verbs.h>
 
-// They are macros too, which pick a function by the access flags.
+// They are macros, too, which choose a function by the access flags.
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
@@ -16,7 +15,7 @@ struct real_functions {
     decltype(&::ibv_open_device) open_device;
     decltype(&::ibv_close_device) close_device;
     decltype(&::ibv_dealloc_pd) dealloc_pd;
-    // Not ibv_reg_mr(), which calls ibv_reg_mr_iova2(): ours.
+    // Not ibv_reg_mr(): that one would call ibv_reg_mr_iova2() of this library.
     decltype(&::ibv_reg_mr_iova2) reg_mr_iova2;
     decltype(&::ibv_dereg_mr) dereg_mr;
     decltype(&::ibv_rereg_mr) rereg_mr;
@@ -34,13 +33,13 @@ struct real_functions {
     decltype(&::ibv_create_srq) create_srq;
     decltype(&::ibv_destroy_srq) destroy_srq;
     decltype(&::ibv_modify_srq) modify_srq;
-    decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr;  // nullptr: libibverbs is older
+    decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr;  // nullptr: libibverbs is too old
 };
 
-// Ends the process if libibverbs lacks one.
+// Aborts the process if libibverbs lacks one of them, except reg_dmabuf_mr.
 const real_functions& real();
 
-// The device's own operations of a context that context.cpp has changed.
+// The device's own operations of a context that device_context::take_over() has changed.
 const ibv_context_ops& real_ops(const ibv_context* context);
 
 }  // namespace lite::verbs

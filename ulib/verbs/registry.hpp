@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// From the objects that programs know (pointers, numbers) to ours. Thread-safe.
+// Finds the library's object for a pointer or number that programs know. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,8 @@
 
 namespace lite::verbs {
 
-// A child of fork(2) has nothing of ours; and a thread that it lacks may hold any lock.
+// This process is a child made by fork(2). It must not use its parent's objects, nor take a lock: a
+// thread that it does not have may hold it.
 inline std::atomic<bool> is_child = false;
 
 template <typename K, typename T>
@@ -22,7 +23,6 @@ class registry {
         m_objects[key] = std::move(object);
     }
 
-    // nullptr: there is none.
     std::shared_ptr<T> find(K key) const {
         if (is_child)
             return nullptr;

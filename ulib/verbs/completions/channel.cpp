@@ -70,12 +70,12 @@ void event_channel::push(ibv_cq* cq) {
     const std::lock_guard lock(m_mutex);
     m_events.push_back(cq);
     const uint64_t one = 1;
-    // It cannot be full.
+    // The counter never gets so large that this would block.
     [[maybe_unused]] const ssize_t written = ::write(m_fd, &one, sizeof(one));
 }
 
-// With m_mutex. If a waiting thread has it already, that one, or the next that gets the lock, waits
-// again.
+// Takes the token of a dropped event back, with m_mutex. If a thread in wait() has read it already,
+// m_void sends that thread, or the next one that gets the lock, back to wait.
 void event_channel::take_token() {
     uint64_t token = 0;
     iovec part = {&token, sizeof(token)};

@@ -44,7 +44,7 @@ completion_queue::completion_queue(ibv_cq* real, progress& progress,
       m_channel(std::move(channel)),
       m_cqe(real->cqe) {}
 
-// True: there may be more.
+// Takes up to 16 completions from the device. True: there may be more.
 bool completion_queue::harvest_once() {
     ibv_wc found[16];
     const int n = m_ops.poll_cq(m_real, 16, found);
@@ -73,12 +73,12 @@ void completion_queue::watch() {
     if (m_is_closed)
         return;
     m_ops.req_notify_cq(m_real, 0);
-    // What came before that is not reported.
+    // The device reports no event for completions that came before.
     while (harvest_once()) {
     }
 }
 
-// Returns as much as there is: a program that was woken may poll only once.
+// Returns all there are, up to @n: a program that an event has woken may poll only once.
 int completion_queue::poll(int n, ibv_wc* wc) {
     int i = 0;
     for (bool harvested = false;; harvested = true) {
@@ -108,7 +108,7 @@ void completion_queue::push(const ibv_wc& wc, std::shared_ptr<work_queue> queue,
     const std::lock_guard lock(m_ready_lock);
     m_ready.push_back({wc, std::move(queue), number});
     m_has_news = m_armed != not_armed;
-    // Whether a receive was solicited only the device knows: it reports an event then.
+    // Only the device knows whether a receive was solicited; if so, it reports an event.
     if (m_armed == for_any || (m_armed == for_solicited && wc.status != IBV_WC_SUCCESS))
         notify_locked();
 }
@@ -123,15 +123,14 @@ int completion_queue::request_notify(bool solicited_only) {
         return 0;
     if (const int err = m_progress.start())
         return err;
-    // Only what comes after this is reported: some programs take an event without a completion for
-    // an error.
+    // Older completions cause no event: some programs take one without a completion for an error.
     harvest();
     {
         const std::lock_guard lock(m_ready_lock);
         if (m_armed != for_any)
             m_armed = solicited_only ? for_solicited : for_any;
     }
-    // The program polls once more after this, and so finds what came before.
+    // Programs poll once more after this, and so find what came before.
     return m_ops.req_notify_cq(m_real, solicited_only);
 }
 
@@ -143,7 +142,7 @@ void completion_queue::on_event() {
         if (m_has_news && !m_ready.empty())
             notify_locked();
         else if (m_armed != not_armed)
-            again = true;  // the event was for what came before that
+            again = true;  // the event was for older completions
     }
     if (!again)
         return;
@@ -153,16 +152,16 @@ void completion_queue::on_event() {
         notify_locked();
 }
 
-// With m_harvest. The program sees the device's size in ibv_cq.cqe, which may be larger than it has
+// With m_harvest. ibv_cq.cqe shows the device's size, which may be larger than what the program has
 // asked for: libmlx5, libmlx4 and libhns find completions by that field.
 int completion_queue::resize_locked(int cqe, uint32_t reserved) {
     ibv_device_attr attr = {};
     if (::ibv_query_device(m_real->context, &attr))
         return EIO;
-    // The device keeps room for what it has, completions included that the program does not want.
+    // Empty it first: a CQ cannot become smaller than what is in it, unwanted completions included.
     while (harvest_once()) {
     }
-    // What a program harvests in time fits into less, too.
+    // Less than that, at the device's limit, is enough if completions are harvested in time.
     const int wanted = std::max(cqe, std::min(attr.max_cqe, cqe + static_cast<int>(reserved)));
     return real().resize_cq(m_real, wanted);
 }
@@ -191,20 +190,20 @@ int completion_queue::resize(int cqe) {
 void completion_queue::close() {
     {
         const std::lock_guard lock(m_harvest);
-        // What is left is of SRQs, which live on and need it back.
+        // Completions that are left belong to SRQs, which live on and need their slots back.
         while (harvest_once()) {
         }
         m_is_closed = true;
     }
     {
         const std::lock_guard lock(m_ready_lock);
-        m_armed = not_armed;  // on_event() may be past its harvest
+        m_armed = not_armed;  // on_event() may have harvested already
         m_has_news = false;
         for (const ready& r : m_ready)
             r.queue->on_polled(r.number);
         m_ready.clear();
     }
-    // Without a lock: the thread that acknowledges may poll first.
+    // No lock is held: the thread that has to acknowledge may poll first.
     if (m_channel)
         m_channel->forget(m_real);
 }
@@ -223,7 +222,7 @@ void completion_queue::add(const std::shared_ptr<completion_queue>& cq) {
 void completion_queue::remove() { all_cqs().remove(m_real); }
 
 void completion_queue::swap_channel(ibv_cq* cq, ibv_comp_channel* channel) {
-    // As libibverbs does it.
+    // Counts the CQs of a channel, as libibverbs does.
     const auto count = [](ibv_comp_channel* c, int n) {
         ::pthread_mutex_lock(&c->context->mutex);
         c->refcnt += n;

@@ -2,10 +2,10 @@
 //
 // Completion queues.
 //
-// Behind the program's CQ there are two: the device's, which gets a completion for each work
-// request that the device has, and a queue in software, from which the program polls. harvest()
-// moves completions from the first to the second, and lets the queue pairs go on. Each thread
-// that polls, posts or waits harvests; the thread of progress.cpp does it when the device reports
+// The program's CQ has two queues behind it: the device's CQ, which gets a completion for each work
+// request at the device, and one in software, from which the program polls. harvest() moves
+// completions from the first to the second, and lets the queues of work requests go on. Threads
+// harvest when they poll, post or wait; the thread of progress.cpp does it when the device reports
 // an event.
 //
 // Locks: m_harvest, then a queue's own lock, then m_ready_lock, which is never held for long.
@@ -26,7 +26,7 @@ namespace lite::verbs {
 class completion_queue;
 class progress;
 
-// A queue of work requests, as completion queues know it.
+// A queue of work requests, as completion queues know it: of sends, or of receives.
 class work_queue : public std::enable_shared_from_this<work_queue> {
   public:
     work_queue() = default;
@@ -34,16 +34,16 @@ class work_queue : public std::enable_shared_from_this<work_queue> {
     work_queue& operator=(const work_queue&) = delete;
     virtual ~work_queue() = default;
 
-    // The device has completed the work request in a slot, to @cq.
+    // The device has completed the work request in slot @slot; @cq got the completion.
     virtual void on_completion(uint32_t slot, ibv_wc& wc, completion_queue& cq) = 0;
-    // The program has polled the completion of a work request; may be called under m_ready_lock.
+    // The program has polled a completion, or closed its CQ. Called with m_ready_lock.
     virtual void on_polled(uint64_t number) = 0;
 
-    // The number by which completions of the device name the queue; never used twice.
+    // The number that names the queue in completions of the device; never reused.
     uint32_t id() const { return m_id; }
     uint64_t wr_id(uint32_t slot) const { return uint64_t{m_id} << 32 | slot; }
 
-    // Must be called before the first work request, and after the last one.
+    // add() must be called before the first work request, remove_id() after the last one.
     static void add(const std::shared_ptr<work_queue>& queue);
     void remove_id();
 
@@ -53,46 +53,41 @@ class work_queue : public std::enable_shared_from_this<work_queue> {
 
 class completion_queue {
   public:
-    // Stands before @real, which reports events to @progress.
+    // @real: the device's CQ; it reports its events to @progress.
     completion_queue(ibv_cq* real, progress& progress, std::shared_ptr<event_channel> channel);
 
     static std::shared_ptr<completion_queue> find(ibv_cq* cq);
     static void add(const std::shared_ptr<completion_queue>& cq);
     void remove();
-    // Makes a CQ belong to another channel.
     static void swap_channel(ibv_cq* cq, ibv_comp_channel* channel);
 
-    // Do queues complete to it? Not all devices' libraries say so before they wait.
+    // Do QPs use it? Then it cannot be destroyed; some devices' libraries wait before they say so.
     bool is_used() const { return m_users > 0; }
     void use(bool used) { m_users += used ? 1 : -1; }
 
     int poll(int n, ibv_wc* wc);
     int request_notify(bool solicited_only);
-    // Moves what the device has completed.
+    // Moves the device's completions to the queue in software.
     void harvest();
-    // The device has reported an event.
     void on_event();
-    // A completion that the program gets. It holds a reference to its queue, which may be an SRQ
-    // that is destroyed before the program polls.
+    // Adds a completion for the program, with a reference to @queue: an SRQ may go before the poll.
     void push(const ibv_wc& wc, std::shared_ptr<work_queue> queue, uint64_t number);
-    // Drops a queue's completions, which the program has not polled.
+    // Drops a queue's completions that the program has not polled.
     void drop(const work_queue* queue);
 
-    // Begins or stops harvesting by the thread of progress.cpp, even if the program does not
-    // poll. Counted.
+    // While it is wanted, the thread of progress.cpp harvests even if the program does not poll.
+    // Calls are counted; watch() must follow want(true), with no lock held.
     void want(bool wanted) { m_wanted += wanted ? 1 : -1; }
-    // To be called after want(true), with no lock held.
     void watch();
 
-    // Room for the completions of sends that the program does not want, but we do. 0 or errno.
+    // Room for completions of sends, as the device signals all of them. 0 or errno.
     int reserve(uint32_t n);
     void release(uint32_t n);
     int resize(int cqe);
 
-    // It is being destroyed: drops what the program has not polled, and waits until the program has
-    // acknowledged its events.
+    // Before it is destroyed: drops what the program has not polled, and waits until the program
+    // has acknowledged its events. reopen(): the device has refused.
     void close();
-    // It is not, after all.
     void reopen();
     void acknowledge(unsigned n);
 
@@ -125,7 +120,7 @@ class completion_queue {
     std::mutex m_ready_lock;
     std::deque<ready> m_ready;
     enum { not_armed, for_solicited, for_any } m_armed = not_armed;
-    bool m_has_news = false;  // completions since it was armed
+    bool m_has_news = false;  // a completion has come since it was armed
 };
 
 }  // namespace lite::verbs

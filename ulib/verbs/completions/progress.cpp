@@ -56,7 +56,7 @@ void progress::run() {
                 continue;
             return;
         }
-        // After the acknowledgement the device's CQ may be destroyed, unless ours is in use.
+        // Looked up first: after the acknowledgement the program may destroy the CQ.
         const auto found = completion_queue::find(cq);
         real().ack_cq_events(cq, 1);
         if (found)

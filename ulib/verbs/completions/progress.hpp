@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The events of a device's completion queues: a channel that the program does not see, and a thread
-// that takes its events. The thread is started with the first request for events.
+// The events of a device's CQs: a completion channel that the program does not see, and a thread
+// that takes the events. The first request for events starts the thread.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -14,16 +14,16 @@ namespace lite::verbs {
 
 class progress {
   public:
-    // @channel: of the device, for this only; not owned.
+    // @channel: of the device, used for nothing else; not owned.
     explicit progress(ibv_comp_channel* channel) : m_channel(channel) {}
     progress(const progress&) = delete;
     progress& operator=(const progress&) = delete;
     ~progress() { stop(); }
 
     ibv_comp_channel* channel() const { return m_channel; }
-    // 0 or errno.
+    // Starts the thread, once. 0 or errno.
     int start();
-    // Before the channel is destroyed.
+    // Ends the thread. Must be called before the channel is destroyed.
     void stop();
 
   private:
@@ -31,7 +31,7 @@ class progress {
 
     ibv_comp_channel* const m_channel;
     std::mutex m_mutex;
-    std::atomic<bool> m_is_started = false;  // it calls start() itself, which must not wait then
+    std::atomic<bool> m_is_started = false;  // the thread calls start() while stop() has m_mutex
     int m_stop_fd = -1;
     std::thread m_thread;
 };

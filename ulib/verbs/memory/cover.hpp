@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Which LMRs cover which memory. A page may be in one unpinned LMR of a process only, so a
-// registration that overlaps earlier ones uses their LMRs, and has LMRs of its own only for what is
-// left over. Pure bookkeeping, not thread-safe.
+// Which LMRs cover which memory. A page can be in only one unpinned LMR of a process. So a
+// registration uses the LMRs of earlier ones where it overlaps them, and has LMRs of its own for
+// the rest. Pure bookkeeping, not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace lite::verbs {
 
-// A piece of a range. Of LMR @id, or of none yet (0).
+// A piece of a range, in LMR @id, or in none yet (0).
 struct piece {
     uint32_t id;
     uint64_t begin, end;     // addresses
@@ -20,7 +20,7 @@ struct piece {
 
 class cover {
   public:
-    // LMRs have at most @max bytes.
+    // @max: bytes of the largest LMR.
     explicit cover(uint64_t max) : m_max(max) {}
 
     // The pieces of [begin, end), in order.
@@ -48,17 +48,15 @@ class cover {
 
     // Enters an LMR that was made for a piece; it has one user.
     void add(uint32_t id, uint64_t begin, uint64_t end) {
-        m_begins[id] = begin;  // says nothing if there is no memory for the next
+        m_begins[id] = begin;  // harmless if the next line throws
         m_ranges[begin] = {id, end, 1};
     }
 
-    // One more user of an LMR.
     void use(uint32_t id) { m_ranges.at(m_begins.at(id)).users++; }
 
-    // Is there only one user left?
     bool is_last(uint32_t id) const { return m_ranges.at(m_begins.at(id)).users == 1; }
 
-    // One user less. True: it was the last, and the LMR is forgotten.
+    // True: this was the last user, and the LMR is forgotten.
     bool release(uint32_t id) {
         const auto begin = m_begins.find(id);
         const auto lmr = m_ranges.find(begin->second);

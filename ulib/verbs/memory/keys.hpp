@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Keys (lkey and rkey) of unpinned registrations: which process of a node made it, and which of its
-// registrations it is. The top bit tells them from the keys of the device, which registrations that
-// fell back to it have.
+// Keys (lkey and rkey) of unpinned registrations: they name a process of a node, and one of its
+// registrations. The top bit tells them from the device's keys, which pinned registrations have.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +33,11 @@ constexpr uint32_t slot_of(uint32_t key) noexcept {
     return key >> generation_bits & (slots_max - 1);
 }
 
-// Slots that stay free, so that no key comes again before all of them have had all generations.
+// Slots that always stay free, so that no key is reused before all their generations were used.
 inline constexpr uint32_t slots_kept = 1024;
 
-// Hands out the keys of one process. One that was given back is used again as late as possible, and
-// then with another generation. Not thread-safe.
+// Hands out the keys of one process. A slot is reused as late as possible, and then with another
+// generation. Not thread-safe.
 class key_maker {
   public:
     explicit key_maker(uint32_t process) : m_process(process) {}
@@ -59,7 +58,7 @@ class key_maker {
         return make_key(m_process, slot, m_slots[slot].generation);
     }
 
-    // Gives a key of take() back. Needs no memory: it may be what undoes for want of it.
+    // Gives a key of take() back. Allocates nothing: it is also called when memory has run out.
     void give(uint32_t key) noexcept {
         const uint32_t slot = slot_of(key);
         m_slots[slot].generation = (m_slots[slot].generation + 1) % generations;
@@ -73,13 +72,13 @@ class key_maker {
     static constexpr uint32_t none = slots_max;
     struct place {
         uint32_t generation = 0;
-        uint32_t next = none;  // to be used again after this one
+        uint32_t next = none;  // the slot to be reused after this one
     };
 
     uint32_t m_process;
     uint32_t m_n_used = 0;
-    std::vector<place> m_slots;  // as far as they were ever used
-    uint32_t m_first = none;     // to be used again
+    std::vector<place> m_slots;  // those that were ever used
+    uint32_t m_first = none;
     uint32_t m_last = none;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Registers memory: a look-up entry for what only this process uses, unpinned LMRs besides for what
-// peers may reach, and the device's own registration, pinned, where that is not possible.
+// Registers memory. A registration has an entry in a table, and unpinned LMRs if peers may reach
+// it. Where that is not possible, the device itself registers the memory, and pins it.
 
 #include "memory/local.hpp"
 
@@ -24,7 +24,7 @@ constexpr uint64_t page_size = 4096;
 constexpr unsigned remote_access =
     IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
-// Only what the program itself may write to can be written to by peers.
+// As in verbs, peers may only write to what the program itself may write to.
 bool is_contradictory(unsigned access) {
     return access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
            !(access & IBV_ACCESS_LOCAL_WRITE);
@@ -32,9 +32,9 @@ bool is_contradictory(unsigned access) {
 
 uint64_t address_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
 
-// Is all of it mapped? msync() looks at the mappings, and does nothing else with MS_ASYNC.
+// Is all of it mapped? With MS_ASYNC msync() checks that, and does nothing else.
 bool is_mapped(const void* addr, size_t length) {
-    // It rounds up the length, to 0 if that is too large.
+    // msync() rounds the length up to pages, to 0 if that overflows.
     constexpr uint64_t last = UINT64_MAX - page_size;
     if (address_of(addr) > last || length > last - address_of(addr))
         return false;
@@ -42,7 +42,7 @@ bool is_mapped(const void* addr, size_t length) {
     return !::msync(reinterpret_cast<void*>(begin), address_of(addr) + length - begin, MS_ASYNC);
 }
 
-// Of freeing an LMR: there is none any more. A node that has left its cluster has freed all.
+// Is an LMR gone after this error of lite_free()? A node that leaves its cluster frees all of them.
 bool is_over(int err) {
     return err == -EIDRM || err == -ENODEV || err == -EBADF || err == -ESTALE ||
            (err == -ENOTCONN && node::get()->has_left());
@@ -57,7 +57,7 @@ memory_in_use::~memory_in_use() {
     }
 }
 
-// After it was taken out, so that there will be no new ones.
+// For a record that is no longer in m_records, and so gets no new users.
 void registrations::record::wait_unused() const {
     while (const uint32_t n = *users)
         users->wait(n);
@@ -79,7 +79,7 @@ uint32_t registrations::mode_for(unsigned access) const {
     return mode & node::get()->mode();
 }
 
-// An entry of m_records, so that entering it needs no memory.
+// A node of m_records, so that inserting it allocates nothing.
 registrations::records::node_type registrations::make_record(record made) {
     records one;
     one.emplace(0, std::move(made));
@@ -90,7 +90,7 @@ int registrations::make_lmr(const piece& part, uint32_t mode, uint32_t& id) try 
     node& here = *node::get();
     id = ++m_last_lmr;
     const std::string name = lmr_name(here.id(), here.process(), id);
-    // All memory is taken before the LMR is made: none may be left that is in no list.
+    // Allocates everything before the LMR is made: no LMR may be left that is in no list.
     lmr& made = m_lmrs[id];
     m_cover.add(id, part.begin, part.end);
     const int err =
@@ -107,7 +107,7 @@ int registrations::make_lmr(const piece& part, uint32_t mode, uint32_t& id) try 
     return -ENOMEM;
 }
 
-// Leaves in @lmrs those that LITE could not free.
+// Ends one use of each LMR; the last one frees it. @lmrs keeps those that LITE could not free.
 void registrations::forget_lmrs(std::vector<uint32_t>& lmrs) noexcept {
     std::erase_if(lmrs, [this](uint32_t id) {
         if (m_cover.is_last(id)) {
@@ -123,8 +123,8 @@ void registrations::forget_lmrs(std::vector<uint32_t>& lmrs) noexcept {
     });
 }
 
-// Peers reach whole pages by LITE; their libraries see to it that they keep to the bytes. After a
-// failure @r has the LMRs that LITE could not free.
+// LITE gives peers whole pages; the library there keeps to the registered bytes. After a failure @r
+// has the LMRs that LITE could not free.
 int registrations::cover_with_lmrs(record& r, table_entry& entry) try {
     const uint64_t first = address_of(r.addr);
     const uint64_t last = first + r.length;
@@ -135,7 +135,7 @@ int registrations::cover_with_lmrs(record& r, table_entry& entry) try {
     const std::vector<piece> pieces = m_cover.pieces(begin, end);
     if (pieces.size() > parts_max)
         return -E2BIG;
-    // Nothing below throws.
+    // After this nothing throws.
     r.lmrs.reserve(parts_max);
     int err = 0;
     for (const piece& part : pieces) {
@@ -167,7 +167,7 @@ int registrations::cover_with_lmrs(record& r, table_entry& entry) try {
     return -ENOMEM;
 }
 
-// Lets peers use a registration. 0 or a negative errno, as cover_with_lmrs().
+// Lets peers use a registration. 0 or a negative errno; @r as after cover_with_lmrs().
 int registrations::publish(record& r, uint32_t key) {
     table_entry entry = {};
     const unsigned access = r.access & remote_access;
@@ -213,7 +213,7 @@ ibv_mr* registrations::add_own(ibv_pd* pd, void* addr, size_t length, uint64_t i
     return mr;
 }
 
-// The device's keys must not look like ours.
+// Registers with the device, and anew if it gives a key that looks like one of the library's.
 ibv_mr* registrations::add_real(ibv_pd* pd, void* addr, size_t length, uint64_t iova,
                                 unsigned access) {
     constexpr size_t tries = 16;
@@ -250,7 +250,7 @@ ibv_mr* registrations::add(ibv_pd* pd, void* addr, size_t length, uint64_t iova,
     if (access & IBV_ACCESS_ZERO_BASED)
         iova = 0;
     int err = 0;
-    // Everything else fails, or not, as it does with the device.
+    // Empty or unmapped ranges are left to the device, which refuses them or not.
     ibv_mr* mr =
         length && is_mapped(addr, length) ? add_own(pd, addr, length, iova, access, err) : nullptr;
     if (mr) {
@@ -266,7 +266,7 @@ ibv_mr* registrations::add(ibv_pd* pd, void* addr, size_t length, uint64_t iova,
 int registrations::remove(ibv_mr* mr) {
     const uint32_t key = mr->lkey;
     if (!is_own_key(key)) {
-        // First: the device may give the key to another registration at once.
+        // Extracted first: the device may give the key to another registration at once.
         std::unique_lock lock(m_mutex);
         auto taken = m_records.extract(key);
         lock.unlock();
@@ -290,13 +290,13 @@ int registrations::remove(ibv_mr* mr) {
     forget_lmrs(taken.mapped().lmrs);
     forget_lmrs(m_stuck);
     if (!taken.mapped().lmrs.empty()) {
-        // Others may still reach the memory: the program must keep it, and may try again.
+        // Peers may still reach the memory: the program must keep it, and may try again.
         lock.lock();
         m_records.insert(std::move(taken));
         return EIO;
     }
     m_keys->give(key);
-    // Other threads register meanwhile.
+    // Other threads may register while this one waits.
     guard.unlock();
     taken.mapped().wait_unused();
     return 0;
@@ -305,7 +305,7 @@ int registrations::remove(ibv_mr* mr) {
 int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length,
                           int access) {
     if (!is_own_key(mr->lkey)) {
-        // First, as in remove().
+        // Extracted first, as in remove().
         std::unique_lock lock(m_mutex);
         auto taken = m_records.extract(mr->lkey);
         lock.unlock();
@@ -316,7 +316,7 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
         if (taken.empty())
             return err;
         record& r = taken.mapped();
-        // With other errors there is no registration any more.
+        // After other errors the registration is gone.
         if (!changed && err != IBV_REREG_MR_ERR_INPUT && err != IBV_REREG_MR_ERR_DONT_FORK_NEW)
             return err;
         taken.key() = mr->lkey;
@@ -358,8 +358,8 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
     if (!length || !is_mapped(addr, length) || is_contradictory(rights))
         return IBV_REREG_MR_ERR_INPUT;
 
-    // A new one takes the place of the old one, in the program's structure. The old one's LMRs go
-    // first, also those that both could use: that is how peers learn that the old key has ended.
+    // A new registration replaces the old one, in the program's ibv_mr. The old one's LMRs are
+    // freed first, even those that both could use: so peers learn that the old key has ended.
     auto fresh = make_record({nullptr, pd, static_cast<char*>(addr), iova, length, rights, {}});
     record& made = fresh.mapped();
     std::unique_lock guard(m_change);
@@ -372,7 +372,7 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
     forget_lmrs(old->lmrs);
     if (!old->lmrs.empty() || publish(made, *key)) {
         m_keys->give(*key);
-        // What peers may still reach, the program must keep until ibv_dereg_mr() succeeds.
+        // Peers may still reach these LMRs: the program keeps them until ibv_dereg_mr() succeeds.
         old->lmrs.insert(old->lmrs.end(), made.lmrs.begin(), made.lmrs.end());
         return !old->lmrs.empty() || publish(*old, old_key) ? IBV_REREG_MR_ERR_CMD
                                                             : IBV_REREG_MR_ERR_INPUT;

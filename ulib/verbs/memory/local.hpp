@@ -25,7 +25,7 @@ struct span {
     uint64_t length;
 };
 
-// What a thread copies from or to: removing it waits for the thread.
+// Registrations that a thread copies from or to: remove() waits until this is destroyed.
 class memory_in_use {
   public:
     memory_in_use() = default;
@@ -40,26 +40,25 @@ class memory_in_use {
 
 class registrations {
   public:
-    // The process's only one.
     static registrations& get();
 
-    // As ibv_reg_mr_iova2(): unpinned, or else with the device. nullptr and errno.
+    // As ibv_reg_mr_iova2(): unpinned, or else by the device. nullptr: errno is set.
     ibv_mr* add(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned access);
-    // As ibv_dereg_mr(). On success nothing copies from or to the memory any more.
+    // As ibv_dereg_mr(). After success the library does not copy from or to the memory any more.
     int remove(ibv_mr* mr);
     // As ibv_rereg_mr().
     int change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access);
-    // Has a protection domain unpinned registrations?
+    // Does a protection domain have unpinned registrations?
     bool has(const ibv_pd* pd) const;
 
-    // Where the buffers of a work request are, and whether the keys allow that: false if not.
-    // @write: they will be written to. They stay registered as long as @used lives.
+    // Finds the buffers of a work request. False: the keys do not allow the access. @write: they
+    // will be written to. They stay registered as long as @used lives.
     bool resolve(const ibv_pd* pd, const ibv_sge* list, int n, bool write, std::vector<span>& spans,
                  memory_in_use& used) const;
 
   private:
     struct record {
-        std::unique_ptr<ibv_mr> own;  // what the program got, unless it is the device's
+        std::unique_ptr<ibv_mr> own;  // the program's; nullptr: it has the device's
         const ibv_pd* pd;
         char* addr;
         uint64_t iova;
@@ -87,17 +86,17 @@ class registrations {
     void forget_lmrs(std::vector<uint32_t>& lmrs) noexcept;
     uint32_t mode_for(unsigned access) const;
 
-    // For m_records; never held while LITE or the device is called.
+    // Protects m_records; never held while LITE or the device is called.
     mutable std::shared_mutex m_mutex;
     records m_records;  // by lkey
 
-    std::mutex m_change;  // for all below; taken before m_mutex
+    std::mutex m_change;  // protects all below; taken before m_mutex
     std::optional<key_maker> m_keys;
-    // Of what peers may reach.
+    // LMRs of what peers may reach, of up to 4 GB each.
     cover m_cover{uint64_t{4} << 30};
     std::map<uint32_t, lmr> m_lmrs;
     uint32_t m_last_lmr = 0;
-    std::vector<uint32_t> m_stuck;  // LMRs that could not be freed, and are no registration's
+    std::vector<uint32_t> m_stuck;  // LMRs of no registration that LITE could not free
 };
 
 }  // namespace lite::verbs

@@ -59,7 +59,7 @@ node* node::open() {
     made->m_refusal = made->show_table();
     if (made->m_refusal)
         say_once("all registrations are pinned", lite_strerror(made->m_refusal));
-    // What a child has is its parent's, and threads are not copied.
+    // A child must not use its parent's objects, and lacks the threads.
     ::pthread_atfork(nullptr, nullptr, [] { is_child = true; });
     return made;
 }
@@ -77,7 +77,7 @@ bool node::has_left() const {
 }
 
 int node::show_table() {
-    // Shared memory, so that fork(2) does not make the owner's next write go to a copy.
+    // MAP_SHARED: a private page, after fork(2), would be copied when the owner next writes to it.
     void* memory =
         ::mmap(nullptr, sizeof(table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
@@ -164,7 +164,7 @@ void node::show(uint32_t slot, table_entry entry) {
     const std::lock_guard lock(m_mutex);
     entry.check = check_of(entry);
     m_table->entries[slot] = entry;
-    // A peer learns of the key by what the program does next.
+    // The entry must be written before the program can tell a peer the key.
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 

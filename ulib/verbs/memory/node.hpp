@@ -26,19 +26,19 @@ class node {
     uint32_t id() const { return m_id; }
     int index() const { return m_index; }
     uint32_t process() const { return m_process; }
-    // Why nothing can be unpinned: a negative errno, or 0: it can. -ESTALE: the node has left its
-    // cluster since, which has freed the table that peers look for.
+    // A negative errno if nothing can be unpinned, else 0. -ESTALE: the node has left its cluster
+    // meanwhile, which has freed the table that peers look for.
     int refusal();
     // Is the node in no cluster now?
     bool has_left() const;
-    // Permission bits of the LMRs of a process.
+    // The permission bits that LMRs of this process may have.
     uint32_t mode() const { return m_mode; }
 
-    // Maps an LMR of a process at node @home: 0 or a negative errno. Any user may take a name, so
-    // one of another node, or of another user unless LITE_VERBS_MODE lets others in, is -EACCES.
+    // Maps an LMR of a process on node @home. 0 or a negative errno: -EACCES if another node or,
+    // unless LITE_VERBS_MODE lets others in, another user has registered that name.
     int map_of(uint32_t home, const std::string& name, uint32_t rights, lite_lh_t& lh) const;
 
-    // Tells peers the addresses of a device, or one that it may have been given later.
+    // Tells peers all addresses of a device; add_gid() one that it may have been given later.
     void add_gids(ibv_context* context);
     void add_gid(ibv_context* context, uint8_t port, int index);
     // Tells peers of a registration, or with @entry.key == 0 that it is gone.
@@ -57,7 +57,7 @@ class node {
     uint64_t m_incarnation = 0;
     std::atomic<int> m_refusal = 0;
     uint32_t m_mode = 0600;
-    std::mutex m_mutex;  // for writing to the table
+    std::mutex m_mutex;  // held while the table is written
     table* m_table = nullptr;
 };
 

@@ -2,9 +2,9 @@
 //
 // Finds peers and their registrations, and executes one-sided operations on them with LITE.
 //
-// What was looked up is kept until an operation fails: a peer frees an LMR when it deregisters the
-// memory or ends, and then operations fail with EIDRM or ESTALE. It is then looked up once more, as
-// another process may have the number now; its memory is elsewhere, so ERANGE may say the same.
+// A look-up is valid until an operation fails. When a peer deregisters memory or ends, its LMRs are
+// freed, and operations fail with EIDRM or ESTALE; as another process, with other memory, may have
+// its number by then, EACCES and ERANGE may mean the same. It is then looked up once more.
 
 #include "memory/remote.hpp"
 
@@ -23,7 +23,7 @@
 namespace lite::verbs {
 namespace {
 
-// A gathered write of up to this is copied together first: one operation instead of many.
+// Up to so many bytes, a write from several buffers is copied together first: one operation.
 constexpr uint64_t gather_max = 65536;
 
 bool is_gid_of(const lite_member& member, const ::ibv_gid& gid) {
@@ -38,8 +38,7 @@ bool is_gid_of(const lite_member& member, const ::ibv_gid& gid) {
     return !std::memcmp(mapped, gid.raw, sizeof(mapped));
 }
 
-// The members that are up, those first that have the address. @err: what it means if none of them
-// has the process.
+// The members that are up, those with the address first. @err: the error if none has the process.
 std::vector<lite_member> members_by(const ::ibv_gid& gid, int& err) {
     std::vector<lite_member> members(64);
     size_t count = 0;
@@ -97,7 +96,7 @@ ibv_wc_status status_of(int err, const std::vector<span>& spans) {
         case -EINVAL:
             return IBV_WC_REM_INV_REQ_ERR;
         case -EFAULT:
-            // Which memory is gone, ours or the peer's?
+            // Which memory is gone, this process's or the peer's?
             for (const span& s : spans) {
                 const uint64_t at = reinterpret_cast<uintptr_t>(s.at) / 4096 * 4096;
                 const uint64_t end = reinterpret_cast<uintptr_t>(s.at) + s.length;
@@ -120,7 +119,7 @@ int submit(uint32_t opcode, lite_lh_t lh, uint64_t offset, char* buf, uint64_t l
     return lite_op_submit(node::get()->ctx(), &op);
 }
 
-// A transfer between buffers and the parts of a registration. The bounds were checked.
+// Transfers between @spans and a registration. The caller has checked the bounds.
 int transfer(const remote_process::registration& to, uint32_t opcode, uint64_t offset,
              const std::vector<span>& spans) {
     uint32_t part = 0;
@@ -162,7 +161,7 @@ int run_atomic(const remote_process::registration& on, const one_sided& op, uint
     return 0;
 }
 
-// 0, or what an operation fails with that a registration does not allow.
+// 0, or the error if the registration does not allow the operation.
 int check(const table_entry& entry, const one_sided& op, uint64_t length) {
     unsigned needed = IBV_ACCESS_REMOTE_WRITE;
     if (op.opcode == IBV_WR_RDMA_READ)
@@ -283,7 +282,7 @@ std::shared_ptr<const remote_process::registration> remote_process::look_up(uint
     debug("key %#x: %llu bytes in %u parts", key,
           static_cast<unsigned long long>(made->entry.length), made->entry.n_parts);
     m_registrations[key] = made;
-    // No process has more: most of them are gone.
+    // No process has as many registrations: most of these are gone.
     if (m_registrations.size() > slots_max)
         m_is_trusted = false;
     return made;
@@ -298,7 +297,7 @@ void remote_peer::connect(const ::ibv_gid* gid) {
 
 int remote_peer::try_run(const one_sided& op, const std::vector<span>& spans) {
     int err = 0;
-    // Any node may have a process of that number.
+    // Without an address: a process of that number may be of any node.
     if (!m_gid)
         return -EHOSTUNREACH;
     std::shared_ptr<remote_process>& process = m_processes[process_of(op.key)];
@@ -346,11 +345,11 @@ ibv_wc_status remote_peer::run(const one_sided& op, const std::vector<span>& spa
         op.opcode != IBV_WR_ATOMIC_FETCH_AND_ADD && op.opcode != IBV_WR_ATOMIC_CMP_AND_SWP &&
         std::all_of(spans.begin(), spans.end(), [](const span& s) { return s.length == 0; });
     if (is_empty)
-        return IBV_WC_SUCCESS;  // as with a device: the key is not looked at
+        return IBV_WC_SUCCESS;  // like a device, without a look at the key
 
     int err = try_run(op, spans);
     if (is_gone(err) || err == -EACCES || err == -ERANGE) {
-        // The number may have passed on to another process, or the key to another registration.
+        // The process's number, or the key, may be another one's by now.
         forget(process_of(op.key));
         err = try_run(op, spans);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory that peers have registered, reached by LITE.
+// Memory that peers have registered, reached through LITE.
 #pragma once
 
 #include "memory/local.hpp"
@@ -17,11 +17,11 @@
 
 namespace lite::verbs {
 
-// A process at another node, or at this one.
+// A process that has registered memory, on any node.
 class remote_process {
   public:
-    // Looks for a process by the address of a device. Queue pairs share what is found. @err: set to
-    // a negative errno if there is none.
+    // Finds a process by its number and the address of a device. Queue pairs share what is found.
+    // nullptr: @err is set to a negative errno.
     static std::shared_ptr<remote_process> find(const ::ibv_gid& gid, uint32_t process, int& err);
 
     remote_process(uint32_t node, uint32_t process, lite_lh_t table)
@@ -30,11 +30,10 @@ class remote_process {
     remote_process& operator=(const remote_process&) = delete;
     ~remote_process();
 
-    // Something failed: it is not to be found again.
+    // An operation has failed: find() does not return it any more.
     void distrust() { m_is_trusted = false; }
     bool is_trusted() const { return m_is_trusted; }
 
-    // A registration that was looked up.
     struct registration {
         table_entry entry;
         lite_lh_t handles[parts_max];
@@ -61,21 +60,20 @@ class remote_process {
     std::vector<lite_lh_t> m_outgrown;  // handles with fewer rights than were needed later
 };
 
-// A one-sided operation.
 struct one_sided {
     ibv_wr_opcode opcode;
-    uint64_t addr;  // as the peer calls it
+    uint64_t addr;  // peer's address (iova)
     uint32_t key;
     uint64_t compare_add, swap;  // of atomics
 };
 
-// The processes that a queue pair is connected to: one, unless the program at the other end has
-// several registrations' keys from others. Used by one thread at a time.
+// The peer processes that a queue pair reaches: one, unless the program at the other end also hands
+// out keys of other processes. Used by one thread at a time.
 class remote_peer {
   public:
-    // @gid: nullptr if it is unknown; then all operations are refused.
+    // @gid: the peer's; nullptr if it is unknown: then all operations are refused.
     void connect(const ::ibv_gid* gid);
-    // Executes it, and returns when it has taken effect: its outcome. @spans are the buffers.
+    // Executes an operation, with buffers @spans. Returns its outcome once it has taken effect.
     ibv_wc_status run(const one_sided& op, const std::vector<span>& spans);
 
   private:

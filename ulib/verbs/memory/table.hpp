@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// What a process tells its peers: a table in its own memory, itself an unpinned LMR, that says what
-// a key stands for. A peer reads an entry once, with one read of LITE, when it first meets the key.
+// What a process tells its peers: a table in its memory, which is an unpinned LMR, says what each
+// key stands for. A peer reads an entry once, with one read of LITE, when it first meets the key.
 //
-// LMR "verbs/NODE/PROCESS": the table. LMR "verbs/NODE/PROCESS/N": whole pages of the process, of
-// which a registration has up to four parts.
+// LMR "verbs/NODE/PROCESS": the table. LMR "verbs/NODE/PROCESS/N": whole pages of the process. A
+// registration consists of up to four parts of such LMRs.
 #pragma once
 
 #include "memory/keys.hpp"
@@ -20,7 +20,6 @@ inline constexpr uint32_t table_version = 1;
 inline constexpr uint32_t parts_max = 4;
 inline constexpr uint32_t gids_max = 255;
 
-// A part of a registration: bytes of an LMR.
 struct table_part {
     uint32_t lmr;
     uint32_t reserved;
@@ -31,10 +30,10 @@ struct table_part {
 struct table_entry {
     uint32_t key;     // 0: none
     uint32_t access;  // IBV_ACCESS_REMOTE_*
-    uint64_t iova;    // what peers call the first byte
+    uint64_t iova;    // address of the first byte for peers
     uint64_t length;
     uint32_t n_parts;
-    uint32_t check;  // of all the rest: a peer may read while the owner writes
+    uint32_t check;  // sum of the rest: a peer may read while the owner writes
     table_part parts[parts_max];
 };
 static_assert(sizeof(table_entry) == 128);
@@ -63,7 +62,7 @@ inline uint32_t check_of(table_entry entry) noexcept {
     return hash;
 }
 
-// Is this the complete entry of a key? Its parts are the whole, whatever the peer says.
+// Is this a complete entry of a key? A peer is not trusted: the parts must add up to the length.
 inline bool is_entry_of(const table_entry& entry, uint32_t key) noexcept {
     if (entry.key != key || entry.n_parts > parts_max || entry.check != check_of(entry))
         return false;

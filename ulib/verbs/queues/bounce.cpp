@@ -14,11 +14,11 @@
 namespace lite::verbs {
 namespace {
 
-// A ring cannot be filled to its last byte by parts of any size.
+// Bytes of the smallest buffer: parts of any size do not fill a ring to its last byte.
 constexpr uint64_t smallest = 16384;
 
-// Mapped and registered, but not used: Soft-RoCE of 6.1 reads a pointer behind its table when the
-// last page of a region of whole MB is copied (rxe_mr_copy()).
+// Bytes at the end, registered but not used: when the last page of a region of whole MB is copied,
+// Soft-RoCE of 6.1 reads a pointer behind its table (rxe_mr_copy()).
 constexpr uint64_t behind = 4096;
 
 }  // namespace
@@ -40,7 +40,7 @@ int bounce::make(uint64_t size) {
     void* memory = ::mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return errno;
-    // A child's copy would move the pages that the device does not use.
+    // Else a write after fork(2) would give the process other pages than the device has.
     ::madvise(memory, all, MADV_DONTFORK);
     m_mr = real().reg_mr_iova2(m_pd, memory, all, reinterpret_cast<uintptr_t>(memory),
                                IBV_ACCESS_LOCAL_WRITE);
@@ -64,8 +64,8 @@ std::optional<uint64_t> bounce::take(uint64_t length, uint64_t count, bool all, 
         if (count > 1 && room < most)
             wanted = std::max(wanted, std::min(most, room * count));
         wanted = std::bit_ceil(wanted);
-        // With a low RLIMIT_MEMLOCK a smaller one must do, and be kept: what was refused is tried
-        // again only for a message that needs it.
+        // With a low RLIMIT_MEMLOCK a smaller buffer must do. A refused size is tried again only
+        // for a message that needs it.
         if (m_refused / 2 >= room)
             wanted = std::min(wanted, m_refused / 2);
         while (m_ring.size() < wanted) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Bounce buffers: pinned memory of the library through which messages go that the device sends and
-// receives. One for each send queue and receive queue, made when first used.
+// Bounce buffers: pinned memory of the library, through which the device sends and receives
+// messages. Each send queue and receive queue has one, made when first used.
 #pragma once
 
 #include "queues/ring.hpp"
@@ -16,7 +16,7 @@ namespace lite::verbs {
 // Not thread-safe: its queue's lock protects it.
 class bounce {
   public:
-    // What a queue takes, unless a single message needs more.
+    // Bytes of a queue's largest buffer, unless a single message needs more.
     static constexpr uint64_t limit = uint64_t{4} << 20;
 
     explicit bounce(ibv_pd* pd) : m_pd(pd) {}
@@ -24,13 +24,13 @@ class bounce {
     bounce& operator=(const bounce&) = delete;
     ~bounce() { drop(); }
 
-    // @length bytes, nothing if too few are free. Makes the buffer large enough for @count of
-    // these, within the limit unless @all, or for this one, if nothing else is in it. @failed: set
-    // to an errno if that is not possible.
+    // Takes @length bytes; nothing: too few are free. An empty buffer is first made large enough
+    // for @count such parts (within the limit, unless @all), or for this one. @failed: 0, or an
+    // errno if that is not possible.
     std::optional<uint64_t> take(uint64_t length, uint64_t count, bool all, int& failed);
     void give(uint64_t offset) { m_ring.give(offset); }
     void clear() { m_ring.clear(); }
-    // Gives the memory back; what is in it is lost.
+    // Unmaps the buffer; what is in it is lost.
     void drop();
 
     char* at(uint64_t offset) { return m_memory + offset; }
@@ -41,7 +41,7 @@ class bounce {
 
     ibv_pd* const m_pd;
     ring m_ring;
-    uint64_t m_refused = UINT64_MAX;  // so much could not be pinned
+    uint64_t m_refused = UINT64_MAX;  // so many bytes could not be pinned
     char* m_memory = nullptr;
     ibv_mr* m_mr = nullptr;
 };

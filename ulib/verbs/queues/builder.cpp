@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Extended QPs: work requests that a program builds with functions (ibv_wr_start() and the like),
-// to be posted together by ibv_wr_complete().
+// Extended QPs: work requests that a program builds between ibv_wr_start() and ibv_wr_complete().
 
 #include "queues/builder.hpp"
 
@@ -43,7 +42,7 @@ void add_atomic(ibv_qp_ex* qp, ibv_wr_opcode opcode, uint32_t rkey, uint64_t add
 
 }  // namespace
 
-// Programs cannot be told here that there is no memory: finish() says so.
+// These functions cannot tell the program that memory has run out: finish() does.
 template <typename F>
 void builder::attempt(F&& body) {
     try {

@@ -14,9 +14,9 @@ namespace lite::verbs {
 
 class builder {
   public:
-    // May a program ask for these IBV_QP_EX_WITH_*?
+    // Does the library have all of these operations, IBV_QP_EX_WITH_*?
     static bool is_possible(uint64_t operations);
-    // Makes the functions of a QP ours.
+    // Replaces the functions of a QP.
     static void take_over(ibv_qp_ex* qp);
 
     // One thread builds at a time, from begin() to end().
@@ -30,8 +30,7 @@ class builder {
     ibv_send_wr& last() { return m_last->wr; }
     void add_sge(const ibv_sge* list, size_t n);
     void add_inline(const ibv_data_buf* list, size_t n);
-    // The list to be posted; nullptr: it is empty. Throws bad_alloc, also if one of those above had
-    // no memory.
+    // The list to be posted; nullptr: empty. Throws bad_alloc, also for the functions above.
     ibv_send_wr* finish();
 
   private:
@@ -46,8 +45,8 @@ class builder {
 
     std::mutex m_mutex;
     std::deque<part> m_parts;
-    part m_spare;            // for what there was no memory for
-    part* m_last = nullptr;  // of the parts, or the spare one
+    part m_spare;            // for a part when memory has run out
+    part* m_last = nullptr;  // the last one of m_parts, or m_spare
     bool m_has_failed = false;
 };
 

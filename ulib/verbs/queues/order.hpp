@@ -9,8 +9,8 @@
 //
 //    freed <= finished <= started <= posted        (numbers of work requests, ever growing)
 //
-// One is finished when it has an outcome, and freed when the program has polled the completion of
-// it or of a later one: only then is there room for another.
+// A work request is finished when it has an outcome, and freed when the program has polled its
+// completion or a later one: only then is there room for another.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,6 @@ namespace lite::verbs {
 
 enum class wr_kind : uint8_t { real, lite };
 
-// What to do next with a send queue.
 enum class send_step : uint8_t {
     none,   // all is started
     post,   // post the next one to the device
@@ -35,7 +34,7 @@ class send_order {
 
     uint64_t room() const { return m_kinds.size() - (m_posted - m_freed); }
 
-    // A new one, if not full: its number.
+    // Adds a work request, if there is room(). Returns its number.
     uint64_t post(wr_kind kind) {
         m_kinds[index(m_posted)] = kind;
         return m_posted++;
@@ -52,7 +51,7 @@ class send_order {
         return in_flight ? send_step::wait : send_step::run;
     }
 
-    // The one that next() is about.
+    // Number of the work request that next() is about.
     uint64_t upcoming() const { return m_started; }
     uint64_t oldest_unfinished() const { return m_finished; }
     uint64_t posted() const { return m_posted; }
@@ -60,11 +59,10 @@ class send_order {
     bool failed() const { return m_failed; }
 
     void start() { m_started++; }
-    // The oldest that is started has an outcome.
     void finish() { m_finished++; }
-    // Everything that is not started will be flushed.
+    // All that is not started will be flushed.
     void fail() { m_failed = true; }
-    // The program knows that all up to this number have completed.
+    // The program has polled the completion of @number: all up to it are free.
     void free_up_to(uint64_t number) {
         if (number + 1 > m_freed)
             m_freed = number + 1;

@@ -47,7 +47,7 @@ bool queue_pair::is_supported(ibv_qp_type type) {
     return false;
 }
 
-// Takes over a QP that the device has made, with these attributes.
+// Takes over a QP that the device has made with these attributes.
 ibv_qp* queue_pair::adopt(ibv_qp* qp, const ibv_qp_init_attr& attr) {
     std::unique_ptr<ibv_qp, int (*)(ibv_qp*)> unless_made(qp, real().destroy_qp);
     const auto send_cq = completion_queue::find(attr.send_cq);
@@ -74,7 +74,7 @@ ibv_qp* queue_pair::adopt(ibv_qp* qp, const ibv_qp_init_attr& attr) {
     return unless_made.release();
 }
 
-// The device sees our buffers, one at a time, and completes everything to us.
+// For the device: one buffer of the library per work request, each signaled by its own flag.
 ibv_qp* queue_pair::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
     if (!is_supported(attr->qp_type)) {
         errno = EOPNOTSUPP;
@@ -126,11 +126,11 @@ ibv_qp* queue_pair::create_extended(ibv_context* context, ibv_qp_init_attr_ex* a
 }
 
 int queue_pair::destroy(ibv_qp* qp) {
-    // Another one may have the pointer once it is destroyed.
+    // Removed first: once this QP is destroyed, a new one may have the same pointer.
     const auto found = pairs().remove(qp);
     if (!found)
         return real().destroy_qp(qp);
-    // The device may drop its completions, and an SRQ needs them.
+    // Harvested first: an SRQ needs the QP's completions, which the device may drop.
     found->m_recv_cq->harvest();
     {
         const std::lock_guard lock(found->m_mutex);
@@ -157,7 +157,7 @@ int queue_pair::destroy(ibv_qp* qp) {
     {
         const std::lock_guard lock(found->m_mutex);
         found->want(false);
-        found->m_bounce.drop();  // before its protection domain
+        found->m_bounce.drop();  // before the program frees its protection domain
     }
     found->m_send_cq->release(found->m_cap.max_send_wr);
     if (found->m_receives)
@@ -167,7 +167,7 @@ int queue_pair::destroy(ibv_qp* qp) {
     return 0;
 }
 
-// Before the device forgets the queue pair's work: nothing more is executed, or posted to it.
+// Before the device drops its work requests: no more of them are executed, or posted to it.
 void queue_pair::pause() {
     {
         std::unique_lock lock(m_mutex);
@@ -178,7 +178,7 @@ void queue_pair::pause() {
         m_receives->kill();
 }
 
-// It does not, after all.
+// After pause(), if the device has refused.
 void queue_pair::resume() {
     if (m_receives)
         m_receives->revive();
@@ -189,7 +189,7 @@ void queue_pair::resume() {
     advance(lock, false, 0);
 }
 
-// After pause(), when the device has forgotten it.
+// After pause(), when the device has dropped them.
 void queue_pair::reset() {
     m_send_cq->harvest();
     m_recv_cq->harvest();
@@ -204,7 +204,7 @@ void queue_pair::reset() {
             s.has_offset = false;
         m_is_paused = false;
         m_has_failed_meanwhile = false;
-        m_state = IBV_QPS_RESET;  // also if one of these completions was a failure
+        m_state = IBV_QPS_RESET;  // even if a completion was a failure
     }
     if (m_receives) {
         m_recv_cq->drop(m_receives.get());
@@ -215,7 +215,7 @@ void queue_pair::reset() {
 int queue_pair::modify(ibv_qp_attr* attr, int mask) {
     const bool resets = mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET;
     if (resets) {
-        // The device may drop its completions, and an SRQ needs them.
+        // As in destroy().
         m_recv_cq->harvest();
         pause();
     }

@@ -2,8 +2,8 @@
 //
 // Receive queues, of a QP or shared (SRQ), and queue pairs.
 //
-// Receives are posted to the device with bounce buffers; what arrives is copied when the completion
-// is harvested. Receives and sends (send.cpp) that find no room wait in software.
+// Receives are posted to the device with bounce buffers; a message is copied when its completion is
+// harvested. Receives and sends (send.cpp) that find no room wait in software.
 #pragma once
 
 #include "completions/cq.hpp"
@@ -27,8 +27,8 @@
 
 namespace lite::verbs {
 
-// What the device sends after a write with immediate: the receiver's library turns it into the
-// completion of such a write.
+// The message after a write with immediate, which LITE has executed. The library at the receiver
+// turns it into the completion of such a write.
 struct imm_marker {
     uint64_t magic;
     uint32_t length;
@@ -40,7 +40,7 @@ class queue_pair;
 
 class receive_queue final : public work_queue {
   public:
-    // @is_lossy: the device drops what finds no receive (UD, UC).
+    // @is_lossy: a message without a receive is lost (UD, UC).
     receive_queue(ibv_pd* pd, uint32_t capacity, uint32_t max_sge, bool is_lossy);
     void attach(ibv_qp* qp, const std::shared_ptr<queue_pair>& pair,
                 std::shared_ptr<completion_queue> cq);
@@ -54,14 +54,14 @@ class receive_queue final : public work_queue {
     void share(const std::shared_ptr<completion_queue>& cq);
     void unshare(const std::shared_ptr<completion_queue>& cq);
     void grow(uint32_t capacity);
-    // The QP has failed: what the device does not have is flushed when that is.
+    // The QP has failed: receives in software are flushed after those at the device.
     void fail();
     void reset();
-    // Before the QP or SRQ is destroyed, or the QP reset: other threads no longer use it.
+    // Stops posting and flushing, before the QP or SRQ is destroyed, or the QP reset.
     void kill();
-    // It is not, after all.
+    // After kill(), if the device has refused.
     void revive();
-    // It was destroyed.
+    // After kill(), when the QP or SRQ was destroyed.
     void detach();
 
   private:
@@ -82,21 +82,21 @@ class receive_queue final : public work_queue {
     ibv_qp* m_qp = nullptr;
     std::weak_ptr<queue_pair> m_pair;  // of @m_qp; its lock is taken before this queue's
     ibv_srq* m_srq = nullptr;
-    std::shared_ptr<completion_queue> m_cq;  // of a QP
+    std::shared_ptr<completion_queue> m_cq;  // nullptr: an SRQ
     const uint32_t m_max_sge;
     const bool m_is_lossy;
     std::atomic<uint32_t> m_used = 0;  // posted, and not yet polled by the program
 
     std::mutex m_mutex;
-    // To which receives complete, each with the number of QPs.
+    // CQs to which receives complete, with the number of QPs that do so.
     std::map<std::shared_ptr<completion_queue>, uint32_t> m_cqs;
     bounce m_bounce;
     std::vector<slot> m_slots;
     std::vector<uint32_t> m_free;
-    std::deque<uint32_t> m_waiting;  // in software
+    std::deque<uint32_t> m_waiting;  // slots of receives in software
     uint32_t m_at_device = 0;
     bool m_has_failed = false;
-    bool m_is_cut = false;  // a receive has failed that the device took for good
+    bool m_is_cut = false;  // a receive failed, but not at the device
     bool m_is_wanting = false;
     bool m_is_dead = false;      // the QP or SRQ may be gone
     bool m_is_detached = false;  // it is, and the bounce buffer too
@@ -105,14 +105,11 @@ class receive_queue final : public work_queue {
 
 class queue_pair final : public work_queue {
   public:
-    // As ibv_create_qp(). nullptr and errno.
+    // As ibv_create_qp(), ibv_create_qp_ex(), ibv_destroy_qp() and ibv_modify_qp().
     static ibv_qp* create(ibv_pd* pd, ibv_qp_init_attr* attr);
-    // As ibv_create_qp_ex().
     static ibv_qp* create_extended(ibv_context* context, ibv_qp_init_attr_ex* attr);
     static std::shared_ptr<queue_pair> find(ibv_qp* qp);
-    // As ibv_destroy_qp().
     static int destroy(ibv_qp* qp);
-    // As ibv_modify_qp().
     int modify(ibv_qp_attr* attr, int mask);
 
     queue_pair(ibv_qp* qp, const ibv_qp_init_attr& attr);
@@ -125,7 +122,7 @@ class queue_pair final : public work_queue {
     int post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad);
     void on_completion(uint32_t slot, ibv_wc& wc, completion_queue& cq) override;
     void on_polled(uint64_t number) override;
-    // A receive has failed: so does the QP. With no lock of a queue held.
+    // A receive has failed, so the QP must fail. The caller holds no lock of a queue.
     void on_receive_failed();
 
   private:
@@ -163,24 +160,24 @@ class queue_pair final : public work_queue {
     const ibv_qp_cap m_cap;
     const bool m_signals_all;
     std::shared_ptr<completion_queue> m_send_cq, m_recv_cq;
-    std::shared_ptr<receive_queue> m_receives;  // nullptr: an SRQ's
-    std::shared_ptr<receive_queue> m_shared;    // the SRQ
+    std::shared_ptr<receive_queue> m_receives;  // nullptr: it uses an SRQ
+    std::shared_ptr<receive_queue> m_shared;    // the SRQ, or nullptr
     std::atomic<ibv_qp_state> m_state = IBV_QPS_RESET;
 
     std::mutex m_mutex;
     send_order m_order;
-    std::atomic<uint64_t> m_polled = 0;  // what the program has polled, plus 1
+    std::atomic<uint64_t> m_polled = 0;  // last number that the program has polled, plus 1
     std::vector<slot> m_slots;
     bounce m_bounce;
     bool m_is_running = false;       // a thread executes with LITE, without the lock
-    std::condition_variable m_idle;  // no longer
+    std::condition_variable m_idle;  // m_is_running has ended
     bool m_is_wanting = false;
     bool m_is_dead = false;
-    std::vector<std::pair<uint32_t, ibv_wc>> m_missed;  // completions meanwhile
+    std::vector<std::pair<uint32_t, ibv_wc>> m_missed;  // completions while m_is_dead
     bool m_is_paused = false;
-    bool m_has_failed_meanwhile = false;  // a receive, while it was paused
-    remote_peer m_peer;                   // of the running thread
-    std::vector<span> m_spans;            // of the thread that executes, or with the lock
+    bool m_has_failed_meanwhile = false;  // a receive failed while it was paused
+    remote_peer m_peer;                   // used by the running thread
+    std::vector<span> m_spans;            // used by the running thread, else with the lock
     std::vector<char> m_inline;
 
     builder m_building;

@@ -12,8 +12,8 @@
 
 namespace lite::verbs {
 
-// Starts a thread that handles no signals but those of its own faults, which would end the process
-// if they were blocked, in spite of a handler. 0 or errno.
+// Starts a thread that blocks all signals but those of its own faults: a blocked one would end the
+// process even if the program handles it. 0 or errno.
 template <typename F>
 int start_quiet(std::thread& started, F&& body) {
     int err = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Receive queues.
+// Receive queues of QPs, and SRQs.
 
 #include "queues/queue.hpp"
 
@@ -52,7 +52,7 @@ int receive_queue::post(ibv_recv_wr* wr, ibv_recv_wr** bad) {
     try {
         for (; wr; wr = wr->next) {
             *bad = wr;
-            // Slots are given back when a completion is harvested, places when it is polled.
+            // A slot is free when its completion is harvested; m_used falls when that is polled.
             if (m_used >= m_slots.size() || m_free.empty())
                 err = ENOMEM;
             else if (wr->num_sge < 0 || static_cast<uint32_t>(wr->num_sge) > m_max_sge)
@@ -78,8 +78,7 @@ int receive_queue::post(ibv_recv_wr* wr, ibv_recv_wr** bad) {
     return err;
 }
 
-// Receives that wait must reach the device even if the program polls for nothing meanwhile. Drops
-// the lock.
+// Receives that wait must reach the device even if the program does not poll. Drops the lock.
 void receive_queue::watch_waiting(std::unique_lock<std::mutex>& lock) {
     std::vector<std::shared_ptr<completion_queue>> cqs;
     if (!m_cqs.empty() && !m_waiting.empty() && !m_is_wanting && !m_has_failed) {
@@ -100,7 +99,7 @@ void receive_queue::want(bool wanted) {
     m_is_wanting = wanted;
 }
 
-// A queue pair that completes receives to @cq begins to use this SRQ, or no longer does.
+// A QP that completes receives to @cq begins to use this SRQ, or (unshare()) no longer does.
 void receive_queue::share(const std::shared_ptr<completion_queue>& cq) {
     std::unique_lock lock(m_mutex);
     if (m_cqs[cq]++)
@@ -124,7 +123,7 @@ void receive_queue::unshare(const std::shared_ptr<completion_queue>& cq) {
     m_cqs.erase(found);
 }
 
-// Posts what there is room for to the device.
+// Posts waiting receives to the device as far as there is room. With the lock.
 void receive_queue::pump() {
     while (!m_waiting.empty() && !m_has_failed && !m_is_dead) {
         const uint32_t number = m_waiting.front();
@@ -133,7 +132,7 @@ void receive_queue::pump() {
         int failed = 0;
         const auto offset = m_bounce.take(length, m_slots.size(), m_is_lossy, failed);
         if (failed) {
-            // Nothing is in flight that would end and make room.
+            // The buffer is empty, so no completion will make room: the receive stays in software.
             say_once("a receive is not posted: no bounce buffer", std::strerror(failed));
             return;
         }
@@ -156,7 +155,7 @@ void receive_queue::pump() {
     flush();
 }
 
-// After a failure, in order: the device flushes what it has first.
+// After a failure, flushes in order: first the device flushes the receives that it has.
 void receive_queue::flush() {
     while (m_has_failed && !m_is_dead && !m_at_device && !m_waiting.empty()) {
         const uint32_t number = m_waiting.front();
@@ -171,7 +170,7 @@ void receive_queue::flush() {
     }
 }
 
-// Makes of the device's completion the program's.
+// Turns the device's completion into the program's.
 void receive_queue::finish(const slot& s, ibv_wc& wc) {
     const char* from = m_bounce.at(s.offset);
     memory_in_use used;
@@ -184,7 +183,7 @@ void receive_queue::finish(const slot& s, ibv_wc& wc) {
             wc.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
             wc.byte_len = marker.length;
         } else if (wc.byte_len > s.length) {
-            // The device's buffer is a little longer than the program's.
+            // The device's buffer may be longer than the program's, to hold a marker.
             wc.status = IBV_WC_LOC_LEN_ERR;
         } else if (!registrations::get().resolve(
                        m_pd, s.list.data(), static_cast<int>(s.list.size()), true, m_spans, used)) {
@@ -206,7 +205,7 @@ void receive_queue::on_completion(uint32_t number, ibv_wc& wc, completion_queue&
     if (m_is_detached)
         return;
     slot& s = m_slots[number];
-    // A device flushes all that comes after a receive that fails; this one did not know of that.
+    // A device flushes all receives after one that fails; it does not know of this failure.
     if (m_is_cut && wc.status == IBV_WC_SUCCESS)
         wc.status = IBV_WC_WR_FLUSH_ERR;
     const bool has_arrived = wc.status == IBV_WC_SUCCESS;
@@ -215,7 +214,7 @@ void receive_queue::on_completion(uint32_t number, ibv_wc& wc, completion_queue&
     if (wc.status != IBV_WC_SUCCESS && m_qp && !m_has_failed) {
         m_has_failed = true;
         lock.unlock();
-        // Before the program can know of it. A reset waits for this thread to have harvested.
+        // Before the program can poll it. @s stays valid: a reset first waits for this harvest.
         if (const auto pair = m_pair.lock())
             pair->on_receive_failed();
         lock.lock();
@@ -259,7 +258,7 @@ void receive_queue::detach() {
     m_bounce.drop();
 }
 
-// The device takes more receives now.
+// The device's SRQ has been enlarged.
 void receive_queue::grow(uint32_t capacity) {
     const std::lock_guard lock(m_mutex);
     for (auto i = static_cast<uint32_t>(m_slots.size()); i < capacity; i++)

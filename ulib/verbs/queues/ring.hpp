@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Parts of a bounce buffer, taken and mostly given back in order. Pure, not thread-safe.
+// The parts of a bounce buffer: a ring, as most are given back in order. Pure, not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class ring {
     uint64_t size() const { return m_size; }
     bool empty() const { return m_taken.empty(); }
 
-    // Takes @length bytes (rounded up to a cache line): their offset, or nothing: too few are free.
+    // Takes @length bytes, rounded up to cache lines: their offset; nothing: too few are free.
     std::optional<uint64_t> take(uint64_t length) {
         length = (length + align - 1) / align * align;
         if (length == 0)
@@ -38,7 +38,6 @@ class ring {
         return begin;
     }
 
-    // Gives back what take() returned.
     void give(uint64_t offset) {
         for (auto& one : m_taken) {
             if (one.begin == offset && one.used) {

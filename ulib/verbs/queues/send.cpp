@@ -2,9 +2,9 @@
 //
 // Send queues: work requests take effect in order, some by the device's QP, some by LITE.
 //
-// The thread that posts a one-sided work request executes it if nothing is before it. Otherwise a
-// thread of the queue does, since what is before it may wait for a peer that posts no receive. Only
-// one thread at a time executes (m_is_running), without the lock; others leave theirs to it.
+// The thread that posts a one-sided work request executes it if all before it have completed.
+// Otherwise a thread of the queue does, since those may wait for the peer to post a receive. One
+// thread at a time executes (m_is_running), without the lock; others leave theirs to it.
 
 #include "queues/queue.hpp"
 
@@ -24,7 +24,7 @@ bool is_atomic(ibv_wr_opcode opcode) {
     return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-// Does it write to its buffers?
+// Does the operation write to its local buffers?
 bool fetches(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_READ || is_atomic(opcode); }
 
 uint32_t rkey_of(const ibv_send_wr& wr) {
@@ -63,7 +63,7 @@ void copy_in(const std::vector<span>& spans, char* to) {
 
 }  // namespace
 
-// To be executed by LITE, at least in part.
+// Does LITE execute it, at least in part?
 bool queue_pair::is_one_sided(const ibv_send_wr& wr) const {
     return (wr.opcode == IBV_WR_RDMA_WRITE || wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
             fetches(wr.opcode)) &&
@@ -180,7 +180,7 @@ queue_pair::posting queue_pair::post_real(slot& s, uint64_t number, ibv_wc_statu
 
     memory_in_use used;
     imm_marker marker = {imm_magic, 0, 0};
-    if (is_one_sided(s.wr)) {  // the write itself is done
+    if (is_one_sided(s.wr)) {  // LITE has executed the write itself
         marker.length = s.data.empty() ? length_of(s.list) : static_cast<uint32_t>(s.data.size());
         wr.opcode = IBV_WR_SEND_WITH_IMM;
         m_spans.assign(1, {reinterpret_cast<char*>(&marker), sizeof(marker)});
@@ -232,7 +232,7 @@ queue_pair::posting queue_pair::post_real(slot& s, uint64_t number, ibv_wc_statu
     return posting::failed;
 }
 
-// Ends the oldest work request that is started. @wc: the device's completion, if that had it.
+// Ends the oldest work request in flight. @wc: the device's completion, or nullptr.
 void queue_pair::finish(ibv_wc_status status, const ibv_wc* wc) {
     const uint64_t number = m_order.oldest_unfinished();
     slot& s = m_slots[m_order.index(number)];
@@ -256,7 +256,7 @@ void queue_pair::finish(ibv_wc_status status, const ibv_wc* wc) {
     m_send_cq->push(made, shared_from_this(), number);
 }
 
-// Nothing more is executed. With the lock.
+// The QP fails: nothing more is executed. With the lock.
 void queue_pair::fail() {
     if (m_order.failed())
         return;
@@ -272,7 +272,7 @@ void queue_pair::fail() {
 
 void queue_pair::on_receive_failed() {
     std::unique_lock lock(m_mutex);
-    // What is being reset or destroyed may have no state any more that it could leave.
+    // The QP may be reset or gone by now. If it is not, resume() makes it fail.
     m_has_failed_meanwhile = m_is_paused || m_is_dead;
     if (m_has_failed_meanwhile)
         return;
@@ -286,8 +286,8 @@ void queue_pair::want(bool wanted) {
     m_is_wanting = wanted;
 }
 
-// Goes on with the queue. With the lock, which is released meanwhile if @may_wait. Then this thread
-// executes what was posted up to @until.
+// Goes on with the queue. With the lock, which is dropped meanwhile if @may_wait: then this thread
+// executes what was posted up to @until; all else is left to the queue's thread.
 void queue_pair::advance(std::unique_lock<std::mutex>& lock, bool may_wait, uint64_t until) {
     bool has_harvested = false;
     while (!m_is_running && !m_is_paused) {
@@ -348,7 +348,7 @@ void queue_pair::advance(std::unique_lock<std::mutex>& lock, bool may_wait, uint
             continue;
         }
 
-        // The device has to complete something first. Maybe it has.
+        // The device must complete something first. It may have done so.
         if (!may_wait || m_order.failed())
             return;
         if (has_harvested && m_is_wanting)
@@ -367,7 +367,7 @@ void queue_pair::advance(std::unique_lock<std::mutex>& lock, bool may_wait, uint
 
 void queue_pair::on_completion(uint32_t number, ibv_wc& wc, completion_queue&) {
     std::unique_lock lock(m_mutex);
-    // It may not be destroyed, after all.
+    // Kept in case the device refuses to destroy the QP.
     if (m_is_dead)
         m_missed.emplace_back(number, wc);
     else
@@ -401,7 +401,7 @@ void queue_pair::complete(std::unique_lock<std::mutex>& lock, uint32_t number, i
     advance(lock, false, 0);
 }
 
-// Has the queue's thread go on, which may wait. With the lock. 0 or errno.
+// Makes the queue's thread go on, as it may wait. With the lock. 0 or errno.
 int queue_pair::kick() {
     if (!m_worker.joinable() && !m_is_stopping) {
         if (const int err = start_quiet(m_worker, [this] { work(); }))
