@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kperf: the arms of lite-perf that run in the kernel, for measuring only.
+ * kperf: the arms of lite-perf (what it compares) that run in the kernel, for measuring only.
  *
  *	insmod kperf.ko			then "lite-perf run" has them
  *
- * It shows the cost of an operation without the way into the kernel: raw verbs,
- * as the lower bound, and LITE's functions for kernel modules. The other end is
- * "lite-perf serve" or a LITE node, as for the other arms. Opening /dev/kperf
- * (root only) allows allocating memory and connecting anywhere; kperf is not
- * installed by default, and does not belong on a production machine.
+ * They show the cost of an operation without the system call: raw verbs, as the lower bound, and
+ * LITE's functions for kernel modules. The other end is "lite-perf serve" or a LITE node, as for
+ * the other arms. Opening /dev/kperf (root only) allows allocating memory and connecting anywhere;
+ * kperf is not installed by default, and does not belong on a production machine.
  *
- * All arms are timed by the same code, except requests of a window: see raw.c.
+ * The same code times all arms, except requests with a window: see raw.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -130,7 +129,7 @@ static int kperf_connect(struct kperf_session *s, void __user *arg)
 	return 0;
 }
 
-/* Calls one after another; @times has room for run->calls, or is NULL. */
+/* Make requests one after another. @times: room for run->calls times in ns, or NULL. */
 static int kperf_calls(struct kperf_session *s, struct kperf_run *run,
 		       u32 *times)
 {
@@ -184,7 +183,6 @@ static int kperf_timed_calls(struct kperf_session *s, struct kperf_run *run)
 	return err;
 }
 
-/* Copy the data of a write in, or that of a read out. */
 static int kperf_copy(struct kperf_session *s, const struct kperf_run *run,
 		      bool in)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * Interface between lite-perf and kperf.ko, its arms in the kernel. Not stable:
- * both are built from the same sources.
+ * Interface between lite-perf and kperf.ko, its arms in the kernel. Not stable: both are built from
+ * the same sources.
  *
  * A file of /dev/kperf is one connection: KPERF_CONNECT once, then KPERF_RUN.
  */
@@ -37,8 +37,7 @@ struct kperf_hello {
 /**
  * struct kperf_grant - the server's answer
  * @hello: as requested
- * @address: of the region; if there are several, of a table of struct
- *	kperf_region
+ * @address: of the region; if there are several, of a table of struct kperf_region
  * @rkey: for @address
  * @reserved: 0
  */
@@ -56,9 +55,8 @@ struct kperf_region {
 };
 
 /*
- * RAW: verbs in the kernel, busy polling. EVENTS: the same with completions in
- * softirq context, for windows. LITE: include/lite/kapi.h. NOTHING: no request,
- * to show the cost of timing.
+ * RAW: verbs in the kernel, busy polling. EVENTS: the same with completions in softirq context, for
+ * windows. LITE: include/lite/kapi.h. NOTHING: no request, to show the cost of timing.
  */
 enum kperf_arm {
 	KPERF_RAW = 1,
@@ -100,11 +98,10 @@ enum kperf_op {
  * @op: enum kperf_op
  * @length: bytes of a request
  * @window: requests in flight; more than 1 for EVENTS only
- * @warm_up: uncounted requests before, with a window of 1
+ * @warm_up: requests made before, one at a time, which do not count; ignored with a larger window
  * @calls: limit of requests, at least 1
- * @ns: time after which no further request begins
- * @samples: window of 1: array of @calls __u32, for the time of each call in
- *	ns; 0: none
+ * @ns: time in ns after which no further request begins
+ * @samples: with a window of 1: array of @calls __u32, for the time of each in ns; 0: none
  * @data: if not 0, @length bytes to write, or buffer for the bytes read
  * @done: set: requests completed
  * @elapsed: set: time for them in ns

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The arm LITE: an anonymous LMR on the other node, and one call of
- * include/lite/kapi.h per request.
- */
+/* The arm LITE: an LMR on the other node; each request is one call of include/lite/kapi.h. */
 #include <linux/slab.h>
 
 #include <lite/kapi.h>

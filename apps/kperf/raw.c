@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The arms RAW and EVENTS: verbs in the kernel, used as directly as possible,
- * over one reliable connection to "lite-perf serve".
+ * The arms RAW and EVENTS: plain verbs over one reliable connection to "lite-perf serve".
  *
- * RAW makes one request after another and polls the completion queue itself.
- * EVENTS keeps a window in flight, in two batches of chained requests, with the
- * last one of each signalled: the completion handler of a batch, in softirq
- * context, posts it again.
+ * RAW makes one request after another and polls the completion queue itself. EVENTS keeps a window
+ * in flight, in two batches of chained requests. Only the last request of a batch is signalled: its
+ * completion handler, in softirq context, posts the batch again.
  *
- * No request is in flight outside of KPERF_RUN: it waits for all it has posted,
- * bounded by the connection's retries. So no drain is needed. If the connection
- * breaks, requests fail, as do all later ones, until the file is closed.
- * Removal of a device waits for the close.
+ * No request is in flight outside of KPERF_RUN: it waits for all that it has posted, bounded by the
+ * connection's retries. So no drain is needed. If the connection breaks, requests fail, as do all
+ * later ones, until the file is closed. Removal of a device waits for the close.
  *
- * What cannot run concurrently: two runs (the session's lock), and two handlers
- * of one completion queue.
+ * What cannot run concurrently: two runs (the session's lock), two handlers of a completion queue.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -110,17 +106,12 @@ struct raw {
 	u64 done;
 };
 
-/* ---- requests ------------------------------------------------------------ */
-
 static void raw_failed(struct raw *raw, int err)
 {
 	cmpxchg(&raw->status, 0, err);
 }
 
-/*
- * An unsignalled request completes only if it failed, and before the signalled
- * one of its batch.
- */
+/* Unsignalled requests complete only if they fail, and before the signalled one of their batch. */
 static void raw_other_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct raw *raw = cq->cq_context;
@@ -133,10 +124,7 @@ static int raw_post(struct raw *raw, const struct ib_send_wr *wr)
 {
 	int err;
 
-	/*
-	 * If no softirq is running, Soft-RoCE leaves the request to ksoftirqd;
-	 * local_bh_enable() runs it here.
-	 */
+	/* Soft-RoCE may leave the request to ksoftirqd; local_bh_enable() then runs it here. */
 	local_bh_disable();
 	err = ib_post_send(raw->id->qp, wr, NULL);
 	local_bh_enable();
@@ -189,7 +177,7 @@ static int raw_call(struct kperf_session *s, u32 op, u32 length, u64 *old)
 		raw_failed(raw, err);
 		return err;
 	}
-	/* The completion may depend on this CPU. */
+	/* The completion may depend on another thread of this CPU. */
 	while (raw->pending) {
 		if (!ib_process_cq_direct(raw->cq, -1))
 			cond_resched();
@@ -198,15 +186,13 @@ static int raw_call(struct kperf_session *s, u32 op, u32 length, u64 *old)
 	return raw->status;
 }
 
-/* ---- requests with a window ---------------------------------------------- */
-
 static void raw_batch_put(struct raw *raw)
 {
 	if (atomic_dec_and_test(&raw->inflight))
 		complete(&raw->idle);
 }
 
-/* The caller holds a count of @inflight for the batch; dropped on failure. */
+/* The caller has counted the batch in @inflight; on failure that count is dropped. */
 static void raw_batch_post(struct raw_batch *batch)
 {
 	struct raw *raw = batch->raw;
@@ -229,10 +215,7 @@ static void raw_batch_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (wc->status != IB_WC_SUCCESS)
 		raw_failed(raw, -EIO);
-	/*
-	 * The first batch fills the window; only the time of its completion
-	 * counts.
-	 */
+	/* The first batch only fills the window: counting begins with its completion. */
 	if (!raw->first) {
 		raw->first = now;
 	} else {
@@ -246,7 +229,7 @@ static void raw_batch_done(struct ib_cq *cq, struct ib_wc *wc)
 		raw_batch_post(batch);
 }
 
-/* Request number @slot of a window, with its own place on both sides. */
+/* Request @slot of a window: with its own place in remote memory, and local memory if that fits. */
 static void raw_prepare(struct raw *raw, struct raw_batch *batch, u32 i,
 			u32 slot, const struct kperf_run *run)
 {
@@ -313,8 +296,6 @@ static int raw_stream(struct kperf_session *s, struct kperf_run *run)
 	return 0;
 }
 
-/* ---- connection ---------------------------------------------------------- */
-
 static int raw_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct raw *raw = id->context;
@@ -344,7 +325,7 @@ static int raw_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		return 0;
 	case RDMA_CM_EVENT_DISCONNECTED:
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		/* Flushes requests in flight. */
+		/* rdma_disconnect() flushes requests in flight. */
 		raw_failed(raw, -ENOTCONN);
 		rdma_disconnect(id);
 		return 0;
@@ -409,7 +390,7 @@ static int raw_make_qp(struct raw *raw, enum ib_poll_context poll)
 		raw->pd = NULL;
 		return err;
 	}
-	/* Failed requests complete even if they are not signalled. */
+	/* Room for all requests: failed ones complete even if they are not signalled. */
 	raw->cq = ib_alloc_cq(dev, raw, KPERF_WINDOW_MAX + 1, 0, poll);
 	if (IS_ERR(raw->cq)) {
 		err = PTR_ERR(raw->cq);
@@ -486,10 +467,7 @@ static void raw_disconnect(struct kperf_session *s)
 	if (!IS_ERR_OR_NULL(raw->id)) {
 		dev = raw->id->device;
 		rdma_disconnect(raw->id);
-		/*
-		 * No request is in flight, so the device no longer uses the
-		 * memory.
-		 */
+		/* No request is in flight, so the device no longer uses the memory. */
 		if (raw->id->qp)
 			rdma_destroy_qp(raw->id);
 		for (i = 0; i < raw->n_dma; i++)

@@ -8,7 +8,7 @@
 
 #include "kperf.h"
 
-/* Largest piece that is physically contiguous on every kernel. */
+/* Bytes of the largest piece that is physically contiguous on every kernel. */
 #define KPERF_CHUNK SZ_4M
 #define KPERF_BYTES_MAX SZ_256M
 #define KPERF_WINDOW_MAX 64
@@ -19,11 +19,9 @@ struct kperf_session;
 
 /**
  * struct kperf_arm_ops - operations of an arm
- * @connect: as KPERF_CONNECT asks; the local memory is allocated
- * @call: one request, from and to the start of the first chunk, complete on
- *	return; @old: of a fetch-add
- * @stream: requests with a window; sets @done and @elapsed of @run. NULL: not
- *	supported
+ * @connect: connect as KPERF_CONNECT asks; the local memory is allocated
+ * @call: make one request, from or to the first chunk's start, and wait; @old: set by a fetch-add
+ * @stream: make requests with a window; sets @done and @elapsed of @run. NULL: not supported
  * @disconnect: undo connect(); no request is in flight
  */
 struct kperf_arm_ops {
@@ -41,10 +39,10 @@ struct kperf_arm_ops {
  * @bytes: size of the regions
  * @chunk: local memory, in pieces of @chunk_size
  * @chunk_size: bytes, a power of two of pages
- * @n_chunks: of @chunk
+ * @n_chunks: pieces of @chunk
  */
 struct kperf_session {
-	struct mutex lock; /* one ioctl at a time */
+	struct mutex lock;
 	const struct kperf_arm_ops *ops;
 	void *arm;
 	u64 bytes;
