@@ -6,12 +6,10 @@
  *	insmod kcalls.ko                 on node 2, which then serves
  *	insmod kcalls.ko node=2          on another node, which calls node 2
  *
- * While loaded it serves two functions: "kcalls-sort" sorts the bytes of a
- * request and may sleep; "kcalls-sum" adds them up and is short, so that it
- * runs where requests are received. Loading it calls both functions on this
- * node, and on the other node, if given, and checks the replies of single calls
- * and of multicalls. On a mismatch loading fails with the errno, and the kernel
- * log says where.
+ * While loaded it serves two functions: "kcalls-sort" sorts the bytes of a request and may sleep;
+ * "kcalls-sum" adds them up, and is short, so the receive handler of requests runs it. Loading the
+ * module calls both functions on this node, and on the other node, if given, and checks the
+ * replies. If one is wrong, loading fails with an errno, and the kernel log says where.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,7 +20,7 @@
 
 #include <lite/kapi.h>
 
-/* More than fits a ring; transparent to handlers. */
+/* Bytes of the longest request: too many for a ring, which handlers do not notice. */
 #define MOST (512U << 10)
 
 static unsigned int index;
@@ -76,7 +74,7 @@ static int do_sum(void *priv, const struct lite_krequest *req, void *reply,
 	u64 sum = 0;
 	u32 i;
 
-	/* Reported as -ECONNRESET; try_sum() checks that. */
+	/* The caller gets -ECONNRESET; try_sum() checks that. */
 	if (!req->length)
 		return -EINVAL;
 	for (i = 0; i < req->length; i++)

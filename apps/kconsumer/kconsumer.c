@@ -5,10 +5,9 @@
  *	modprobe lite; litectl start ...; litectl join ...
  *	insmod kconsumer.ko node=2
  *
- * Loading it allocates an LMR on node 2, writes to it, reads back, uses atomics,
- * memory operations and a file, checks that LITE refuses invalid requests, and frees
- * everything. On a mismatch loading fails with the errno, and the kernel log
- * says where. Once loaded it does nothing.
+ * Loading it allocates an LMR on node 2, writes to it, reads back, uses atomics, memory operations
+ * and a file, checks that LITE refuses invalid requests, and frees everything. On a mismatch
+ * loading fails with the errno, and the kernel log says where. Once loaded it does nothing.
  *
  * All of LITE's calls may sleep, so use process context.
  */
@@ -47,7 +46,6 @@ static int failed(const char *step, int err)
 	return err;
 }
 
-/* Reads must return what was written. */
 static int try_transfer(struct lite_ctx *ctx, u64 lh)
 {
 	void *out = kvmalloc(size, GFP_KERNEL);
@@ -63,7 +61,7 @@ static int try_transfer(struct lite_ctx *ctx, u64 lh)
 		failed("write", err);
 		goto done;
 	}
-	/* For the processors of the node with the memory. */
+	/* Make the data visible to processors: of the LMR's nodes, then of all nodes. */
 	err = lite_lmr_fence(ctx, lh) ?: lite_lmr_fence(ctx, 0);
 	if (err) {
 		failed("fence", err);
@@ -110,7 +108,7 @@ static int try_atomics(struct lite_ctx *ctx, u64 lh)
 	return word == 1 ? 0 : failed("compare-and-swap did not swap", -EIO);
 }
 
-/* Atomics that the kernel of the word's node executes. */
+/* Atomics that the kernel of the word's node executes, as devices cannot. */
 static int try_words(struct lite_ctx *ctx, u64 lh)
 {
 	u64 a, b, c;
@@ -130,7 +128,7 @@ static int try_words(struct lite_ctx *ctx, u64 lh)
 	return 0;
 }
 
-/* Executed where the memory is: no data comes here. */
+/* The node that has the memory executes these: no data comes here. */
 static int try_memory(struct lite_ctx *ctx, u64 lh)
 {
 	u64 half = size / 2, equal;
@@ -156,7 +154,7 @@ static int try_memory(struct lite_ctx *ctx, u64 lh)
 	return one == other ? 0 : failed("checksums of equal data differ", -EIO);
 }
 
-/* Through a file and back. A file of the kernel's own; filp_open() would do as well. */
+/* Move the data to a file and back. A file from filp_open() would do as well. */
 static int try_file(struct lite_ctx *ctx, u64 lh)
 {
 	struct file *file = shmem_file_setup("kconsumer", size, 0);
@@ -187,7 +185,6 @@ put:
 	return err;
 }
 
-/* LITE checks the bounds of every call. */
 static int try_bounds(struct lite_ctx *ctx, u64 lh)
 {
 	u8 bytes[2];
@@ -204,7 +201,7 @@ static int try_bounds(struct lite_ctx *ctx, u64 lh)
 	return 0;
 }
 
-/* Operations in parallel, in any order; each has a result and an error. */
+/* LITE runs these in parallel, in any order; each has a result and an error. */
 static int try_vector(struct lite_ctx *ctx, u64 lh)
 {
 	u64 words[2] = { 7, 8 };
@@ -266,7 +263,7 @@ static int __init kconsumer_init(void)
 	if (IS_ERR(ctx))
 		return failed("open /dev/liteN", PTR_ERR(ctx));
 
-	/* Where the node schedules what goes to others, ours gives way to most of it. */
+	/* If the node schedules operations, those of this context give way to most others. */
 	err = lite_ctx_set_priority(ctx, LITE_PRIORITY(5));
 	if (!err && lite_ctx_set_priority(ctx, LITE_PRIORITY_MAX + 1) != -EINVAL)
 		err = -EPROTO;
