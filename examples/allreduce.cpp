@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// allreduce: sums up an array of doubles over several processes, in a ring, with fresh memory in
-// each round, as programs have it that make a new array for each step.
+// allreduce: sums up an array of doubles over several processes, in a ring. Each round uses fresh
+// memory, as programs do that make a new array for each step.
 //
 //    allreduce NAME DEVICE RANK RANKS BYTES ROUNDS arena|register
 //
-// Start RANKS of them, with ranks from 0 on, on any nodes. Each round ends with the sums in all of
-// them. With "arena", the memory is of an arena: the neighbour, which writes into it, has opened
-// its LMR once, and is told the offset. With "register", it is mapped, registered, and opened by
-// the neighbour, in each round. Rank 0 prints the median time of a round in microseconds.
+// Start RANKS of them, with ranks from 0 on, on any nodes; DEVICE: the N of /dev/liteN. All have
+// the sums after each round. With "arena" the memory is an arena's: the neighbour that writes into
+// it opens its LMR once, and is told an offset in each round. With "register" memory is registered,
+// and opened by the neighbour, in each round. Rank 0 prints the median time of a round in us.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -37,21 +37,21 @@
 
 namespace {
 
-// What a rank's neighbours tell it, in an LMR of its own. Each word has one writer, and grows.
+// What a rank's neighbours tell it, in an LMR of its own. Each word has one writer.
 struct mailbox {
-    std::uint64_t place;    // of the right neighbour's memory: its round, from 1
-    std::uint64_t offset;   // in its LMR; valid for that round
-    std::uint64_t chunk;    // the LMR's number
-    std::uint64_t arrived;  // steps that the left neighbour has written
+    std::uint64_t place;    // the last round, from 1, for which offset and chunk are set
+    std::uint64_t offset;   // of the right neighbour's memory, in its LMR
+    std::uint64_t chunk;    // number of that LMR
+    std::uint64_t arrived;  // steps that the left neighbour has written, in all rounds
 };
 
-// Memory of one round: the array, and room for what arrives for each step.
+// Memory of one round: the array, and room for what arrives in each step.
 class memory {
   public:
     virtual ~memory() = default;
     virtual std::byte* begin(std::size_t size, std::uint64_t round) = 0;
     virtual void end() = 0;
-    virtual bool stays() const = 0;  // its LMR does
+    virtual bool stays() const = 0;  // may peers keep its LMR open?
     std::uint64_t offset = 0, chunk = 0;
 };
 
@@ -157,7 +157,7 @@ class ring {
         }
     }
 
-    // Fills a fresh array with @value, and checks the sums.
+    // One round: fills a fresh array with @value, sums up, and checks that all sums are @wanted.
     void round(memory& mem, std::size_t count, double value, double wanted) {
         m_round++;
         const std::size_t part = count / m_ranks;
@@ -166,7 +166,7 @@ class ring {
             reinterpret_cast<double*>(mem.begin((count + steps * part) * sizeof(double), m_round));
         double* room = data + count;
         std::fill_n(data, count, value);
-        // The left neighbour is told where to write, and the right one tells this rank.
+        // Tells the left neighbour where to write, and waits to be told by the right one.
         const std::array<std::uint64_t, 2> where{mem.offset, mem.chunk};
         put(m_left, offsetof(mailbox, offset), std::as_bytes(std::span(where)));
         lite::fence(m_node, m_left);
@@ -175,7 +175,7 @@ class ring {
         lite::region& peer = target(load(m_box.chunk));
         const std::uint64_t base = load(m_box.offset);
 
-        // Reduce: each part comes by all ranks, and is complete at the last one. Then spread it.
+        // Reduce: each part passes all ranks, and is complete at the last one. Then spread it.
         for (std::size_t step = 0; step < 2 * steps; step++) {
             const bool reduce = step < steps;
             const std::size_t out = (m_rank + 2 * m_ranks - step) % m_ranks;
@@ -193,7 +193,7 @@ class ring {
             if (data[i] != wanted)
                 throw std::runtime_error("wrong sum");
         }
-        // Nothing writes into this memory any more: all that the left neighbour sends has arrived.
+        // All that the left neighbour sends has arrived: nothing writes into this memory any more.
         if (!mem.stays())
             m_peers.clear();
         mem.end();

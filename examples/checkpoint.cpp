@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // checkpoint: a computation that saves its state to another node's memory, and from there to a
-// file, while it goes on. Started again after whatever stopped it, it continues from there.
+// file, while it goes on. When it is started again, it continues from the last checkpoint.
 //
 //    checkpoint NAME NODE MEGABYTES STEPS EVERY [FILE]
 //
 // NAME: of the LMR, on node NODE. MEGABYTES: size of the state. EVERY: steps between checkpoints.
 //
-// The LMR has room for two checkpoints. The new one overwrites the older one, and is made the valid
-// one by a single word when it is complete, so there is always one to go back to. A fork(2) is the
-// snapshot: the child saves the memory as it was, the parent computes on.
+// The LMR has room for two checkpoints. The new one overwrites the older one, and becomes valid
+// when it is complete, by a write of one word, so there is always one to go back to. fork(2) makes
+// the snapshot: the child saves the memory as it was, while the parent computes.
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -51,8 +51,8 @@ class file {
     int m_fd;
 };
 
-// In the LMR: a page with the number of the valid checkpoint, 1 or 2, or 0; and both, each a page
-// with its step, and the state.
+// The LMR: a page with the number of the valid checkpoint (1 or 2; 0: none), then both of them,
+// each a page with the step, and the state.
 class checkpoints {
   public:
     checkpoints(lite::context& node, const std::string& name, std::uint32_t home,
@@ -77,7 +77,7 @@ class checkpoints {
         complete(next, step);
     }
 
-    // The file is replaced when the new one is complete.
+    // Replaces the file once the new one is complete.
     void to_file(const std::string& path) {
         {
             const file out(path + ".new", O_WRONLY | O_CREAT | O_TRUNC);
@@ -114,7 +114,7 @@ class checkpoints {
     std::uint64_t place(std::uint64_t number) const { return page + (number - 1) * m_length; }
     std::uint64_t other() const { return m_lmr.load<std::uint64_t>(0) == 1 ? 2 : 1; }
 
-    // Writes that have returned are seen in their order, by all nodes.
+    // All nodes see these writes in this order, as each has returned before the next begins.
     void complete(std::uint64_t number, std::uint64_t step) {
         m_lmr.store(place(number), step);
         m_lmr.store(0, number);
@@ -134,7 +134,7 @@ void compute(words& state, std::uint64_t step) {
     }
 }
 
-// Waits for the child that saves. Returns whether it did.
+// Waits for the child that saves, if there is one. Returns false if it failed.
 bool was_saved(pid_t& child) {
     int status = 0;
     const bool good = !child || (::waitpid(child, &status, 0) == child && !status);
@@ -142,7 +142,6 @@ bool was_saved(pid_t& child) {
     return good;
 }
 
-// Saves in a child. Returns its id.
 pid_t save_behind(checkpoints& saved, const words& state, std::uint64_t step,
                   const std::string& path) {
     const pid_t parent = ::getpid();
@@ -151,7 +150,7 @@ pid_t save_behind(checkpoints& saved, const words& state, std::uint64_t step,
         throw std::system_error(errno, std::generic_category(), "fork");
     if (child)
         return child;
-    // A run that continues after a crash must not meet a child that still saves.
+    // A run that continues after a crash must not meet a child of this one that still saves.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent)
         ::_exit(1);
@@ -182,7 +181,7 @@ int run(std::span<char*> args) {
                       state.size() * sizeof(std::uint64_t));
     auto step = saved.restore(state);
     if (!step && !path.empty() && ::access(path.c_str(), F_OK) == 0) {
-        // The other node has lost its memory.
+        // The LMR is new: the other node has lost its memory.
         saved.from_file(path);
         step = saved.restore(state);
     }

@@ -17,13 +17,13 @@
 namespace {
 
 constexpr auto function_name = "greet";
-// A longer name is refused where it comes from. A greeting is longer than the name in it.
+// The node of a caller refuses a longer name. A greeting is longer than the name in it.
 constexpr std::uint32_t longest_name = 1024;
 constexpr std::uint32_t longest_greeting = longest_name + 64;
 
 volatile std::sig_atomic_t end_wanted = 0;
 
-// It interrupts the wait for a request, too.
+// The signal also interrupts the wait for a request.
 void end(int) { end_wanted = 1; }
 
 std::span<const std::byte> bytes_of(const std::string& text) {
@@ -47,7 +47,7 @@ void serve(lite::context& context) {
         const auto text = "hello, " + text_of(name) + " of node " + std::to_string(caller.node);
         const auto said = bytes_of(text);
         reply.assign(said.begin(), said.end());
-        return 0U;  // any number: the caller gets it with the reply
+        return 0U;  // a status of any value, for the caller
     };
     greet.serve(answer, [] { return !end_wanted; });
 }

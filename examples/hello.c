@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every function of liblite returns 0 or a negative errno. */
+/* Unless they say otherwise, functions of liblite return 0 or a negative errno. */
 static void check(int err, const char* what) {
     if (!err)
         return;
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
     }
     check(lite_open(-1, &ctx), "open");
 
-    /* Without a name it belongs to this process, and goes with it. */
+    /* Without a name the LMR belongs to this process, and ends with it. */
     params.size = sizeof(params);
     params.length = 4096;
     params.nodes = &node;

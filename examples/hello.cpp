@@ -2,8 +2,8 @@
 //
 // hello++ NODE: memory of another machine, from C++.
 //
-// Makes a counter on that node which all nodes can reach by its name, counts, and says how often
-// it was counted. Run it on several nodes at once: nothing is lost.
+// Makes a counter on that node, which all nodes can open by its name, adds 1 to it 1000 times, and
+// prints it. Run it on several nodes at once: no count is lost.
 #include <cstdlib>
 #include <iostream>
 #include <lite/lite.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// tally: a server with one thread for many callers, made of coroutines.
+// tally: a server for many callers, with one thread, made of coroutines.
 //
 //    tally                 serves until SIGINT or SIGTERM: adds numbers up, in the cluster's memory
-//    tally NODE NUMBER...  has it add all these numbers, at the same time
+//    tally NODE NUMBER...  has the server on NODE add all these numbers, at the same time
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -30,8 +30,8 @@ constexpr int callers_at_a_time = 16;
 
 using number = std::array<std::uint64_t, 1>;
 
-// The signals that end the server, as something to be polled. They have to be blocked before there
-// are threads, of which a ring may have some.
+// The signals that end the server, as a descriptor to poll. They must be blocked before there are
+// other threads, which inherit that: io_uring may make some.
 class end_signals {
   public:
     end_signals() {
@@ -54,7 +54,7 @@ class end_signals {
     int m_fd;
 };
 
-// One of many: while it waits, the others work. What it has taken it answers, whatever comes.
+// One of many: others work while it waits. It answers what it has received, even after @stop.
 lite::task<> serve(lite::executor& ex, const lite::function& tally, const lite::region& sum,
                    std::stop_token stop) {
     for (;;) {
@@ -75,7 +75,7 @@ void serve_all(lite::context& context) {
     const end_signals signals;
     lite::executor ex(context);
     const lite::region sum = context.alloc({.length = sizeof(number)});
-    // A function takes nothing that its servers have no room for.
+    // The servers have no room for longer requests, so these are refused.
     const lite::function tally(context, {.name = function_name,
                                          .mode = 0666,
                                          .max_request = sizeof(number),
