@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A kernel client that changes its operations while LITE carries them out, for
- * tests: just before they go in messages, after LITE has checked their lengths.
- * Loading it is the test.
+ * A kernel client that changes its operations while LITE executes them, for tests: after LITE has
+ * checked their lengths, just before it packs them into messages. Loading it is the test.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
 
 #include <lite/kapi.h>
 
-#define N 16 /* this many operations of a kind go in messages */
+#define N 16 /* operations of a kind: enough to go in messages */
 #define BYTES 64
 #define TOO_LONG 60000
 
@@ -40,7 +39,7 @@ static void fill(u64 lh)
 	}
 }
 
-/* int lite_pack_run(...): this module is the only user of the node. */
+/* Runs before lite_pack_run(). No other client uses the node, so these are its operations. */
 static int change(struct kprobe *probe, struct pt_regs *regs)
 {
 	int i;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Makes the nodes of this machine do what no peer may do, for tests. As guests,
- * which know the cluster secret, they ask for something else than to join;
- * they connect under a false name; and they carry out what they are asked when
- * it suits them.
+ * Makes the nodes of this machine do what no peer may do, for tests. As guests, which know the
+ * cluster secret, they ask for something else than to join; they connect as another node; and they
+ * execute what they are asked late, or not at all.
  */
 #include <linux/delay.h>
 #include <linux/kernel.h>
@@ -95,7 +94,7 @@ module_param(lost, uint, 0444);
 MODULE_PARM_DESC(lost, "how many were");
 
 static u8 nonce[LITE_NONCE_SIZE];
-static struct task_struct *connecting; /* under a false name; only compared */
+static struct task_struct *connecting; /* as another node; only compared */
 
 /* int lite_kcall(struct lite_conn *conn, struct lite_call_desc *d) */
 static int ask(struct kprobe *probe, struct pt_regs *regs)
@@ -174,7 +173,7 @@ static int dispatch_late(struct lite_kcalls *kcalls, struct lite_conn *conn, u16
 {
 	typeof(dispatch_late) *dispatch = (void *)dispatch_probe.addr;
 
-	msleep_interruptible(late_ms); /* not a task that hangs */
+	msleep_interruptible(late_ms); /* else reported as a hung task */
 	while (READ_ONCE(hold))
 		msleep(20);
 	were_late++;
@@ -186,7 +185,7 @@ static int dispatch(struct kprobe *probe, struct pt_regs *regs)
 {
 	uint n = READ_ONCE(late_calls);
 
-	/* Not those of the node itself. */
+	/* Calls of the node to itself have no connection, and are never late. */
 	if (!n || !regs_get_kernel_argument(regs, 1) ||
 	    (u16)regs_get_kernel_argument(regs, 2) != late ||
 	    cmpxchg(&late_calls, n, n - 1) != n)
@@ -204,7 +203,6 @@ static int attach_mute(struct lite_cluster *cl, struct lite_conn *conn)
 	return -ECONNABORTED;
 }
 
-/* int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn) */
 static int attach(struct kprobe *probe, struct pt_regs *regs)
 {
 	if (!mute)
@@ -260,7 +258,7 @@ static int swap_end(struct kretprobe_instance *instance, struct pt_regs *regs)
 	return 0;
 }
 
-/* With this, a probe is not optimized to a jump, which would ignore the new instruction pointer. */
+/* A post handler keeps a probe from becoming a jump, which ignores the new instruction pointer. */
 static void no_jump(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
 {
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Makes an RDMA device behave as bad ones do, for tests: it keeps queue pairs
- * instead of destroying them, is slow at that, or breaks them; it takes work
- * requests and forgets them; its memory is mapped through the DMA API, with
- * bounce copies (as with swiotlb), or only up to some size at a time.
+ * Makes an RDMA device misbehave, for tests: it does not destroy queue pairs, destroys them slowly,
+ * or breaks them; it takes work requests and forgets them; its memory is mapped through the DMA
+ * API, with bounce copies (as with swiotlb), or only up to some size at a time.
  *
- * For Soft-RoCE, which takes the kernel's addresses for bus addresses: mapping
- * returns kernel addresses, too, unless it makes copies.
+ * For Soft-RoCE, which takes the kernel's addresses for bus addresses: mapping returns kernel
+ * addresses, too, of the memory or of its copy.
  */
 #include <linux/delay.h>
 #include <linux/dma-map-ops.h>
@@ -75,9 +74,7 @@ static int (*modify_qp)(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 static int (*post_send)(struct ib_qp *qp, const struct ib_send_wr *wr,
 			const struct ib_send_wr **bad);
 
-/* ---- queue pairs --------------------------------------------------------- */
-
-/* The connected ones, by number. The lock keeps them while they break. */
+/* Connected queue pairs, by number. The lock keeps them from being destroyed while they break. */
 static DEFINE_XARRAY(connected);
 static DEFINE_MUTEX(connected_lock);
 
@@ -137,8 +134,6 @@ static int rigged_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 	return modify_qp(qp, &broken, IB_QP_STATE, udata);
 }
 
-/* ---- memory -------------------------------------------------------------- */
-
 struct copy {
 	struct list_head list;
 	void *mem;
@@ -167,7 +162,7 @@ static dma_addr_t copy_make(void *of, size_t size)
 	return (dma_addr_t)(uintptr_t)c->mem;
 }
 
-/* Copies back; with @end, also ends the copy. */
+/* Copy back; @end: also free the copy. */
 static void copy_back(dma_addr_t addr, bool end)
 {
 	struct copy *c, *next;
@@ -247,8 +242,6 @@ static const struct dma_map_ops rigged_dma_ops = {
 	.sync_single_for_cpu = sync_for_cpu,
 	.sync_single_for_device = sync_for_device,
 };
-
-/* ---- the device ---------------------------------------------------------- */
 
 static int rigged_add(struct ib_device *dev)
 {
