@@ -33,8 +33,7 @@ const char* lite_strerror(int err) noexcept {
             return "permission denied by the LMR's mode or the handle's rights";
         case EPERM:
             return "only a master of the LMR may do that: its owner, root, or a user made master "
-                   "by "
-                   "them; with a lock, only its holder";
+                   "by them; with a lock, only its holder";
         case ERANGE:
             return "beyond the end of the LMR";
         case EINVAL:
@@ -71,7 +70,7 @@ const char* lite_strerror(int err) noexcept {
         case ENOSPC:
             return "the memory that the node gives to LMRs is used up";
         case EDQUOT:
-            return "the memory that the user may have in LMRs, or lock, is used up";
+            return "the user's share of memory for LMRs, of locked memory or of locks is used up";
         case EMFILE:
             return "too many handles, locks or open files";
         case ENOMEM:
@@ -81,7 +80,7 @@ const char* lite_strerror(int err) noexcept {
         case EINTR:
             return "interrupted by a signal";
         case EAGAIN:
-            return "it would have had to wait";
+            return "it would have to wait";
         case ECONNREFUSED:
             return "no process serves that function there";
         case ECONNRESET:
@@ -91,7 +90,7 @@ const char* lite_strerror(int err) noexcept {
         case ENOBUFS:
             return "the node has no memory left for rings";
         case ECANCELED:
-            return "cancelled, or not waited for any more";
+            return "cancelled";
         case EPROTO:
             return "a node answered with something malformed";
         case EIO:
@@ -122,7 +121,7 @@ const char* lite_rpc_strerror(int err) noexcept {
         case EEXIST:
             return "its number or name is taken";
         case ENOENT:
-            return "not served by this program, or no such request or call any more";
+            return "this program does not serve the function, or the request or call has ended";
         case E2BIG:
             return "longer than the function's requests, or replies, may be";
         case EMFILE:

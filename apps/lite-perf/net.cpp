@@ -97,7 +97,7 @@ Fd tcp_open(const std::string& host, std::uint16_t port, std::uint64_t bytes) {
     Hello answer{};
     if (!receive_all(fd.get(), bytes_of(answer)) || !is_valid(answer) ||
         answer.bytes != hello.bytes)
-        throw std::runtime_error("what listens there is no lite-perf of this version");
+        throw std::runtime_error("the peer is not lite-perf serve of this version");
     return fd;
 }
 

@@ -42,7 +42,8 @@ void add_target(CLI::App& command, Target& target) {
     target.port = default_port;
     command.add_option("-s,--server", target.server,
                        "host where \"lite-perf serve\" runs, for all but LITE");
-    command.add_option("-p,--port", target.port, "its port")->capture_default_str();
+    command.add_option("-p,--port", target.port, "port of \"lite-perf serve\"")
+        ->capture_default_str();
     command.add_option("-n,--node", target.node, "LITE node to measure to, for LITE")
         ->check(CLI::Range(1, 65535));
     command.add_option("-i,--index", target.lite_index, "use this machine's /dev/liteN")
@@ -140,10 +141,10 @@ void add_load(CLI::App& app, LoadOptions& options) {
     CLI::App* command =
         app.add_subcommand("load", "make echoes at a fixed rate, for others to look at the server");
     add_target(*command, options.target);
-    command->add_option("-a,--arm", options.arm, "how")
+    command->add_option("-a,--arm", options.arm, "the arm that makes them")
         ->required()
         ->check(CLI::IsMember(arm_names()));
-    command->add_option("-S,--size", options.size, "of request and reply")
+    command->add_option("-S,--size", options.size, "bytes of a request, and of its reply")
         ->transform(CLI::AsSizeValue(false))
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{echo_max}))
         ->capture_default_str();

@@ -96,8 +96,9 @@ std::vector<std::string> left_out(const Plan& plan, std::span<const std::string>
                 std::erase(missing, outcome.arm);
         }
         if (!missing.empty())
-            lines.push_back(fmt::format("{} is without {}: unable, or not served there",
-                                        workload->name(), fmt::join(missing, ", ")));
+            lines.push_back(fmt::format(
+                "{} has no results for {}: it is not served there, or this arm cannot do it",
+                workload->name(), fmt::join(missing, ", ")));
     }
     return lines;
 }

@@ -448,11 +448,12 @@ class command_line {
             [](std::string_view text) {
                 const auto n = parse_size(text);
                 if (n < LITE_RPC_RING_MIN || n > LITE_RPC_RING_MAX)
-                    throw usage_error("not of 4K to 1M");
+                    throw usage_error("must be 4K to 1M");
                 return n;
             },
             m_serve.ring,
-            "bytes under way per calling node (default: 16 of the longest, 128K to 1M)")
+            "memory for calls in flight from each node (default: 16 of the longest calls, but 128K "
+            "to 1M)")
             ->type_name("SIZE");
         add_parsed(
             *sub, "-c,--count",
@@ -529,7 +530,8 @@ class command_line {
     }
 
     void add_barrier() {
-        auto* sub = add("barrier", "wait until so many wait", barrier_command, m_barrier);
+        auto* sub =
+            add("barrier", "wait until that many participants wait", barrier_command, m_barrier);
         add_name(sub, m_barrier.name);
         add_parsed(*sub, "N", parse_participants, m_barrier.n, "how many, this one included")
             ->required();

@@ -51,6 +51,7 @@ void session::open() {
                 throw failure("the environment variable LITE_INDEX is not the number of a node");
             case ENOMEM:
             case ENOTCONN:
+            case EPROTONOSUPPORT:
                 throw failure(fmt::format("{}: {}", device, e.code().message()));
             default:
                 // Mostly failures of open(2): the system's text fits better.

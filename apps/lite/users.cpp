@@ -50,8 +50,8 @@ std::uint32_t parse_id(std::string_view text, std::string_view kind) {
     try {
         return static_cast<std::uint32_t>(parse_number(text, 0, LITE_KEEP - 1));
     } catch (const usage_error&) {
-        throw usage_error(fmt::format("'{}' is no {} of this machine, and no number of one",
-                                      printable(text), kind));
+        throw usage_error(
+            fmt::format("no {1} '{0}' on this machine, and not a number", printable(text), kind));
     }
 }
 
@@ -67,8 +67,8 @@ std::uint32_t login_group(std::string_view owner) {
     std::uint32_t gid = 0;
     if (!look_up<passwd>(parse_user(owner), ::getpwuid_r,
                          [&](const passwd& entry) { gid = entry.pw_gid; }))
-        throw usage_error(fmt::format("'{}' is no user of this machine, so its group is unknown",
-                                      printable(owner)));
+        throw usage_error(
+            fmt::format("no user '{}' on this machine, so its group is unknown", printable(owner)));
     return gid;
 }
 

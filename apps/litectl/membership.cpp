@@ -83,7 +83,7 @@ int join_command(const surroundings& world, const join_arguments& args) {
     };
     const std::chrono::milliseconds timeout(args.timeout_ms.value_or(default_timeout_ms));
     if (!channel->follow(begin, on_event, look, timeout + grace))
-        throw failure("join: it goes on; 'litectl status' shows what becomes of it");
+        throw failure("join: still in progress; 'litectl status' shows how it ends");
     print(world.io.out,
           fmt::format("/dev/lite{}: joined as node {}\n", args.index.value_or(0), *id));
     return status_ok;

@@ -23,7 +23,7 @@ std::string reason(std::uint8_t command, int error) {
             return "only root may do that (CAP_NET_ADMIN)";
         case ENODEV:
             if (command == LITE_CMD_NODE_START)
-                return "no such RDMA device, or it has not that address";
+                return "no such RDMA device, or it does not have that address";
             return "no such LITE node on this machine ('litectl status' lists them)";
         case EEXIST:
             if (command == LITE_CMD_NODE_START)

@@ -60,7 +60,7 @@ int secret_command(const surroundings& world, const secret_arguments& args) {
 
 int start_command(const surroundings& world, const start_arguments& args) {
     if (args.insecure && args.secret_file)
-        throw usage_error("--insecure is without a --secret-file");
+        throw usage_error("--insecure and --secret-file exclude each other");
     if (args.heartbeat_ms && args.dead_ms && *args.dead_ms <= *args.heartbeat_ms)
         throw usage_error("--dead must be longer than --heartbeat");
 

@@ -51,7 +51,7 @@ template <typename F>
 void find(F& function, const char* name) {
     void* found = ::dlsym(RTLD_NEXT, name);
     if (!found) {
-        constexpr char text[] = "liblite-arena: there is no other malloc\n";
+        constexpr char text[] = "liblite-arena: no malloc found behind this library\n";
         [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, sizeof(text) - 1);
         std::abort();
     }

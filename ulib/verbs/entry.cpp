@@ -81,24 +81,31 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, i
 }
 
 ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
-    ibv_comp_channel* channel = real().create_comp_channel(context);
-    if (channel && is_ours(context) && !event_channel::make(channel)) {
+    std::unique_ptr<ibv_comp_channel, int (*)(ibv_comp_channel*)> channel(
+        real().create_comp_channel(context), real().destroy_comp_channel);
+    if (!channel || !is_ours(context))
+        return channel.release();
+    return call(static_cast<ibv_comp_channel*>(nullptr), [&]() -> ibv_comp_channel* {
+        if (event_channel::make(channel.get()))
+            return channel.release();
         const int err = errno;
-        real().destroy_comp_channel(channel);
+        channel.reset();
         errno = err;
         return nullptr;
-    }
-    return channel;
+    });
 }
 
 int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
     const auto found = event_channel::find(channel);
-    if (found)
+    if (!found)
+        return real().destroy_comp_channel(channel);
+    return call(ENOMEM, [&] {
         found->detach(channel);
-    const int err = real().destroy_comp_channel(channel);
-    if (err && found)
-        found->attach(found, channel);
-    return err;
+        const int err = real().destroy_comp_channel(channel);
+        if (err)
+            found->attach(found, channel);
+        return err;
+    });
 }
 
 int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
@@ -215,16 +222,18 @@ int ibv_destroy_srq(ibv_srq* srq) {
     const auto found = receive_queue::find(srq);
     if (!found)
         return real().destroy_srq(srq);
-    receive_queue::remove(srq);
-    found->kill();
-    const int err = real().destroy_srq(srq);
-    if (err) {
-        receive_queue::add(srq, found);
-        found->revive();
-    } else {
-        found->detach();
-    }
-    return err;
+    return call(ENOMEM, [&] {
+        receive_queue::remove(srq);
+        found->kill();
+        const int err = real().destroy_srq(srq);
+        if (err) {
+            receive_queue::add(srq, found);
+            found->revive();
+        } else {
+            found->detach();
+        }
+        return err;
+    });
 }
 
 }  // extern "C"

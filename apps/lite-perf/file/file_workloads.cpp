@@ -222,7 +222,8 @@ const Files file_warm(
     "A file from the page cache to memory of the other machine: so many parts at a "
     "time, of so many pages",
     Kind::send);
-const Files file_cold("file-cold", "The same from the disk", Kind::send_cold);
+const Files file_cold("file-cold", "Sending a file that is not in the page cache, from the disk",
+                      Kind::send_cold);
 const Files file_receive("file-receive",
                          "Memory of the other machine to a file, which is in the page cache",
                          Kind::receive);

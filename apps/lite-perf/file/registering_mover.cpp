@@ -76,7 +76,7 @@ class RegisteringMover final : public FileMover {
     }
 
     void receive(int, std::uint64_t, Shape) override {
-        throw std::logic_error("verbs: a file system may refuse that parts of a file are written");
+        throw std::logic_error("verbs: this arm cannot receive files");
     }
 
     void fetch(std::uint64_t offset, std::span<std::byte> to) override {

@@ -298,8 +298,8 @@ int cp_command(session& session, const cp_arguments& args) {
     sources.pop_back();
     if (sources.size() > 1 && to != ":" && !is_directory(to))
         throw usage_error(fmt::format(
-            "of several sources the target is a directory, or ':', the LMRs of the files' names; "
-            "'{}' is neither",
+            "with several sources the target must be a directory, or ':' for LMRs named like the "
+            "files; '{}' is neither",
             printable(to)));
     // Check the whole command line before anything is copied.
     std::vector<std::pair<place, place>> copies;

@@ -205,8 +205,8 @@ int barrier_command(session& session, const barrier_arguments& args) {
         throw failure(fmt::format("barrier {}: not all have come in time ({} ms)",
                                   printable(args.name), timeout));
     if (err == -EINVAL)
-        throw failure(
-            fmt::format("barrier {}: others wait for another number", printable(args.name)));
+        throw failure(fmt::format("barrier {}: others wait with another number of participants",
+                                  printable(args.name)));
     if (err)
         throw explain("barrier", args.name, lite::error(err, "barrier"));
     return status_ok;

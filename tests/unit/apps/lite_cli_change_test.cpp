@@ -36,9 +36,9 @@ TEST_CASE("lite: usage errors of the commands that change LMRs", "[lite][change]
                 "--rights: 'rx' is not a set of rights (of the letters rwasm for read, write, "
                 "atomic, share and master, each at most once)");
     check_usage(lite({"grant", "x", "--uid", "no such user", "--rights", "r"}),
-                "--uid: 'no such user' is no user of this machine, and no number of one");
+                "--uid: no user 'no such user' on this machine, and not a number");
     check_usage(lite({"grant", "x", "--uid", "4294967295", "--rights", "r"}),
-                "--uid: '4294967295' is no user of this machine, and no number of one");
+                "--uid: no user '4294967295' on this machine, and not a number");
     check_usage(lite({"grant", "x", "--uid", "1", "--rights", "r", "--node", "0"}),
                 "--node: '0' is out of range (1..65535)");
     check_usage(lite({"chmod", "0777", "x"}),

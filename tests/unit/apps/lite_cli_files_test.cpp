@@ -629,8 +629,8 @@ TEST_CASE("lite cp", "[lite]") {
     check_failure(lite({"cp", "a:", "c:"}),
                   "cp c: offset 0 + length 5 is beyond the end (3 bytes)");
     check_usage(lite({"cp", "a:", "b:", directory / "e"}),
-                "of several sources the target is a directory, or ':', the LMRs of the files' "
-                "names; '" +
+                "with several sources the target must be a directory, or ':' for LMRs named like "
+                "the files; '" +
                     (directory / "e") + "' is neither");
     check_usage(lite({"cp", "a", "b"}), "'a' and 'b' are files: an LMR is NAME:, with a colon");
 }

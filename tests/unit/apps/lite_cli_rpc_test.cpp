@@ -154,8 +154,8 @@ TEST_CASE("lite: usage errors of serve, call, send, lock and barrier", "[lite][r
     check_usage(lite({"serve", "f", "--echo", "--exec", "cat"}), "--echo excludes --exec");
     check_usage(lite({"serve", "f", "--length", "67108865"}), "--length: more than 64M");
     check_usage(lite({"call", "1", "f", "--length", "65M"}), "--length: more than 64M");
-    check_usage(lite({"serve", "f", "--ring", "4095"}), "--ring: not of 4K to 1M");
-    check_usage(lite({"serve", "f", "--ring", "1025K"}), "--ring: not of 4K to 1M");
+    check_usage(lite({"serve", "f", "--ring", "4095"}), "--ring: must be 4K to 1M");
+    check_usage(lite({"serve", "f", "--ring", "1025K"}), "--ring: must be 4K to 1M");
     check_usage(lite({"serve", "f", "--count", "0"}),
                 "--count: '0' is out of range (1..18446744073709551615)");
     check_usage(lite({"serve", "f", "--mode", "0777"}),

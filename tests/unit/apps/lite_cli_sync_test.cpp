@@ -208,7 +208,8 @@ TEST_CASE("lite barrier", "[lite][sync]") {
                   "barrier x: not all have come in time (1 ms)");
     CHECK(l.barrier.timeout_ms == 1);
     l.barrier_error = -EINVAL;
-    check_failure(lite({"barrier", "x", "3"}), "barrier x: others wait for another number");
+    check_failure(lite({"barrier", "x", "3"}),
+                  "barrier x: others wait with another number of participants");
     l.barrier_error = -EHOSTDOWN;
     CHECK(lite({"barrier", "x", "3"}).status == 1);
     CHECK(l.did == "BBBBB");

@@ -91,6 +91,10 @@ TEST_CASE("lite: the node is chosen by --index, before or after the command", "[
                   "/dev/lite5: no such LITE node ('litectl start' makes one)");
     lite.env.open = [](int) -> lite::context { throw lite::error(EACCES, ""); };
     check_failure(lite({"ls"}), "/dev/lite0: Permission denied");
+    lite.env.open = [](int) -> lite::context { throw lite::error(EPROTONOSUPPORT, ""); };
+    check_failure(lite({"ls"}),
+                  "/dev/lite0: the loaded module, or the node to join, has another version of LITE "
+                  "(after an upgrade: litectl stop, rmmod lite, litectl start)");
     lite.env.open = [](int) -> lite::context { throw lite::error(EINVAL, ""); };
     check_failure(lite({"ls"}), "the environment variable LITE_INDEX is not the number of a node");
 }

@@ -106,7 +106,7 @@ TEST_CASE("litectl: mistakes on the command line", "[litectl]") {
     check_usage(litectl({"start", "--heartbeat", "100", "--dead", "100"}),
                 "--dead must be longer than --heartbeat");
     check_usage(litectl({"start", "--insecure", "--secret-file", "x"}),
-                "--insecure is without a --secret-file");
+                "--insecure and --secret-file exclude each other");
     check_usage(litectl({"start", "--mem-limit", "lots"}),
                 "--mem-limit: 'lots' is not a size (a whole number, maybe with K, M, G, T or P)");
     CHECK(litectl({"stop", "now"}).status == 2);
@@ -386,7 +386,7 @@ TEST_CASE("litectl join, leave, stop", "[litectl]") {
     check_failure(litectl(words), "join: another attempt to join has taken the place of this one");
     litectl.kernel.losses = 0;
     litectl.kernel.in_turn = {attempt(13, {})};
-    check_failure(litectl(words), "join: it goes on; 'litectl status' shows what becomes of it");
+    check_failure(litectl(words), "join: still in progress; 'litectl status' shows how it ends");
 
     litectl.kernel.asked.clear();
     // The answer to LEAVE; an event of another node; an event while this node is still leaving;

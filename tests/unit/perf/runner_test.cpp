@@ -66,7 +66,7 @@ TEST_CASE("arms that a workload lacks are reported") {
                  {result(plan.workloads[0], {"lite"}), result(plan.workloads[0], {"verbs", "send"}),
                   result(plan.workloads[1], {"send"})});
     REQUIRE(lines.size() == 1);
-    CHECK_THAT(lines[0], Catch::StartsWith("rpc-latency is without lite, verbs:"));
+    CHECK_THAT(lines[0], Catch::StartsWith("rpc-latency has no results for lite, verbs:"));
     // One workload is enough.
     CHECK(not_measured(arms, {result(plan.workloads[0], {"lite", "verbs"}),
                               result(plan.workloads[1], {"send"})})

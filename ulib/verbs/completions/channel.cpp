@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <new>
 
 #include <sys/eventfd.h>
 #include <sys/uio.h>
@@ -23,10 +24,9 @@ registry<ibv_comp_channel*, event_channel>& channels() {
 }  // namespace
 
 std::shared_ptr<event_channel> event_channel::make(ibv_comp_channel* real) {
-    const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-    if (fd < 0)
+    auto made = std::make_shared<event_channel>();
+    if (made->m_fd < 0)
         return nullptr;
-    auto made = std::make_shared<event_channel>(fd);
     made->attach(made, real);
     return made;
 }
@@ -35,12 +35,17 @@ std::shared_ptr<event_channel> event_channel::find(ibv_comp_channel* channel) {
     return channels().find(channel);
 }
 
-event_channel::~event_channel() { ::close(m_fd); }
+event_channel::event_channel() : m_fd(::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE)) {}
+
+event_channel::~event_channel() {
+    if (m_fd >= 0)
+        ::close(m_fd);
+}
 
 void event_channel::attach(const std::shared_ptr<event_channel>& self, ibv_comp_channel* real) {
+    channels().add(real, self);
     m_real_fd = real->fd;
     real->fd = m_fd;
-    channels().add(real, self);
 }
 
 void event_channel::detach(ibv_comp_channel* real) {
@@ -58,10 +63,16 @@ int event_channel::wait(ibv_cq** cq, void** cq_context) {
             m_void--;
             continue;
         }
+        try {
+            m_unacknowledged[m_events.front()]++;
+        } catch (const std::bad_alloc&) {
+            add_token();
+            errno = ENOMEM;
+            return -1;
+        }
         *cq = m_events.front();
         *cq_context = (*cq)->cq_context;
         m_events.pop_front();
-        m_unacknowledged[*cq]++;
         return 0;
     }
 }
@@ -69,6 +80,10 @@ int event_channel::wait(ibv_cq** cq, void** cq_context) {
 void event_channel::push(ibv_cq* cq) {
     const std::lock_guard lock(m_mutex);
     m_events.push_back(cq);
+    add_token();
+}
+
+void event_channel::add_token() {
     const uint64_t one = 1;
     // The counter never gets so large that this would block.
     [[maybe_unused]] const ssize_t written = ::write(m_fd, &one, sizeof(one));

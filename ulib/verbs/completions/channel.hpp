@@ -21,7 +21,7 @@ class event_channel {
     // nullptr: the channel's device was not taken over.
     static std::shared_ptr<event_channel> find(ibv_comp_channel* channel);
 
-    explicit event_channel(int fd) : m_fd(fd) {}
+    event_channel();  // see make()
     event_channel(const event_channel&) = delete;
     event_channel& operator=(const event_channel&) = delete;
     ~event_channel();
@@ -39,6 +39,7 @@ class event_channel {
     void acknowledge(ibv_cq* cq, unsigned n);
 
   private:
+    void add_token();
     void take_token();
 
     const int m_fd;

@@ -329,6 +329,7 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
         if (changed && flags & IBV_REREG_MR_CHANGE_ACCESS)
             r.access = static_cast<unsigned>(access);
         lock.lock();
+        m_records.erase(mr->lkey);
         m_records.insert(std::move(taken));
         return err;
     }

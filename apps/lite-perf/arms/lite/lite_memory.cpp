@@ -47,7 +47,7 @@ lite_op LiteMemory::operation(const Request& request) const {
             op.operand = 1;
             return op;
         case Op::echo:
-            throw std::logic_error("LITE: an echo is no operation on memory");
+            throw std::logic_error("LITE: this transport makes no calls");
     }
     op.buf = reinterpret_cast<std::uintptr_t>(local(request));
     return op;

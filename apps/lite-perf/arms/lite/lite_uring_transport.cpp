@@ -82,7 +82,7 @@ class LiteUringTransport final : public Transport {
             op = memory_.operation(request);
             io_uring_sqe* sqe = io_uring_get_sqe(ring_->get());
             if (!sqe)
-                throw std::logic_error("io_uring: more under way than there may be");
+                throw std::logic_error("io_uring: too many operations in flight");
             lite_uring_op(sqe, memory_.context(), &op);
             // index of the registered file
             sqe->fd = 0;

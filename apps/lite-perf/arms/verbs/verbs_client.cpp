@@ -70,7 +70,7 @@ void VerbsClient::connect(const Target& target) {
     if (!is_valid(grant.hello) || grant.hello.bytes != target.bytes ||
         grant.hello.regions != target.regions) {
         disconnect();
-        throw std::runtime_error("verbs: what listens there is no lite-perf of this version");
+        throw std::runtime_error("verbs: the peer is not lite-perf serve of this version");
     }
     granted_ = {grant.address, grant.rkey, 0};
 }

@@ -60,10 +60,10 @@ class VerbsEchoTransport final : public Transport {
         connected_ = true;
         const rdma_conn_param& answer = event->param.conn;
         if (!answer.private_data || answer.private_data_len < sizeof hello)
-            throw std::runtime_error("verbs: what listens there is no lite-perf of this version");
+            throw std::runtime_error("verbs: the peer is not lite-perf serve of this version");
         std::memcpy(&hello, answer.private_data, sizeof hello);
         if (!hello.valid())
-            throw std::runtime_error("verbs: what listens there is no lite-perf of this version");
+            throw std::runtime_error("verbs: the peer is not lite-perf serve of this version");
         end_->learn(hello);
     }
 
