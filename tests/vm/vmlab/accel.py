@@ -12,11 +12,11 @@ import pathlib
 from .errors import LabError
 from .kernel import cache_dir, write_atomically
 
-# Without ERMS and FSRM: the guest would copy and clear with "rep movsb" and "rep stosb", which TCG executes byte by byte. The
-# kernel then copies eight bytes at a time, and booting takes a quarter less.
+# With ERMS and FSRM the guest would copy and clear by "rep movsb" and "rep stosb", which TCG executes byte by byte.
+# Without them the kernel copies eight bytes at a time, and boots in a quarter less time.
 TCG = ("-accel", "tcg,thread=multi", "-cpu", "max,erms=off,fsrm=off")
 ICOUNT = ("-accel", "tcg,thread=single", "-cpu", "max", "-icount", "shift=0,sleep=off")
-# With icount, an instruction takes a nanosecond, and the time stamp counter ticks once per instruction.
+# With icount an instruction takes a nanosecond, and the time stamp counter ticks once.
 ICOUNT_KHZ = 1_000_000
 KVM = ("-accel", "kvm", "-cpu", "host")
 
@@ -24,7 +24,7 @@ PROBE_SECONDS = 6
 
 
 def options(kernel):
-    """QEMU's options. The environment variable LITE_ACCEL (kvm, tcg) decides if it is set."""
+    """QEMU's options for the accelerator: the one that LITE_ACCEL (kvm, tcg) names, else KVM if it works."""
     choice = os.environ.get("LITE_ACCEL") or ("kvm" if _kvm_works(kernel) else "tcg")
     if choice not in ("kvm", "tcg"):
         raise LabError(f"LITE_ACCEL must be kvm or tcg, not {choice!r}")

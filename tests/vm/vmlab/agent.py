@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The host's end of the connection to the agent in a guest (guest/agent.c): commands and their output."""
+"""The host's end of the connection to the agent in a guest (guest/agent.c): commands, and their output."""
 
 import dataclasses
 import itertools
@@ -26,7 +26,7 @@ _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclasses.dataclass
 class Result:
-    """The result of a command: exit status (negative: the signal that ended it) and output as text."""
+    """What a command left: exit status (negative: the signal that ended it), and output as text."""
     rc: int
     out: str
     err: str
@@ -52,9 +52,7 @@ class Process:
         self._credit = _WINDOW
         self._status = None
         self._problem = None  # an exception that explains why there will be no status
-        self.on_output = None  # called with each piece of output, from the channel's thread
-
-    # -- what a test uses --
+        self.on_output = None  # called with each piece of output, in the channel's thread
 
     @property
     def out(self):
@@ -87,8 +85,8 @@ class Process:
             return self._status is None and self._problem is None
 
     def wait(self, timeout=30, check=False):
-        """Waits for the command to end; returns a Result. Raises CommandTimeout without killing the command, NodeDied, and,
-        with `check`, CommandFailed unless the command succeeded."""
+        """Waits for the command to end; returns a Result. Raises CommandTimeout, without killing the command, NodeDied,
+        and with `check` also CommandFailed."""
         node = self._channel.node
         with self._changed:
             done = self._changed.wait_for(lambda: self._status is not None or self._problem, timeout * node.patience)
@@ -102,7 +100,7 @@ class Process:
         return result
 
     def wait_output(self, text, timeout=30):
-        """Waits until `text` has appeared on standard output or error, for instance to know that a server is ready."""
+        """Waits until `text` has appeared on standard output or error, for instance because a server is ready."""
         node = self._channel.node
         wanted = text.encode()
         with self._changed:
@@ -119,11 +117,11 @@ class Process:
         raise CommandFailed(node, self.command, result, why)
 
     def kill(self, sig=signal.SIGKILL):
-        """Sends a signal to the command and its process group, unless it has ended."""
+        """Sends a signal to the command's process group, unless the command has ended."""
         self._channel.send(self._number, _KILL, struct.pack("<I", sig))
 
     def write(self, data, timeout=30):
-        """Writes to the command's standard input; blocks while the command does not read."""
+        """Writes to the command's standard input, as fast as it reads. Raises LabError after the time-out."""
         data = data.encode() if isinstance(data, str) else data
         deadline = time.monotonic() + timeout * self._channel.node.patience
         view = memoryview(data)
@@ -146,8 +144,6 @@ class Process:
     def resize(self, rows, columns):
         """Sets the size of the command's terminal."""
         self._channel.send(self._number, _RESIZE, struct.pack("<HH", rows, columns))
-
-    # -- what the channel uses --
 
     def _alive(self):
         return self._status is None and self._problem is None
@@ -184,7 +180,7 @@ def describe_status(rc):
 
 
 class Channel:
-    """The connection to one agent: lives as long as one boot of a node. A thread of its own receives."""
+    """The connection to the agent of one boot of a node. A thread of its own receives."""
 
     def __init__(self, node, sock):
         self.node = node
@@ -198,11 +194,11 @@ class Channel:
         self._thread.start()
 
     def wait_ready(self, timeout):
-        """True if the agent has said hello, False if it has not done so yet."""
+        """Waits for the agent's hello; returns whether it has come."""
         return self._greeted.wait(timeout)
 
     def spawn(self, command, env, user, group, cwd, terminal=False, on_output=None):
-        """Starts a command: a shell command line, or a list of arguments."""
+        """Starts a command, a shell line or a list of arguments; returns its Process."""
         argv = ["/bin/sh", "-c", command] if isinstance(command, str) else list(map(str, command))
         environment = {"PATH": _PATH, "HOME": "/root" if user == 0 else "/tmp", "TERM": "linux", "LC_ALL": "C", **env}
         strings = [cwd, *argv, *(f"{k}={v}" for k, v in environment.items())]
@@ -224,7 +220,7 @@ class Channel:
             return list(self._processes.values())
 
     def send(self, number, kind, data):
-        """Sends one frame. Sending to a dead node is no error here: the node's processes report that it died."""
+        """Sends one frame. To a dead node that is no error, because the processes there raise NodeDied."""
         try:
             with self._lock:
                 self._sock.sendall(_FRAME.pack(len(data), number, kind) + data)
@@ -232,7 +228,7 @@ class Channel:
             pass
 
     def close(self):
-        """Ends the thread. Commands that still run are lost."""
+        """Ends the thread. Commands that still run raise NodeDied."""
         try:
             self._sock.shutdown(socket.SHUT_RDWR)
         except OSError:

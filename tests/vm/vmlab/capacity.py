@@ -7,8 +7,8 @@ import re
 
 
 def at_a_time(mb):
-    """How many jobs that need a processor and so many MB of memory each: by what the host has, and what the cgroups (v2) of this
-    process may use. At least 1."""
+    """How many jobs may run at a time, at least 1, if each takes a processor and `mb` MB of memory: as many as the host
+    has room for and as the (v2) cgroups of this process allow."""
     processors = len(os.sched_getaffinity(0))
     memory = int(re.search(r"MemAvailable: +(\d+)", pathlib.Path("/proc/meminfo").read_text())[1]) << 10
     own = re.search(r"^0::/(.*)", pathlib.Path("/proc/self/cgroup").read_text(), re.M)

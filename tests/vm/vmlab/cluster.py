@@ -15,7 +15,7 @@ from .initramfs import base_image, extra_archive
 from .network import Network
 from .node import BOOT_SECONDS, Node
 
-# Enough for a test program and a few LMRs. KASAN takes an eighth for its shadow memory, and more for its quarantine.
+# MB: enough for a test program and a few LMRs. KASAN's shadow memory takes an eighth, and its quarantine more.
 _MEMORY = {"debug": 1024, "debug2": 1024}
 _MEMORY_DEFAULT = 512
 
@@ -32,21 +32,21 @@ class Cluster:
             n1, n2 = c.nodes
             n1.run(f"ping -c 1 {n2.ip}")
 
-    Leaving the context ends all machines and raises ComplaintError if a kernel has complained, unless another exception
-    is on its way (which then says so).
+    Leaving the context ends all machines. If a kernel has complained it raises ComplaintError, chained to the exception
+    that has ended the context, if any.
 
     nodes, kernel   how many, and which (6.1, 6.12, debug, debug2)
     mem_mb, cpus    of each node; the default memory depends on the kernel
     mtu             of eth0; rxe's own MTU is the largest of 256 ... 4096 that fits into it
-    netem           eth0's queueing discipline is netem: for Node.netem()
+    netem           eth0's queueing discipline is netem, which Node.netem() needs
     swap_mb         size of a swap device in each node
     log_dir         where consoles, command logs and scratch directories go (default: a new directory below /tmp, removed
                     after success)
-    files           {path in the guest: path on the host}: additional files for the initramfs; programs bring their
-                    libraries. For files that are read often: the whole project is in the guest already, below /lite
+    files           {path in the guest: path on the host}: files to add to the initramfs, programs with their libraries.
+                    Only for files that are read often, as the guest has the whole project below /lite
     kernel_args     additional kernel parameters
-    icount          count instructions instead of time: one instruction is one nanosecond for the guests. For figures that
-                    noise cannot touch, from one node that talks to itself (nodes do not run in step with each other)
+    icount          count instructions instead of time: one instruction is one nanosecond for the guests. For figures
+                    without noise, but only of a node that talks to itself, because nodes do not run in step
     """
 
     def __init__(self, nodes=2, kernel="6.1", mem_mb=None, cpus=1, mtu=1500, swap_mb=0, netem=False, log_dir=None,
@@ -68,10 +68,8 @@ class Cluster:
 
     @property
     def time_scale(self):
-        """How much slower than a stock kernel this one is: for loop counts. Time-outs are scaled already."""
+        """How much slower than a stock kernel this one is, for loop counts. Time-outs are scaled already."""
         return self.kernel.time_scale
-
-    # --- life ----------------------------------------------------------------------------------------------------
 
     def start(self):
         """Boots all nodes and waits for them. `with` calls this."""
@@ -92,8 +90,8 @@ class Cluster:
         return self
 
     def _wait_booted(self, node):
-        """Seen once: QEMU's emulation hung in the first second of a boot, before any code of ours. Such a boot is repeated."""
-        # They share the machine's processors while they boot.
+        """Boots the node again if it hangs: QEMU's emulation once did, in the first second, before any of our code."""
+        # Nodes that boot share the host's processors.
         seconds = BOOT_SECONDS * (1 + self._count / 4)
         try:
             node.wait_ready(seconds / 2)
@@ -104,7 +102,7 @@ class Cluster:
             node.reboot(seconds)
 
     def stop(self):
-        """Ends all machines, whatever state they are in. Logs stay."""
+        """Ends all machines, in whatever state they are. Logs stay."""
         for node in self.nodes:
             node.close()
         if self._network:
@@ -117,7 +115,7 @@ class Cluster:
     def __exit__(self, kind, error, trace):
         complaints = self.complaints()
         self.stop()
-        # A kernel may have printed one more complaint at the last moment.
+        # A kernel may have complained at the last moment.
         complaints = self.complaints() or complaints
         if complaints:
             if error is None or isinstance(error, Exception):
@@ -126,10 +124,8 @@ class Cluster:
             self.remove_logs()
 
     def remove_logs(self):
-        """Removes the log directory with all files of the nodes."""
+        """Removes the log directory with all its files."""
         shutil.rmtree(self.log_dir, ignore_errors=True)
-
-    # --- all nodes -----------------------------------------------------------------------------------------------
 
     def each(self, function, nodes=None):
         """Calls function(node) for all nodes in parallel; returns the results in the order of the nodes."""
@@ -141,10 +137,8 @@ class Cluster:
         """Runs a command on all nodes in parallel; see Node.run()."""
         return self.each(lambda node: node.run(command, **options))
 
-    # --- complaints ----------------------------------------------------------------------------------------------
-
     def complaints(self, forget=False):
-        """The complaints of the kernels so far, as a list; with `forget`, the next call does not repeat them."""
+        """The kernels' complaints so far, as a list; with `forget`, the next call does not repeat them."""
         return [complaint for node in self.nodes for complaint in node.console.complaints(forget)]
 
     def check(self):
@@ -168,12 +162,10 @@ class Cluster:
             while not any(console.wait_for(pattern, 0, begin) for console, _, begin in handles):
                 if time.monotonic() > deadline:
                     raise LabError(f"no kernel has complained about {pattern!r}, as was expected")
-                time.sleep(0.05)  # another task may be about to print it
+                time.sleep(0.05)  # a kernel may be about to print it
         finally:
             for console, handle, _ in handles:
                 console.unexpect(handle)
-
-    # --- inside --------------------------------------------------------------------------------------------------
 
     def _initrd(self):
         base = base_image(self.kernel)

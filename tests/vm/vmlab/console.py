@@ -6,8 +6,8 @@ import pathlib
 import re
 import time
 
-# What a healthy kernel never prints. Each pattern is anchored to the kernel's wording, so that a test may log the word
-# "warning". The time stamp and a caller id are stripped before matching.
+# What a healthy kernel never prints. The patterns follow the kernel's wording, so that a test may log the word
+# "warning". Time stamp and caller id are stripped before matching.
 _COMPLAINTS = re.compile(r"""
       BUG:                                  # oopses, KASAN, "sleeping function", "soft lockup", "scheduling while atomic"
     | BUG\ \S+\ .*:                          # what SLUB found: "BUG kmalloc-64 (Not tainted): Poison overwritten"
@@ -51,8 +51,7 @@ _COMPLAINTS = re.compile(r"""
 
 _STAMP = re.compile(r"^(<\d+>)?\[ *\d+\.\d+\](\[ *[TC]\d+\])? ")
 
-# Soft-RoCE warns when it has taken a packet for an error in the middle of a read, which any lost packet may cause. LITE reads
-# again: decisions.rst.
+# After a lost packet Soft-RoCE may take a packet of a read for an error. LITE then repeats the read: decisions.rst.
 _KNOWN = re.compile(r"WARNING: .* at drivers/infiniband/sw/rxe/rxe_comp\.c:\d+ rxe_completer\+")
 
 # At most this many lines of a complaint are quoted; fewer if it visibly ends earlier.
@@ -62,7 +61,7 @@ _END = re.compile(r"---\[ end |</TASK>$|={60,}$")
 
 @dataclasses.dataclass
 class Complaint:
-    """What one node's kernel said: the line that matched, and those after it."""
+    """What a node's kernel said: the line that matched, and those after it."""
     node: str
     line: str
     excerpt: str
@@ -73,16 +72,16 @@ class Complaint:
 
 
 class Console:
-    """The log of one node's console, over all its boots."""
+    """The log of a node's console, over all its boots."""
 
     def __init__(self, node, path):
         self.node = node
         self.path = pathlib.Path(path)
         self._seen = 0
-        self._expected = []  # [pattern, from, to]: characters of the log that it is valid for
+        self._expected = []  # [pattern, from, to]: the positions in the log between which it is valid
 
     def text(self):
-        """Everything so far. (Not UTF-8, so that a position is the same in every call.)"""
+        """The log so far. A byte is a character (Latin-1), so that positions stay valid when the log grows."""
         return self.path.read_bytes().decode("latin-1") if self.path.exists() else ""
 
     def tail(self, lines=40):
@@ -90,18 +89,18 @@ class Console:
         return "\n".join(self.text().splitlines()[-lines:])
 
     def mark(self, text):
-        """Writes the harness's own line into the log. QEMU appends, and so does this function."""
+        """Appends a line of the harness to the log, to which QEMU appends, too."""
         with open(self.path, "a", encoding="utf-8") as log:
             log.write(f"\n=== {text}\n")
 
     def wait_for(self, pattern, timeout=5, since=0):
-        """Waits until the regular expression matches something after position `since`; returns whether it does."""
+        """Waits until the regular expression matches something after position `since`; returns whether it has."""
         deadline = time.monotonic() + timeout
         wanted = re.compile(pattern)
         while not wanted.search(self.text(), since):
             if time.monotonic() > deadline:
                 return False
-            time.sleep(0.05)  # polling: a file has no event to wait for
+            time.sleep(0.05)  # polls, because a file has no event to wait for
         return True
 
     def expect(self, pattern):

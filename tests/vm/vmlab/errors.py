@@ -7,11 +7,11 @@ class LabError(Exception):
 
 
 class NodeDied(LabError):
-    """The virtual machine ended (crash, panic, power off) although the test still needed it."""
+    """The virtual machine has ended (crash, panic, power off) although the test still needs it."""
 
 
 class CommandFailed(LabError):
-    """A command in a guest failed, or did not end in time. `result` is what is known of it."""
+    """A command in a guest failed, or did not end in time. `result` is what is known of its result."""
 
     def __init__(self, node, command, result, why):
         self.node, self.command, self.result = node, command, result
@@ -19,11 +19,11 @@ class CommandFailed(LabError):
 
 
 class CommandTimeout(CommandFailed):
-    """A command did not end in time and was killed. The console has the kernel's list of blocked tasks."""
+    """A command did not end in time. Node.run() has killed it; the console has the kernel's list of blocked tasks."""
 
 
 class ComplaintError(LabError):
-    """A guest's kernel complained. `complaints` is the list of what it said."""
+    """A guest's kernel complained. `complaints` is a list of Complaint."""
 
     def __init__(self, complaints):
         self.complaints = complaints

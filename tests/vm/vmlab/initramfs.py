@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The file system that nodes start from: a cpio archive with tools, their libraries, and the kernel's modules.
 
-Building it takes two seconds, so it is cached, under a hash of everything that goes into it by choice (this package, the
-kernel, the tools; the state of dpkg stands for the libraries). It is not compressed: unpacking would take the guest longer
-than QEMU takes to copy it.
+Building it takes two seconds, so it is cached, under a hash of what goes into it (this file, agent.c, init; the
+kernel's modules and the tools by size and time; dpkg's state stands for the libraries). It is not compressed, because
+the guest would need longer to unpack it than QEMU needs to copy it.
 """
 
 import functools
@@ -21,8 +21,8 @@ from .kernel import cache_dir, write_atomically
 
 GUEST = pathlib.Path(__file__).parent / "guest"
 
-# The real programs. Busybox has incomplete applets called ip and tc, and it prefers its applets, whatever PATH says, in its
-# shell and in all applets that start other programs: so these are the real programs, too.
+# Real programs instead of busybox's applets. Its ip and tc are incomplete, and its shell, and each applet that starts
+# other programs, prefers applets whatever PATH says.
 _TOOLS = ("dash", "env", "timeout", "nohup", "nice", "stdbuf", "find", "xargs", "setsid",
           "ip", "tc", "rdma", "ss", "bridge", "ethtool", "ibv_devices", "ibv_devinfo", "ibv_rc_pingpong",
           "mke2fs", "ib_read_lat", "ib_write_lat", "ib_send_lat", "ib_atomic_lat", "ib_read_bw", "ib_write_bw", "ib_send_bw",
@@ -30,11 +30,11 @@ _TOOLS = ("dash", "env", "timeout", "nohup", "nice", "stdbuf", "find", "xargs", 
           "rdma_client", "rdma_server", "qperf")
 _TOOLS_IF_PRESENT = ("mkfs.xfs", "mkfs.btrfs", "bash", "strace", "taskset", "setpriv", "prlimit")
 
-# What C and C++ test programs are usually linked to; they live on the host and come through 9p.
+# What C and C++ test programs are usually linked to. The programs themselves come from the host through 9p.
 _LIBRARIES = ("libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libatomic.so.1", "libfmt.so.9",
               "libnl-3.so.200", "libnl-genl-3.so.200", "libibverbs.so.1", "librdmacm.so.1")
 
-# Loaded by init. _MODULES are those that tests load, or that the kernel asks modprobe for.
+# init loads _MODULES_AT_BOOT. Tests load _MODULES, or the kernel asks modprobe for them.
 _MODULES_AT_BOOT = ("virtio_pci", "virtio_net", "virtio_console", "9p", "9pnet_virtio", "crc32_generic", "rdma_rxe",
                     "ib_uverbs", "rdma_ucm")
 _MODULES = ("crc32_pclmul", "hmac", "sha256_generic", "sha512_generic", "algif_hash", "veth", "dummy", "ifb",
@@ -49,7 +49,7 @@ _PASSWD = "root:x:0:0:root:/root:/bin/sh\n" + "".join(
 USERS = {line.split(":")[0]: int(line.split(":")[2]) for line in _PASSWD.splitlines()}
 
 
-# These are links into /usr, as on the host: otherwise the archive would have a library twice, as /lib/x and as /usr/lib/x.
+# Links into /usr, as on the host: otherwise the archive would have a library twice, as /lib/x and as /usr/lib/x.
 _MERGED = ("bin", "sbin", "lib", "lib64")
 
 
@@ -97,7 +97,7 @@ class Archive:
         self._add(path, stat.S_IFLNK | 0o777, str(target).encode())
 
     def bytes(self):
-        """The archive so far, complete. Several archives may be concatenated."""
+        """The archive so far, with its end. Several archives may be concatenated."""
         self._write("TRAILER!!!", 0, b"", 0)
         joined = b"".join(self._parts)
         del self._parts[-4:]
@@ -110,7 +110,7 @@ def _find_program(name):
 
 
 def _shared_libraries(path):
-    """What a dynamic program or library needs, directly or not: absolute paths."""
+    """The absolute paths of all libraries that a dynamic program or library needs, directly or not."""
     done = subprocess.run(["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False,
                           env={**os.environ, "LC_ALL": "C"})
     found = []
@@ -123,14 +123,14 @@ def _shared_libraries(path):
 
 
 def _add_dynamic(archive, path, source):
-    """Adds a program or library with all libraries that it needs."""
+    """Adds a program or library, with all libraries that it needs."""
     archive.file(path, source)
     for library in _shared_libraries(source):
         archive.file(library, library)
 
 
 def add_program(archive, path, source):
-    """Adds a file that may be a program, with the libraries it needs."""
+    """Adds a file; if it is a program, with all libraries that it needs."""
     with open(source, "rb") as f:
         is_elf = f.read(4) == b"\x7fELF"
     (_add_dynamic if is_elf else Archive.file)(archive, path, source)
@@ -165,7 +165,7 @@ def _add_tools(archive):
     archive.file("/usr/bin/busybox", busybox)
     applets = subprocess.run([busybox, "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     for applet in applets:
-        archive.link(f"/usr/bin/{applet}", "busybox")  # unless the real program is there already
+        archive.link(f"/usr/bin/{applet}", "busybox")  # no effect if the real program is there
     archive.link("/usr/sbin/modprobe", "../bin/busybox")  # the kernel calls it by this name
 
 
@@ -174,7 +174,7 @@ def _module_name(path):
 
 
 def _read_module(path):
-    """A module, unpacked and without its signature, which the guest would take longer to verify than to load the module."""
+    """A module, unpacked, without its signature: verifying that would take the guest longer than loading the module."""
     data = path.read_bytes()
     if path.suffix == ".xz":
         data = lzma.decompress(data)
@@ -187,7 +187,7 @@ def _read_module(path):
 
 
 def _add_modules(archive, kernel):
-    """The modules and those they depend on, unpacked, with an index for modprobe that knows only them."""
+    """Adds the modules, and those that they depend on, with an index for modprobe that has only these."""
     paths, needs = {}, {}
     for line in (kernel.modules / "modules.dep").read_text().splitlines():
         path, rest = line.split(":")
@@ -279,7 +279,7 @@ def _forget_old_images(directory, keep=8):
 
 
 def extra_archive(files):
-    """An archive of {guest path: host path}, to be appended to the base image. Programs bring their libraries."""
+    """An archive of {guest path: host path}, programs with their libraries, to be appended to the base image."""
     archive = Archive()
     for path, source in files.items():
         add_program(archive, path, source)

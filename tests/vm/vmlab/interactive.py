@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The prompt of tests/vm/cluster: a person at the console of a virtual cluster."""
+"""The prompt of tests/vm/cluster, for a user at the console of a virtual cluster."""
 
 import argparse
 import contextlib
@@ -38,7 +38,7 @@ class Prompt:
         self.current = cluster.nodes[0]
 
     def loop(self):
-        """Until the user quits."""
+        """Serves the user until the user quits."""
         while True:
             try:
                 text = input(f"node {self.current.number}> ").strip()
@@ -90,8 +90,8 @@ class Prompt:
 
     @staticmethod
     def _run(nodes, command):
-        """Runs the command on the nodes in parallel, prints output as it comes, each line with its node if there are
-        several. Ctrl-C goes to the commands."""
+        """Runs the command on the nodes in parallel. Prints output as it comes; with several nodes each line begins
+        with its node. Ctrl-C interrupts the commands."""
         processes = []
         for node in nodes:
             prefix = f"{node}: ".encode() if len(nodes) > 1 else b""
@@ -113,7 +113,7 @@ class Prompt:
 
     @staticmethod
     def _shell(node):
-        """A terminal: keys go to the guest, its output comes back, both unchanged."""
+        """A terminal: passes keys to the guest, and its output back, both unchanged."""
         if not sys.stdin.isatty():
             raise LabError("a shell needs a terminal")
         print(f"--- shell on {node}; exit or Ctrl-] leaves it")
@@ -142,7 +142,7 @@ class Prompt:
 
 
 class _Printer:
-    """Prints output, whole lines at a time if they carry a prefix."""
+    """Prints output; with a prefix, only whole lines."""
 
     def __init__(self, prefix):
         self._prefix = prefix

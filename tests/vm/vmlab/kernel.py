@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The kernels that nodes run: asks scripts/kernel, and makes images that start quickly."""
+"""The kernels that nodes run: gets them from scripts/kernel, and makes images that start quickly."""
 
 import functools
 import lzma
@@ -14,11 +14,10 @@ from .errors import LabError
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 KNOWN = ("6.1", "6.12", "debug", "debug2")
 
-# How much longer everything takes than on a stock kernel under emulation. Every time-out is multiplied by this.
+# How much longer everything takes than with a stock kernel. Every time-out is multiplied by this.
 _SCALE = {"debug": 6, "debug2": 4}
 
-# Time-outs of tests are written for an idle host; they are only there to end what hangs. On a busy host everything takes
-# longer.
+# Every time-out is multiplied by this, too: tests give them for an idle host, and only to end what hangs.
 PATIENCE = 3
 
 
@@ -28,7 +27,7 @@ def time_scale(name):
 
 
 def cache_dir():
-    """The directory for files that can be made again; the same directory as in scripts/common.sh."""
+    """The directory for files that can be made again, the same as in scripts/common.sh."""
     base = os.environ.get("LITE_CACHE")
     if not base:
         base = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "lite")
@@ -38,7 +37,7 @@ def cache_dir():
 
 
 class Kernel:
-    """One bootable kernel. `name` is the tests' name for it, `release` its own."""
+    """A bootable kernel. `name` is the tests' name for it, `release` what uname -r prints."""
 
     def __init__(self, name, answer):
         self.name = name
@@ -55,12 +54,12 @@ class Kernel:
 
     @property
     def is_debug(self):
-        """Whether this is a kernel with checkers, where a test does less of everything."""
+        """Whether this is a kernel with checkers, on which tests do less of everything."""
         return self.name.startswith("debug")
 
     @functools.cached_property
     def config(self):
-        """The set options: {"CONFIG_KASAN": "y", ...}."""
+        """The options that are set: {"CONFIG_KASAN": "y", ...}."""
         lines = self._config_path.read_text().splitlines()
         return dict(line.split("=", 1) for line in lines if line.startswith("CONFIG_"))
 
@@ -72,9 +71,9 @@ class Kernel:
     def image(self):
         """The kernel as a plain ELF file.
 
-        QEMU can start that directly (PVH). A bzImage would first unpack itself inside the emulated machine, which
-        takes longer than the rest of booting. As a side effect the kernel runs at the address that it was linked to. A
-        kernel with KASAN dies if started this way, as it uses the shadow memory before that is set up.
+        QEMU can start it directly (PVH). A bzImage would first unpack itself inside the emulated machine, which takes
+        longer than the rest of booting. As a side effect the kernel runs at the address that it was linked to. A kernel
+        with KASAN would die, because it would use the shadow memory before that is set up.
         """
         if not self.has("PVH") or self.has("KASAN"):
             return self.bzimage
@@ -96,7 +95,7 @@ def _unpack_bzimage(data):
         return lzma.LZMADecompressor(format=lzma.FORMAT_XZ).decompress(payload)
     for magic, program in ((b"\x28\xb5\x2f\xfd", "zstd"), (b"\x1f\x8b", "gzip")):
         if payload.startswith(magic):
-            # The payload ends with its unpacked size, which the programs report as garbage after the end.
+            # The payload ends with its unpacked size, which the programs report as trailing garbage.
             done = subprocess.run([program, "-dc"], input=payload, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                   check=False)
             if done.stdout[:4] == b"\x7fELF":
@@ -105,7 +104,7 @@ def _unpack_bzimage(data):
 
 
 def write_atomically(target, data):
-    """Writes a cache entry so that no other process ever sees a part of it."""
+    """Writes a file of the cache; no other process ever sees a part of it."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".", delete=False) as f:
         f.write(data)

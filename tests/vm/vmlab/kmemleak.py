@@ -5,9 +5,8 @@ import re
 
 from .errors import LabError
 
-# Reports with a back trace that matches one of these patterns are ignored: allocations of the stock kernel, at boot or in
-# rxe, that kmemleak takes for leaks. Each entry needs a reason; nothing belongs here that a test of the project can cause.
-# The list is empty: the project's own kernels are clean.
+# Reports with a back trace that matches one of these patterns are ignored: for allocations of the stock kernel, at boot
+# or in rxe, that kmemleak takes for leaks. Each entry needs a reason, and must not be what a test can cause.
 _KNOWN = ()
 
 _REPORT = re.compile(r"^unreferenced object", re.MULTILINE)
@@ -16,12 +15,12 @@ _REPORT = re.compile(r"^unreferenced object", re.MULTILINE)
 def scan(node):
     """Raises LabError with all reports that are not known.
 
-    Two scans: kmemleak reports an object only if one scan found no reference to it and it was not changed since. An object
-    that RCU frees in the meantime disappears by itself.
+    kmemleak reports an object only if a scan has found no reference to it and the next one finds it unchanged: hence
+    two scans. Objects that RCU frees in the meantime disappear by themselves.
     """
     for _ in range(2):
         node.run("echo scan >/sys/kernel/debug/kmemleak", timeout=60)
-    # Objects younger than five seconds are never reported: let them age, then scan once more.
+    # Objects younger than five seconds are never reported: another scan, when they are older.
     node.run("sleep 5; echo scan >/sys/kernel/debug/kmemleak", timeout=60)
     reports = [f"unreferenced object{text}" for text in _REPORT.split(node.read("/sys/kernel/debug/kmemleak"))[1:]]
     leaks = [report for report in reports if not any(re.search(pattern, report) for pattern in _KNOWN)]

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """The network between the nodes: socket pairs, and a switch if there are more than two nodes.
 
-Every node's network card is one end of a socket pair of type SOCK_SEQPACKET: one message is one frame, so there is no
-framing to lose, and no root is needed. With two nodes the pair joins them directly. The harness keeps both ends open, which
-makes the rest simple: a node that dies leaves its end to its successor, and the other nodes never see a closed connection,
-only silence. But a sender must not block, as a real network would go on taking packets: frames for a machine that is off
-or stopped go to the Drain.
+A node's network card is an end of a socket pair of type SOCK_SEQPACKET: a message is a frame, and no root is needed.
+With two nodes the pair joins them directly. The harness keeps both ends open: so the QEMU of the next boot of a node
+has the same end, and if a node dies, the others see silence instead of a closed connection. Nor must a sender block,
+because a real network goes on taking packets: the Drain takes the frames for machines that are off or stopped.
 """
 
 import os
@@ -30,7 +29,7 @@ def _switch_binary():
 
 
 class Network:
-    """Joins `count` nodes. `sockets[i]` is the end for QEMU number i."""
+    """Joins `count` nodes. `sockets[i]` is the end for the QEMU of node i + 1."""
 
     def __init__(self, count):
         self._all, self.sockets = [], []
@@ -48,13 +47,13 @@ class Network:
         pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._all += pair
         for end in pair:
-            # Room for bursts: if the buffer is full, the sender waits in QEMU's main loop.
+            # Room for bursts: when the buffer is full, the sender's QEMU waits in its main loop.
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
             end.setblocking(False)
         return pair
 
     def close(self):
-        """Ends the switch and the drain. The nodes must be gone already."""
+        """Ends the switch and the drain. The nodes must have ended before."""
         self.drain.close()
         if self._switch:
             process.stop(self._switch)
@@ -63,7 +62,7 @@ class Network:
 
 
 class Drain:
-    """Swallows the frames for the nodes that are off or stopped."""
+    """Discards the frames for nodes that are off or stopped."""
 
     def __init__(self):
         self._selector = selectors.DefaultSelector()
@@ -74,7 +73,7 @@ class Drain:
         self._thread = None
 
     def start(self, end):
-        """From now on, the drain discards all frames that arrive here."""
+        """Discards all frames that arrive at this end from now on."""
         with self._lock:
             if self._closed or end in self._selector.get_map():
                 return
@@ -85,7 +84,7 @@ class Drain:
         os.write(self._wake_in, b"x")
 
     def stop(self, end):
-        """The node is about to listen again. An old frame may still be in the socket, as on a real wire."""
+        """Leaves what arrives to the node again. An old frame may still be in the socket, as on a real wire."""
         with self._lock:
             if not self._closed and end in self._selector.get_map():
                 self._selector.unregister(end)
@@ -110,7 +109,7 @@ class Drain:
                     os.read(self._wake_out, 64)
                     continue
                 with self._lock:
-                    # If the end was unregistered meanwhile, the frames are for the node.
+                    # After stop() the frames are for the node.
                     if key.fileobj not in self._selector.get_map():
                         continue
                     try:

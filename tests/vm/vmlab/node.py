@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""One node: a QEMU process, what it boots, and the commands that run in it."""
+"""A node: a QEMU process, what it boots, and the commands that run in it."""
 
 import contextlib
 import os
@@ -23,17 +23,17 @@ from .qmp import Monitor
 
 BOOT_SECONDS = 30
 
-# Only warnings are printed, since a serial port is slow; init raises the level. A panic reboots, which ends QEMU, and so
-# the harness learns of it. No IPv6: nothing here uses it, and its packets would be in every count. No randomised addresses:
-# TCG translates a page of code again for each virtual address, so with them starting a program takes three times as long.
-# No self-test of a key derivation that nothing uses: it is a tenth of booting.
+# A serial port is slow, so only warnings are printed until init raises the level. A panic reboots: that ends QEMU, and
+# so the harness learns of it. IPv6 is off because its packets would be in every count. Addresses are not randomised:
+# TCG translates a page of code again for each virtual address, so programs would take three times as long to start. The
+# self-test of a key derivation that nothing uses would take a tenth of booting.
 _KERNEL_PARAMETERS = ("console=ttyS0", "loglevel=5", "panic=-1", "reboot=t", "mitigations=off", "tsc=reliable",
                       "no_timer_check", "random.trust_cpu=1", "ipv6.disable=1", "apparmor=0", "audit=0",
                       "rcupdate.rcu_expedited=1", "cryptomgr.notests=1", "initcall_blacklist=crypto_kdf108_init",
                       "norandmaps", "nokaslr", "rdinit=/init")
 
-# Without the PIT, the kernel measures the time stamp counter with the HPET. On a busy host it sees too few ticks of the
-# PIT, and believes them ("PIT calibration deviates from HPET"): in one machine, time ran 26 times too fast.
+# Without a PIT the kernel measures the time stamp counter with the HPET. On a busy host it would see too few ticks of
+# the PIT, and believe them ("PIT calibration deviates from HPET"): in one machine, time ran 26 times too fast.
 _MACHINE = "q35,i8042=off,sata=off,smbus=off,vmport=off,pit=off"
 
 
@@ -41,7 +41,7 @@ class Node:
     """A virtual machine on the cluster's network, with Soft-RoCE ("rxe0") on its card ("eth0").
 
     Attributes: `number` (from 1), `name` ("n1"), `ip`, `kernel`, `time_scale`, `console`, `scratch` (a directory of the
-    host that the node sees, writable, as /scratch; the project is at /lite, read-only).
+    host that the node can write to as /scratch). The project is at /lite, read-only.
     """
 
     def __init__(self, number, kernel, end, drain, log_dir, accelerator, mem_mb=512, cpus=1, mtu=1500, swap_mb=0,
@@ -67,8 +67,6 @@ class Node:
 
     def __str__(self):
         return self.name
-
-    # --- power ---------------------------------------------------------------------------------------------------
 
     def start(self):
         """Starts to boot; returns at once. wait_ready() waits until the node has booted."""
@@ -98,7 +96,7 @@ class Node:
 
     @property
     def running(self):
-        """Whether there is a QEMU process; paused counts as running."""
+        """Whether the node's QEMU process exists, even if it is paused."""
         return bool(self._qemu) and self._qemu.poll() is None
 
     def cpu_seconds(self):
@@ -109,7 +107,7 @@ class Node:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def crash(self):
-        """Power loss: the guest gets no chance to shut down. Harmless if the machine is off already."""
+        """Cuts the power: the guest cannot shut down. Does nothing if the machine is off."""
         if not self._qemu:
             return
         self._note("--- power off")
@@ -120,7 +118,7 @@ class Node:
         self._qemu = self._channel = self._monitor = None
 
     def reboot(self, timeout=BOOT_SECONDS):
-        """Power loss, then a fresh boot with the same address. The contents of memory are lost."""
+        """Cuts the power, then boots afresh with the same address."""
         self.crash()
         self.start()
         self.wait_ready(timeout)
@@ -134,8 +132,7 @@ class Node:
         self.crash()
 
     def pause(self):
-        """Stops the machine between two instructions, clock included, so that the guest does not notice. Its packets are
-        lost meanwhile."""
+        """Stops the machine and its clock, so that the guest does not notice. Packets for it are lost meanwhile."""
         self._note("--- pause")
         self._qmp("stop")
         self.paused = True
@@ -163,22 +160,20 @@ class Node:
         """Executes a line in QEMU's human monitor; returns what it prints."""
         return self._qmp("human-monitor-command", **{"command-line": command}).strip()
 
-    # --- network -------------------------------------------------------------------------------------------------
-
     def link(self, up):
         """Pulls or plugs the network cable. The guest sees the carrier and the port state of rxe0 change."""
         self._note(f"--- link {'up' if up else 'down'}")
         self._qmp("set_link", name="nic0", up=up)
 
     def cut(self, on=True):
-        """Loses every packet in both directions, unseen by the guest, like a broken switch; on=False ends it."""
-        # QEMU drops the packets, between the card and the wire. The guest's own means would change its code, in which an
-        # emulated processor can get stuck, and some of them report the loss to the sender.
+        """Loses every packet in both directions without telling the guest, like a broken switch; on=False ends that."""
+        # QEMU drops the packets between the card and the wire. Filters in the guest would change the guest's code, in
+        # which an emulated processor can get stuck, and some tell the sender of the loss.
         how = {"qom-type": "filter-redirector", "netdev": "net0", "queue": "all", "outdev": "nowhere"} if on else {}
         try:
             self._qmp("object-add" if on else "object-del", id="cut", **how)
         except LabError as error:
-            # A link that is cut stays cut throughout, without a moment in which packets pass.
+            # Cutting a cut link does nothing, so that there is no moment in which packets pass.
             if not re.search("duplicate|not found", str(error)):
                 raise
         self._note(f"--- cut {'on' if on else 'off'}")
@@ -186,32 +181,27 @@ class Node:
     def netem(self, rules):
         """Disturbs what the node sends: tc-netem(8) rules ("loss 1% delay 2ms"); None ends the disturbance.
 
-        Only in a cluster with netem=True, where the device has this qdisc from the start: Linux fails what is sent while a
-        qdisc is replaced, and on 6.12 Soft-RoCE ends a queue pair for that, the one of the connection manager for good.
+        The cluster needs netem=True, so that the device has this qdisc from the start: Linux fails what is sent while a
+        qdisc is being replaced. For that Soft-RoCE of 6.12 ends a queue pair, the connection manager's for good.
         """
         if not self._netem:
             raise LabError("netem(): the cluster is without netem=True")
         self.run(f"tc qdisc change dev eth0 root netem limit 10000 {rules or 'rate 0bit corrupt 0%'}")
 
     def add_addresses(self, count, subnet="10.0.1"):
-        """Lets this one machine act as several nodes: a veth with `count` addresses, and the rxe device "rxe1" on it.
-
-        Returns the addresses, 10.0.1.1 and so on. They reach each other through rxe1, and no other machine.
-        """
+        """Lets this machine act as several nodes: a veth with `count` addresses, and the rxe device "rxe1" on it.
+        Returns the addresses, 10.0.1.1 and so on. Through rxe1 they reach each other, but no other machine."""
         addresses = [f"{subnet}.{i}" for i in range(1, count + 1)]
         self.run("modprobe -q veth; ip link add veth0 type veth peer name veth1 && ip link set veth1 up && "
                  "ip link set veth0 up && " + " && ".join(f"ip addr add {a}/24 dev veth0" for a in addresses) +
                  " && rdma link add rxe1 type rxe netdev veth0")
         return addresses
 
-    # --- commands ------------------------------------------------------------------------------------------------
-
     def run(self, command, timeout=30, check=True, stdin=b"", env=None, user=None, cwd="/"):
         """Runs a command (a shell line, or a list of arguments) and waits for it; returns a Result (rc, out, err).
 
-        Raises CommandFailed unless it succeeds (with check=False: does not), CommandTimeout after killing it, and
-        NodeDied. `user` is a name (see initramfs.USERS), a uid, or (uid, gid). The time-out is multiplied by
-        the node's time scale.
+        Raises CommandFailed if the command fails (not with check=False), CommandTimeout after killing it, and NodeDied.
+        `user` is a name (see initramfs.USERS), a uid, or (uid, gid). The time-out is multiplied by the node's patience.
         """
         p = self.spawn(command, env=env, user=user, cwd=cwd)
         begun = time.monotonic()
@@ -232,7 +222,7 @@ class Node:
         return result
 
     def spawn(self, command, env=None, user=None, cwd="/", terminal=False, on_output=None):
-        """Starts a command and returns a Process. Its standard input stays open: see close_stdin()."""
+        """Starts a command and returns its Process. Standard input stays open until close_stdin()."""
         uid, gid = _ids(user)
         if not self._channel:
             raise NodeDied(f"{self.name} is not running")
@@ -242,7 +232,7 @@ class Node:
         return p
 
     def processes(self):
-        """The spawned commands that still run."""
+        """The Processes that still run."""
         return self._channel.running() if self._channel else []
 
     def put(self, local, remote, mode=None):
@@ -255,7 +245,7 @@ class Node:
         pathlib.Path(local).write_bytes(self.read_bytes(remote))
 
     def write(self, remote, data, mode=0o644):
-        """Creates or replaces a file in the guest with these contents."""
+        """Creates or replaces a file in the guest."""
         path = shlex.quote(remote)
         self.run(f'mkdir -p "$(dirname {path})" && cat >{path} && chmod {mode:o} {path}', stdin=data)
 
@@ -270,7 +260,7 @@ class Node:
         return self.read_bytes(remote).decode(errors="replace")
 
     def insmod(self, path, **parameters):
-        """Loads a module file (a path in the guest: /lite is the project) with parameters."""
+        """Loads a module with parameters; `path` is in the guest (/lite is the project)."""
         self.run(["insmod", path, *(f"{k}={v}" for k, v in parameters.items())])
 
     def rmmod(self, name, timeout=30):
@@ -282,14 +272,12 @@ class Node:
         self.run("cat >/dev/kmsg", stdin=f"<6>lab: {message}\n")
 
     def dump_blocked(self):
-        """Makes the kernel list its blocked and its running tasks on the console."""
+        """Makes the kernel list blocked and running tasks on the console."""
         self.run("echo w >/proc/sysrq-trigger; echo l >/proc/sysrq-trigger", check=False, timeout=10)
-
-    # --- checkers of the debug kernels ---------------------------------------------------------------------------
 
     @property
     def has_kmemleak(self):
-        """Whether kmemleak_scan() does anything here."""
+        """Whether the kernel has kmemleak."""
         return self.kernel.has("DEBUG_KMEMLEAK")
 
     def kmemleak_clear(self):
@@ -298,19 +286,17 @@ class Node:
             self.run("echo clear >/sys/kernel/debug/kmemleak")
 
     def kmemleak_scan(self):
-        """Raises a LabError with the back traces if kmemleak finds leaks; does nothing on other kernels."""
+        """Raises a LabError with back traces if kmemleak finds leaks; does nothing without kmemleak."""
         from . import kmemleak  # pylint: disable=import-outside-toplevel
         if self.has_kmemleak:
             kmemleak.scan(self)
-
-    # --- inside --------------------------------------------------------------------------------------------------
 
     def _command(self, agent_fd, qmp_fd):
         words = [
             "qemu-system-x86_64", "-name", f"lite-{self.name}", "-nodefaults", "-no-user-config", "-display", "none",
             "-M", _MACHINE, "-bios", "qboot.rom", *self._accelerator, "-m", self._mem_mb, "-no-reboot",
-            # With only one possible CPU, QEMU leaves out the guest's memory barriers, although QEMU's I/O threads run on
-            # other processors. Then virtio stalls for good now and then.
+            # If only one CPU is possible, QEMU leaves out the guest's memory barriers, although its own I/O threads run
+            # on other processors: now and then virtio stalls for good.
             "-smp", f"{self._cpus},maxcpus={max(self._cpus, 2)}",
             "-kernel", self.kernel.image, "-initrd", self._initrd, "-append", self._append(),
             "-chardev", f"file,id=console,path={_qemu_escape(self.console.path)},append=on", "-serial", "chardev:console",
@@ -320,11 +306,11 @@ class Node:
             "-netdev", f"dgram,id=net0,local.type=fd,local.str={self._end.fileno()}",
             "-chardev", "null,id=nowhere",
             "-device", f"virtio-net-pci,id=nic0,netdev=net0,mac=52:54:00:00:00:{self.number:02x},"
-            # Without a speed, rxe queries it again and again, and complains.
+            # Without a speed rxe queries it again and again, and complains.
             "speed=10000,duplex=full,romfile=",
             *_share("lite", ROOT, readonly=True), *_share("scratch", self.scratch)]
         if self._swap_mb:
-            # Sparse, and not needed after a crash.
+            # The file is sparse, and is not needed after a crash: cache=unsafe.
             words += ["-drive", f"file={_qemu_escape(self._swap_file())},format=raw,if=none,id=swap,cache=unsafe",
                       "-device", "virtio-blk-pci,drive=swap"]
         return words
@@ -335,7 +321,7 @@ class Node:
             own.append("VM_SWAP=1")
         if self._netem:
             own.append("VM_NETEM=1")
-        # The guest must not measure the frequency itself, see tsc.py. KVM tells the guest.
+        # The guest must not measure the frequency itself: see tsc.py. KVM tells its guests.
         if self._accelerator == accel.TCG and tsc.khz():
             own.append(f"tsc_early_khz={tsc.khz()}")
         if self._accelerator == accel.ICOUNT:
@@ -354,8 +340,7 @@ class Node:
         return self._monitor.command(command, **arguments)
 
     def _give_up(self, p, problem):
-        """Kills a command that is late, and makes the guest print where its tasks are blocked; returns the exception to
-        raise."""
+        """Kills a command that is late, after the kernel has listed blocked tasks; returns the exception to raise."""
         with contextlib.suppress(LabError):
             self.dump_blocked()
         p.kill()

@@ -8,7 +8,7 @@ from .errors import LabError, NodeDied
 
 
 class Monitor:
-    """Speaks QMP on a connected socket. Commands only: the harness does not wait for events."""
+    """Speaks QMP on a connected socket. Sends commands only, and ignores events."""
 
     TIMEOUT = 20
 

@@ -24,13 +24,12 @@ from .testing import Lab, cluster_options, tests_of, wish_of
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 
 
-# Consecutive failures to boot, after which the run ends: the reason is clear then, and each further test would only repeat
-# it.
+# After so many failures to boot in a row, a session runs no more tests on that kernel: they would fail, too.
 MAX_BOOT_FAILURES = 2
 
-# Default number of clusters at a time: each has up to five machines of up to 1 GB.
+# Default maximum of clusters at a time. A cluster has up to five machines of up to 1 GB; most need less.
 MAX_JOBS = 4
-CLUSTER_MB = 2048  # most have less
+CLUSTER_MB = 2048
 
 
 class TimeOver(Exception):
@@ -51,7 +50,7 @@ class Case:
 
     @property
     def wish(self):
-        """The cluster and limits that it asks for."""
+        """The cluster and limits that the test asks for."""
         return wish_of(self.function)
 
     @property
@@ -65,7 +64,7 @@ class Case:
 
 
 def load_modules(paths):
-    """Imports test files, which find the package and the files beside them in the path."""
+    """Imports test files, which can import vmlab, the modules beside it, and those in their own folders."""
     sys.path[:0] = [str(TESTS), *sorted({str(path.parent) for path in paths})]
     for path in paths:
         spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -76,16 +75,16 @@ def load_modules(paths):
 
 
 class Session:
-    """One invocation: holds the cluster that the current tests share, and counts."""
+    """Runs cases one after the other: holds the cluster that they share, and counts the verdicts."""
 
     def __init__(self, options):
         self.options = options
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
         self._memory = {}
         self._cluster = None
-        self._module = None  # of the tests that use the cluster
+        self._module = None  # the last one that used the cluster
         self._key = None
-        self._cpu = 0        # seconds that the current test has used
+        self._cpu = 0        # processor seconds of the current test
         self._serial = 0
         self._boot_failures = {}
 
@@ -111,15 +110,13 @@ class Session:
         if self.options.verbose:
             line += f"  [{max(self._cpu, 0):.1f} s of processors]"
         line += f"  ({detail})" if verdict == "skipped" else f"\n{_indent(detail)}" if verdict == "failed" else ""
-        # One call of write(), as other processes print, too.
+        # One call of write(), because other processes print, too.
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
     def close(self):
         """Ends the current cluster."""
         self._drop_cluster(failed=False)
-
-    # --- one case --------------------------------------------------------------------------------------------------
 
     def reason_to_skip(self, case):
         """Why a case is not run, or None."""
@@ -148,7 +145,7 @@ class Session:
             try:
                 with _time_limit(wish.timeout * cluster.kernel.patience):
                     case.function(lab)
-            except Skip as why:  # what it has done so far is checked all the same
+            except Skip as why:  # what the test has done before is checked nevertheless
                 skipped = str(why)
             _kill_left_over(cluster, before)
             self._cpu += _cpu_seconds(cluster)
@@ -170,8 +167,6 @@ class Session:
             lines.append(f"logs: {cluster.log_dir}\n")
         lines.append(f"seed: {self.options.seed}\n")
         return "".join(lines)
-
-    # --- clusters --------------------------------------------------------------------------------------------------
 
     def _get_cluster(self, case, wish):
         key = case.cluster_key()
@@ -207,8 +202,7 @@ class Session:
             cluster.remove_logs()
 
     def _look_for_leaks(self, cluster):
-        """On a kernel with kmemleak, reports what all the tests on this cluster together have leaked. A scan after each
-        test would take too long."""
+        """With kmemleak, reports what all tests on this cluster have leaked. A scan after each would take too long."""
         try:
             for node in cluster.nodes:
                 if node.running and not node.paused:
@@ -220,7 +214,7 @@ class Session:
 
 
 def _state(cluster):
-    """The commands that run on each node. The keys change if a node is no longer in the state that setup() has prepared."""
+    """The commands that run on each node. Keys change when a node crashes, reboots or is paused."""
     return {(node, node.boots, node.running, node.paused): set(node.processes()) for node in cluster.nodes}
 
 
@@ -229,7 +223,7 @@ def _cpu_seconds(cluster):
 
 
 def _kill_left_over(cluster, before):
-    """Kills what a test has started and left running; what setup() has started stays."""
+    """Kills the commands that a test has left running, but not those that setup() has started."""
     mine = set().union(*_state(cluster).values()) - set().union(*before.values())
     for p in mine:
         p.kill()
@@ -252,7 +246,7 @@ def _time_limit(seconds):
 
 
 def _where(error):
-    """The test's own lines on the way to an error of the harness; the frames of the harness are left out."""
+    """The lines of the test in the traceback of an error of the harness."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if pathlib.Path(f.filename).name.startswith("test_")]
     return traceback.format_list(frames)
 
@@ -260,8 +254,6 @@ def _where(error):
 def _indent(text):
     return "".join(f"     | {line}\n" for line in text.rstrip().splitlines())
 
-
-# --- the command line ------------------------------------------------------------------------------------------------
 
 def _parse(arguments):
     parser = argparse.ArgumentParser(prog="tests/vm/run", description="Runs tests on virtual clusters.")
@@ -317,8 +309,7 @@ def _terminate(*_):
 
 
 def _plan(cases):
-    """The cases in groups, each of which shares a cluster: the groups that run in parallel with others, the longest first,
-    and those that run alone."""
+    """Groups of cases that share a cluster: those that run in parallel, the longest first, and those that run alone."""
     groups = {}
     for case in cases:
         groups.setdefault((case.cluster_key(), case.wish.fresh and case.name), []).append(case)
@@ -328,7 +319,7 @@ def _plan(cases):
 
 
 def _run_group(options, cases):
-    """Runs the cases of a group; returns the counts of the session."""
+    """Runs the cases of a group; returns the counts of verdicts."""
     session = Session(options)
     try:
         session.run_all(cases)
@@ -349,7 +340,7 @@ def _run_groups(options, cases):
     beside, alone = _plan(cases)
     jobs = min(options.jobs, len(beside))
     if jobs > 1:
-        # Modules cannot be pickled and sent to another process, but forked processes inherit them.
+        # Modules cannot be pickled for another process, but forked processes inherit them.
         _run_in_child.options, _run_in_child.groups = options, beside
         pool = multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1)
         try:
@@ -378,7 +369,7 @@ def main(arguments=None):
     total = dict.fromkeys(("passed", "failed", "skipped"), 0)
     status = 0
     try:
-        # Downloads and builds must be done before the clock of any test runs.
+        # Downloads and builds must not take the time of a test.
         for name in options.kernels:
             kernels.get_kernel(name)
         with contextlib.closing(_run_groups(options, cases)) as counted:

@@ -2,12 +2,11 @@
 /*
  * switch.c - the Ethernet switch between three and more nodes: switch FD...
  *
- * Each argument is one end of a socket pair of type SOCK_SEQPACKET; QEMU has the other one, and one message is one frame.
- * The switch learns which address is behind which port, floods frames for unknown addresses, and queues up to QUEUE frames
- * for a slow port; beyond that it drops, as a real switch does, so that a stopped machine blocks no other machine. It is
- * written in C, as it is in the path of every packet.
- *
- * Ends when its standard input does, which is a pipe from the harness.
+ * Each argument is one end of a socket pair of type SOCK_SEQPACKET, of which QEMU has the other end;
+ * one message is one frame. The switch learns which address is behind which port, and floods frames
+ * for unknown addresses. It queues up to QUEUE frames for a slow port and drops further ones, so
+ * that a stopped machine blocks no other. When its standard input, a pipe from the harness, ends,
+ * the switch ends.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +23,7 @@
 #define MAX_PORTS 64
 #define MAX_FRAME 65536
 #define QUEUE     4096
-#define BURST     64 /* frames taken from one port before the others have their turn */
+#define BURST     64 /* frames taken from a port before the next has its turn */
 #define TABLE     1024
 
 struct frame {
@@ -42,7 +41,7 @@ struct port {
 static struct port ports[MAX_PORTS];
 static int nports;
 
-/* Addresses by hash; a collision forgets the older one, which then is flooded and learned again. */
+/* Addresses by hash. On a collision the older one is lost, and learned again after a flood. */
 static struct {
 	uint8_t address[6];
 	int port; /* + 1; 0: empty */
@@ -71,7 +70,7 @@ static int look_up(const uint8_t *address)
 	return table[at].port - 1;
 }
 
-/* True unless the port can take no more right now. What it refuses for another reason counts as sent. */
+/* False if the port can take no more now. A frame refused for another reason counts as sent. */
 static bool send_now(struct port *p, const void *data, size_t length)
 {
 	return send(p->fd, data, length, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a test file needs: the decorator @vmtest and the object that a test gets.
+"""What a test file needs: the decorator @vmtest, and the object that a test gets.
 
-A test file is tests/vm/tests/*/test_*.py; its tests are the functions test_*(lab), in the order of the file. An undecorated
-function counts as decorated with @vmtest(). If the file has a function setup(cluster), it is called after each boot, and
-when the file takes over a cluster from the tests of another file.
+A test file is tests/vm/tests/*/test_*.py; its tests are the functions test_*(lab), in the order of the file. Without
+decoration they count as decorated with @vmtest(). If the file has a function setup(cluster), the runner calls it after
+each boot, and when the file takes over a cluster from another file.
 """
 
 import dataclasses
@@ -13,8 +13,7 @@ import random
 from .cluster import Cluster
 from .errors import Skip
 
-# The part of the requested repetitions that are made without --thorough: a fault mostly shows in the first ones, and people
-# wait for these tests.
+# The part of the requested repetitions that tests make without --thorough: most faults show in the first ones.
 _QUICK = 1 / 3
 
 
@@ -39,13 +38,13 @@ def vmtest(nodes=2, kernels=(), slow=False, fresh=False, alone=False, timeout=12
     """Decorates a test.
 
     nodes      how many machines it wants
-    kernels    names of the kernels that it makes sense on; on others it counts as skipped (default: all)
-    slow       only run with --slow
-    fresh      a cluster of its own. Otherwise tests that want the same nodes and options share one, in whatever file they
-               are, if their setup() is the same. After a failure the next test gets a new one in any case
-    alone      no other cluster runs meanwhile: for what measures time
-    timeout    seconds, without booting, on an idle host; multiplied as all time-outs are
-    mem_mb     of each node, at least: of tests that share a cluster the most counts. With fresh, exactly
+    kernels    names of the kernels that it makes sense on (default: all); on others it counts as skipped
+    slow       it runs only with --slow
+    fresh      a cluster of its own. Otherwise tests of all files share a cluster if they want the same nodes and
+               options, and have the same setup(). After a failure the next test always gets a new one
+    alone      no other cluster runs meanwhile: for tests that measure time
+    timeout    seconds without booting, on an idle host; multiplied as all time-outs are
+    mem_mb     of each node, at least: tests that share a cluster get the most that one wants (with fresh exactly)
     others     as for Cluster: cpus, mtu, netem, swap_mb, files, kernel_args, icount
     """
     def decorate(function):
@@ -60,8 +59,7 @@ class Lab:
 
     cluster    the Cluster        nodes   its nodes, also as n1, n2, ...
     kernel     its Kernel         rng     a random.Random, the same for the same --seed
-    part       the part of the requested repetitions that is made: 1 with --thorough, and on slow kernels, which get few
-               repetitions anyway
+    part       the part of the requested repetitions to make: 1 with --thorough, and on slow kernels (with few anyway)
     """
 
     def __init__(self, cluster: Cluster, seed, name, thorough=True):
@@ -82,22 +80,22 @@ class Lab:
         raise AttributeError(name)
 
     def scale(self, count, least=1, always=False):
-        """The number of repetitions to make: fewer than `count` on a slow kernel, and without --thorough. With `always`,
-        only a slow kernel makes it fewer: for tests that show nothing with fewer repetitions, or promise this number."""
+        """The number of repetitions to make: fewer than `count` on a slow kernel, and without --thorough. With
+        `always`, only on a slow kernel: for tests that show nothing with fewer repetitions, or promise this number."""
         return max(least, (count if always else int(count * self.part)) // self.kernel.time_scale)
 
     def skip(self, reason):
-        """Ends the test: it does not apply here."""
+        """Ends the test, because it does not apply here."""
         raise Skip(reason)
 
 
 def wish_of(function):
-    """What a test function asks for."""
+    """The Wish of a test function."""
     return getattr(function, "vmtest_wish", Wish())
 
 
 def tests_of(module):
-    """The test functions of a module in the order of its source."""
+    """The test functions of a module, in the order of its source."""
     found = [f for name, f in inspect.getmembers(module, inspect.isfunction)
              if name.startswith("test_") and f.__module__ == module.__name__]
     return sorted(found, key=lambda f: f.__code__.co_firstlineno)

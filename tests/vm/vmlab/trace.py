@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every instruction that a node executes while it is recorded: QEMU's log of what it translates, one instruction at a time.
-With Cluster's icount this changes nothing for the guest, as the guest's clock counts instructions.
+"""Records every instruction that a node executes: QEMU translates one at a time, and logs what it executes. With
+Cluster's icount this changes nothing for the guest, because the guest's clock counts instructions.
 """
 
 import bisect
@@ -10,16 +10,16 @@ import time
 from .errors import LabError
 
 _SECONDS = 60
-_BYTES = 80  # a line of the log has at least that many
+_BYTES = 80  # at least that many are in a line of the log
 
 # "Trace 0: 0x7f... [cs base/pc/flags/flags] symbol"
 _EXECUTED = re.compile(r"Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/")
-# The instruction logged just before was not executed after all: an interrupt came first.
+# The instruction logged last was not executed: an interrupt came first.
 _NOT_EXECUTED = "Stopped execution of TB chain before"
 
 
 def record(node, instructions):
-    """Addresses of the next instructions that a node of one CPU executes, at least this many, in order."""
+    """The addresses of the next instructions, at least this many, that a node with one CPU executes, in order."""
     path = node.console.path.with_name(f"trace-{node.name}.log")
     path.unlink(missing_ok=True)
     # QEMU 8.1 renamed this option.
@@ -67,7 +67,7 @@ def _parse(path):
 
 
 class Symbols:
-    """The functions of a node's kernel and of the modules that are loaded."""
+    """The functions of a node's kernel and of its loaded modules."""
 
     def __init__(self, node):
         entries = []
@@ -80,7 +80,7 @@ class Symbols:
         self._entries = entries
 
     def at(self, address):
-        """(name, module, start) of the function that an instruction is in; the kernel's module is ""."""
+        """(name, module, start) of the function that an instruction is in; the module is "" for the kernel itself."""
         if address < self._starts[0]:
             return "user", "user", 0
         start, name, module = self._entries[bisect.bisect_right(self._starts, address) - 1]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The frequency of the host's time stamp counter, which emulated machines see as theirs.
 
-A kernel that measures it on a busy host, against timers that fire late, may compute a multiple or a fraction of it. Then its
-time runs fast or slow until it reboots: 26 times too fast has been seen with the PIT, several times with the HPET.
+A guest that measures it on a busy host, against timers that fire late, may compute a multiple or a fraction of it. Its
+time then runs fast or slow until it reboots: 26 times too fast was seen with the PIT, several times with the HPET.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ _TRIES = 50
 
 @functools.cache
 def khz():
-    """The frequency in kHz; None where it cannot be measured."""
+    """The frequency in kHz, or None if it cannot be measured."""
     if platform.machine() != "x86_64":
         return None
     try:
@@ -33,14 +33,14 @@ def _measure():
         entry = ctypes.c_char.from_buffer(code)
         read = ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(entry))
         first = _at_once(read)
-        time.sleep(_SECONDS)  # sleeping for too long does no harm: both clocks are read afterwards
+        time.sleep(_SECONDS)  # longer does no harm: both clocks are read afterwards
         last = _at_once(read)
         del read, entry
     return round((last[1] - first[1]) * 1_000_000 / (last[0] - first[0]))
 
 
 def _at_once(read):
-    """(ns, ticks) of the same moment: of several tries the pair that was read in the shortest time."""
+    """(ns, ticks) of the same moment: the pair that took the shortest time of several tries."""
     best = None
     for _ in range(_TRIES):
         begun, ticks, ended = time.monotonic_ns(), read(), time.monotonic_ns()

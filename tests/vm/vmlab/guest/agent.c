@@ -2,16 +2,14 @@
 /*
  * agent.c - the guest's end of tests/vm: runs commands for the host, over a virtio-serial port.
  *
- * It is process 1 (init has exec'ed it), so it also reaps orphans, and it must never exit. One thread, one poll loop,
- * nothing blocks: commands run in parallel, and their output is passed on as it comes.
+ * It is process 1 (init has exec'ed it), so it also reaps orphans, and must never exit. One thread runs
+ * one poll loop, and nothing blocks: commands run in parallel, and output is passed on as it comes.
  *
- * Everything on the port is a frame: struct frame, then `length` bytes. The host numbers its commands; all frames about
- * a command carry its number. agent.py has the other end and the same list of frame types.
+ * Everything on the port is a frame: struct frame, then `length` bytes. The host numbers its commands;
+ * all frames about a command carry its number. agent.py has the other end and the same frame types.
  *
- * Flow control. Output: a command's pipes are not read while more than OUT_LIMIT bytes wait for the host, so the command
- * blocks, as it would on a slow terminal. Input: the host sends at most a window's worth ahead of our F_CREDIT.
- *
- * Linked statically, so that it starts before anything else in the guest is known to work.
+ * While more than OUT_LIMIT bytes wait for the host, the agent reads no pipes, so commands block as on
+ * a slow terminal. The host sends input at most a window ahead of the agent's F_CREDIT.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -40,7 +38,7 @@
 enum frame_type {
 	/* host to guest */
 	F_RUN = 1,    /* struct run_request, then strings: directory, arguments, environment */
-	F_STDIN = 2,  /* data; none: end of file */
+	F_STDIN = 2,  /* data; without data: end of file */
 	F_KILL = 3,   /* u32 signal, to the process group */
 	F_RESIZE = 4, /* u16 rows, u16 columns of the terminal */
 	/* guest to host */
@@ -48,7 +46,7 @@ enum frame_type {
 	F_STDOUT = 17,
 	F_STDERR = 18,
 	F_CREDIT = 19, /* u32 bytes of input that the command has taken */
-	F_EXIT = 20,   /* u32 status as from wait(); all output has been sent before */
+	F_EXIT = 20,   /* u32 status as from wait(); follows all output */
 	F_ERROR = 21,  /* text: the command could not be started */
 };
 
@@ -77,12 +75,12 @@ struct job {
 	struct job *next;
 	uint32_t id;
 	pid_t pid; /* 0 once it is reaped */
-	int in;    /* -1 when closed, as the two below */
+	int in;    /* -1: closed; the same for out and err */
 	int out;
 	int err;
 	bool terminal;
 	bool in_eof;       /* close `in` when `input` is empty */
-	bool discard;      /* F_EXIT is sent: output of the command's children is read and thrown away, so that they go on */
+	bool discard;      /* F_EXIT is sent: discard output, so that children do not block */
 	struct buffer input;
 };
 
@@ -91,8 +89,8 @@ static int port;
 static struct buffer from_host, to_host;
 
 /*
- * Nothing works without the port, and process 1 cannot exit: say so on the console, and end the machine. By way of the
- * kernel's log, which is written at once: what a terminal still holds is lost when the machine ends.
+ * Ends the machine, because process 1 must not exit. The message goes to the kernel's log, which is
+ * written at once; what a terminal still holds would be lost.
  */
 static void fatal(const char *what)
 {
@@ -103,8 +101,6 @@ static void fatal(const char *what)
 	for (;;)
 		pause();
 }
-
-/* --- buffers ------------------------------------------------------------------------------------------------- */
 
 static size_t buffer_used(const struct buffer *b)
 {
@@ -143,8 +139,6 @@ static void send_frame(uint32_t id, enum frame_type type, const void *data, size
 	buffer_add(&to_host, data, n);
 }
 
-/* --- jobs ------------------------------------------------------------------------------------------------------ */
-
 static struct job *job_find(uint32_t id)
 {
 	struct job *j = jobs;
@@ -161,7 +155,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* In the child: never returns. Its complaints go to the host as the command's own error output. */
+/* Runs in the child, and never returns. Its messages go to the host as the command's error output. */
 static void job_exec(const struct run_request *r, const char *dir, char **argv, char **envp)
 {
 	sigset_t none;
@@ -225,7 +219,7 @@ out:
 	return pid;
 }
 
-/* Cuts `count` strings out of [*at, end). NULL-terminated, as exec wants it. */
+/* Cuts `count` strings out of [*at, end); returns a NULL-terminated list for exec. */
 static char **cut_strings(char **at, char *end, uint32_t count)
 {
 	char **list;
@@ -288,7 +282,7 @@ out:
 	free(envp);
 }
 
-/* Passes on what the pipe holds; with `all`, until it is empty, however much waits for the host already. */
+/* Passes on a chunk of what the pipe holds; with `all` everything, beyond OUT_LIMIT, too. */
 static void job_read(struct job *j, int *fd, enum frame_type type, bool all)
 {
 	static char chunk[CHUNK];
@@ -300,7 +294,7 @@ static void job_read(struct job *j, int *fd, enum frame_type type, bool all)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return;
-		if (n <= 0) { /* a terminal without a program says EIO */
+		if (n <= 0) { /* EIO: a terminal without a program */
 			close_fd(fd);
 			return;
 		}
@@ -322,7 +316,7 @@ static void job_write(struct job *j)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			break;
-		if (n < 0) { /* the command has closed its input: as if it had read everything */
+		if (n < 0) { /* the command has closed its input: drop the rest */
 			n = buffer_used(&j->input);
 			close_fd(&j->in);
 		}
@@ -336,7 +330,7 @@ static void job_write(struct job *j)
 	if (taken)
 		send_frame(j->id, F_CREDIT, &taken, sizeof(taken));
 	if (j->in_eof && !buffer_used(&j->input)) {
-		/* A terminal's end of file is a character, and its descriptor is also the one we read from. */
+		/* A terminal's end of file is a character; its output is still to be read. */
 		if (!j->terminal)
 			close_fd(&j->in);
 		else if (j->in >= 0 && write(j->in, "\004", 1) < 0)
@@ -370,7 +364,7 @@ static void reap_children(void)
 	}
 }
 
-/* A job is gone when its process is reaped and no process holds its pipes any more. */
+/* Frees the jobs of which the process is reaped and no other process holds the pipes. */
 static void free_finished_jobs(void)
 {
 	for (struct job **at = &jobs; *at;) {
@@ -385,8 +379,6 @@ static void free_finished_jobs(void)
 		free(j);
 	}
 }
-
-/* --- the port ------------------------------------------------------------------------------------------------ */
 
 static void handle_frame(const struct frame *f, char *payload)
 {
@@ -410,7 +402,7 @@ static void handle_frame(const struct frame *f, char *payload)
 		if (f->length < sizeof(u32) || !j->pid)
 			break;
 		memcpy(&u32, payload, sizeof(u32));
-		/* The process group does not exist yet if the child has not reached its setsid(). */
+		/* There is no process group until the child has called setsid(). */
 		if (kill(-j->pid, u32))
 			kill(j->pid, u32);
 		break;
@@ -457,7 +449,7 @@ static void port_write(void)
 		to_host.start += n;
 }
 
-/* /dev/vportNpM carries its name only in sysfs; there is no udev here that would make a link of it. -1: not there. */
+/* Opens the port, or returns -1. Its name is only in sysfs, because there is no udev to make a link. */
 static int port_find(void)
 {
 	static const char class[] = "/sys/class/virtio-ports";
@@ -484,7 +476,7 @@ static int port_find(void)
 	return fd;
 }
 
-/* The driver learns the ports and their names by messages from QEMU, which may come after this program has started. */
+/* QEMU's messages with the names of ports may reach the driver after this program has started. */
 static int port_open(void)
 {
 	for (int i = 0; i < 1000; i++) {
@@ -497,8 +489,6 @@ static int port_open(void)
 	fatal("no virtio port named " PORT_NAME);
 	return -1;
 }
-
-/* --- the loop ------------------------------------------------------------------------------------------------ */
 
 static void add_poll(struct pollfd **fds, size_t *count, int fd, short events)
 {
@@ -536,7 +526,7 @@ int main(void)
 
 		add_poll(&fds, &count, sigfd, POLLIN);
 		add_poll(&fds, &count, port, POLLIN | (buffer_used(&to_host) ? POLLOUT : 0));
-		/* poll skips negative descriptors: three entries per job, in the order of the list. */
+		/* Three entries per job, in the order of the list; poll skips negative descriptors. */
 		for (struct job *j = jobs; j; j = j->next) {
 			add_poll(&fds, &count, buffer_used(&j->input) ? j->in : -1, POLLOUT);
 			add_poll(&fds, &count, full && !j->discard ? -1 : j->out, POLLIN);
@@ -548,7 +538,7 @@ int main(void)
 			fatal("poll");
 		}
 
-		/* Jobs first: the port may add some, which have no entries in fds yet. */
+		/* Jobs before the port, which may add jobs that have no entries in fds. */
 		i = 2;
 		for (struct job *j = jobs; j; j = j->next, i += 3) {
 			if (fds[i].revents)
