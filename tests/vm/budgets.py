@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What small operations cost in instructions, and what they may cost: instructions.json, the table of budgets.
 
-Measured on one machine that counts instructions instead of time (Cluster's icount) and talks to itself. A count is the same
-in every run, until the kernel, the compiler or LITE changes. Then `tests/vm/instructions --write` writes the table anew, on
-purpose and in the same commit.
+They are measured in one machine that counts instructions instead of time (Cluster's icount) and talks to itself. A
+count is the same in every run until the kernel, the compiler or LITE changes. Then `tests/vm/instructions --write`
+rewrites the table, in the commit that changes it.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from vmlab import ROOT, LabError, trace
 
 PAGE = ROOT / "Documentation/performance.rst"
 TABLE = pathlib.Path(__file__).with_name("instructions.json")
-KERNEL = "6.1"  # of the table: on later kernels other threads do the work, and counts vary
+KERNEL = "6.1"  # the table's: on later kernels other threads do the work, and counts vary
 OPERATIONS = ("read", "write", "fetch-add")
 _ARMS = ("raw", "kernel-lite", "lite")
 _LAYERS = _ARMS[1:]
@@ -27,29 +27,26 @@ _LAYERS = _ARMS[1:]
 _BEGIN = ".. Instructions: `tests/vm/instructions --write` replaces what follows, up to the end of them."
 _END = ".. End of the instructions."
 
-# The harness switches AppArmor off, which on Debian's kernels switches SELinux on. SELinux makes a system call dearer, but
-# only in this harness: a normally booted Debian kernel runs AppArmor.
+# The harness switches AppArmor off. Debian's kernels then use SELinux, with which system calls cost more than normally.
 KERNEL_ARGS = ("apparmor=1",)
 
 _TOOLS = ("litectl", "lite-perf", "instructions")
-# Soft-RoCE allocates for each packet. Freeing is cheap if the object belongs to the slab that the processor allocates from
-# at the moment. Whether it does depends on earlier allocations, stays the same as long as a process runs, and makes a
-# difference of 284 instructions. So several processes take turns, and the lowest median counts.
+# Soft-RoCE allocates for each packet. Freeing is 284 instructions cheaper if the object is of the slab from which the
+# processor allocates at the moment, which depends on earlier allocations, and stays so while a process runs. So several
+# processes take turns, and the lowest median counts.
 _PROCESSES = 5
-# Instructions in a trace: a dozen operations. If none of them takes as many as the measured median, another process is
-# traced.
+# Instructions in a trace: a dozen operations. If none takes as many as the measured median, another process is traced.
 _TRACED = 200_000
 _TRACES = 20
-# Two executions of an address in a trace are a few instructions further apart than two readings of the clock.
+# From one execution of an address to the next a trace has a few instructions more than the clock counts.
 _ENDS = 10
 
-# A figure may exceed its budget by this much. Where the environment differs from the table's, only what LITE adds is
-# compared.
+# A figure may exceed its budget by this much. In another environment than the table's only what LITE adds is compared.
 _TOLERANCE = 0.02
 _TOLERANCE_ELSEWHERE = 0.10
-# The promised maximum that a read and a write of liblite cost above raw verbs.
+# At most so much do a read and a write of liblite cost above raw verbs: that is promised.
 _PROMISE = {"read": 1200, "write": 1100}
-# A few instructions more never count: in a small stage they would be a large percentage.
+# A few instructions are always tolerated: in a small stage they would be a large percentage.
 _SLACK = 4
 
 
@@ -67,13 +64,13 @@ class Meter:
         self._inlined = stages.Inlined(self._module, int(node.read("/sys/module/lite/sections/.text"), 16))
 
     def measure(self):
-        """The costs, and where they were measured, in the form of the table."""
+        """The costs, and the environment in which they were measured, in the form of the table."""
         operations = self.medians()
         counts = {operation: stages.sums(self.profile(operation, operations["lite"][operation])) for operation in OPERATIONS}
         return {"where": self._where(), "operations": operations, "stages": counts}
 
     def profile(self, operation, instructions):
-        """As stages.attribute(), of one operation of liblite that takes this many instructions by the clock."""
+        """stages.attribute() of an operation of liblite that takes this many instructions by the clock."""
         lengths = set()
         for _ in range(_TRACES):
             for traced in self._trace(operation):
@@ -92,11 +89,11 @@ class Meter:
             program.wait(10)
 
     def schedule(self, mode):
-        """Has the node that the operations come from order them by a mode of litectl qos."""
+        """Sets the scheduling mode (litectl qos) of the node that posts the operations."""
         self._node.run(f"litectl qos set --mode {mode} -i {self._lites[0].index}")
 
     def stale(self):
-        """After measure(): functions in stages.py that no operation goes through any more."""
+        """After measure(): the functions named in stages.py that no operation executes any more."""
         return stages.unknown(self._inlined)
 
     def _program(self, *words):
@@ -130,8 +127,6 @@ def _compiler(path):
     return re.search(r"\]\s+(.*\S)", said)[1]
 
 
-# --- budgets ---------------------------------------------------------------------------------------------------------
-
 @dataclasses.dataclass(frozen=True)
 class Verdict:
     """A figure beside its budget."""
@@ -150,7 +145,7 @@ class Verdict:
 
     @property
     def under(self):
-        """Whether it costs so little that the budget is to be lowered."""
+        """Whether it costs so little that the budget should be lowered."""
         return self.count < self.budget - self._allowed()
 
     def text(self):
@@ -177,12 +172,12 @@ def _all(figures):
 
 
 def load(path=TABLE):
-    """Figures from a file; those of the table."""
+    """Reads figures from a file, or from the table."""
     return json.loads(path.read_text())
 
 
 def save(figures, path):
-    """Figures to a file."""
+    """Writes figures to a file."""
     path.write_text(json.dumps(figures, indent=1) + "\n")
 
 
@@ -195,20 +190,18 @@ def make_budgets(figures):
 
 
 def elsewhere(figures, table):
-    """The properties of the environment in which these figures and the table differ."""
+    """The properties of the environment that differ between these figures and the table."""
     return [name for name, value in table["where"].items() if figures["where"].get(name) != value]
 
 
 def compare(figures, table):
-    """The verdicts."""
+    """The verdicts on the figures; in another environment than the table's only on what LITE adds."""
     if elsewhere(figures, table):
         found, budgets = above(figures), above(table)
         return [Verdict(f"{what} above raw", found[what], budgets[what], _TOLERANCE_ELSEWHERE) for what in budgets]
     found, budgets = _all(figures), _all(table)
     return [Verdict(what, found[what], budgets[what], _TOLERANCE) for what in budgets]
 
-
-# --- text ------------------------------------------------------------------------------------------------------------
 
 def _tables(figures):
     """[[title, read, write, fetch-add], [arm, figures...], ...]: what operations cost; and the same for the stages of
@@ -233,7 +226,7 @@ def _promise(figures):
 
 
 def figures_text(figures):
-    """For a terminal: the costs."""
+    """The costs, for a terminal."""
     lines = []
     for table in _tables(figures):
         lines += [f"{row[0]:<22}" + "".join(f"{cell:>11}" for cell in row[1:]) for row in table] + [""]
@@ -241,7 +234,7 @@ def figures_text(figures):
 
 
 def report_text(figures, table):
-    """For a terminal: the costs, and how they compare with the budgets."""
+    """The costs, and how they compare with the budgets, for a terminal."""
     verdicts = compare(figures, table)
     remarkable = [verdict for verdict in verdicts if verdict.over or verdict.under]
     lines = [figures_text(figures), "", *(f"{verdict.what}: {verdict.count}, {verdict.text()}" for verdict in remarkable)]

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Small file systems of many kinds in one machine, for tests of files."""
+"""Small file systems of many kinds in one machine, for tests with files."""
 
-# The disk for xfs, and for btrfs in a file there, which reuses the room of a file only some time after its end: MB, for Cluster's
-# swap_mb.
+# MB of the disk (Cluster's swap_mb), for xfs and for btrfs in a file there, which reuses space only after a while.
 DISK_MB = 640
 
-# The machine is its own NFS server, from the first time on. Without daemons: what these would tell the kernel when it asks is
-# written in advance, as numbers (fsid 0 is the root; 9234: insecure, async, no_subtree_check, fsid).
+# The machine becomes its own NFS server at the first mount. There are no daemons: their answers to the kernel's upcalls
+# are written in advance, as numbers (fsid 0 is the root; 9234: insecure, async, no_subtree_check, fsid).
 _NFS = r"""
 modprobe -q -a nfsd nfsv4 && { [ -d /mnt/exported ] || {
     mkdir -p /mnt/exported /var/lib/nfs/v4recovery && mount -t tmpfs -o size=80M exported /mnt/exported &&
@@ -18,13 +17,13 @@ modprobe -q -a nfsd nfsv4 && { [ -d /mnt/exported ] || {
 }; } && mount -t nfs4 -o vers=4.2,addr=127.0.0.1,clientaddr=127.0.0.1 127.0.0.1:/ /mnt/nfs
 """
 
-# In the order of mounting: some are in others.
+# In the order of mounting, because some are inside others.
 _COMMANDS = {
     "ext4": "modprobe -q -a loop ext4; truncate -s 96M /tmp/ext4 && mke2fs -q -t ext4 /tmp/ext4 && mount -o loop /tmp/ext4 /mnt/ext4",
     "overlay": "cd /mnt/ext4 && mkdir -p lower upper work && modprobe -q overlay && "
                "mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work overlay /mnt/overlay",
     "nfs": _NFS,
-    # After boot the disk is for swapping.
+    # At boot the disk became a swap device.
     "xfs": "command -v mkfs.xfs && modprobe -q xfs && { swapoff /dev/vda; mkfs.xfs -q -f /dev/vda; } && mount /dev/vda /mnt/xfs",
     "btrfs": "command -v mkfs.btrfs && modprobe -q btrfs && truncate -s 400M /mnt/xfs/image && "
              "mkfs.btrfs -q -m single /mnt/xfs/image && mount -o loop -t btrfs /mnt/xfs/image /mnt/btrfs",
@@ -32,7 +31,7 @@ _COMMANDS = {
 
 
 def mount(vm, kinds=tuple(_COMMANDS)):
-    """Makes and mounts these in /mnt, as far as the kernel has them; returns the directories. Stock kernels have all."""
+    """Makes and mounts these in /mnt; returns the directories. Only debug kernels may lack some kinds."""
     mounted = []
     for kind in kinds:
         done = vm.run(f"mkdir -p /mnt/{kind}; {_COMMANDS[kind]}", check=False, timeout=60)
@@ -45,7 +44,7 @@ def mount(vm, kinds=tuple(_COMMANDS)):
 
 
 def unmount(vm):
-    """Fails if any of them is in use."""
+    """Unmounts all of them; fails if one is in use."""
     for kind in reversed(_COMMANDS):
         vm.run(f"! grep -q ' /mnt/{kind} ' /proc/mounts || umount /mnt/{kind}", timeout=60)
     vm.run("rm -f /tmp/ext4")

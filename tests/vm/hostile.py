@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""modules/hostile, which makes nodes do what no peer may: what its tests share."""
+"""Shared by tests of modules/hostile, which makes nodes do what no peer may do."""
 
 import subprocess
 
@@ -9,12 +9,12 @@ PARAMETERS = "/sys/module/hostile/parameters"
 
 
 def make(vm, **values):
-    """Sets parameters of the module, which makes the nodes of a machine hostile."""
+    """Makes the nodes of a machine hostile: sets parameters of the module."""
     vm.run(f"cd {PARAMETERS}; " + "; ".join(f"echo {value} >{name}" for name, value in values.items()))
 
 
 def made(vm, name):
-    """A parameter that is a number."""
+    """The value of a parameter that is a number."""
     return int(vm.read(f"{PARAMETERS}/{name}"))
 
 

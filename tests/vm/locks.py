@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Processes of programs/locks, which take locks: what tests share."""
+"""Shared by tests that run programs/locks, which takes locks."""
 
 from litelab import program_path, wait_until
 
@@ -22,19 +22,19 @@ def word(lite, name, offset):
 
 
 def holder(lite, name, *words, said="held", what="hold", user="root"):
-    """A process that holds the lock, or many."""
+    """Starts a process, and waits until it holds the lock (or many locks)."""
     process = spawn(lite, what, name, *words, user=user)
     process.wait_output(said, timeout=30)
     return process
 
 
 def claims(home, wanted):
-    """Waits until the home knows this many claims: owners and waiters."""
+    """Waits until the home knows this many claims, of owners and waiters."""
     wait_until(f"{wanted} claims", lambda: home.stats()["lock_claims"] == wanted, 20, home.vm.time_scale)
 
 
 def waiter(lite, name, home, before, *words):
-    """A process that waits for the lock, behind `before` claims that the home knows."""
+    """Starts a process, and waits until it waits for the lock behind `before` claims."""
     process = spawn(lite, "hold", name, *words)
     claims(home, before + 1)
     return process

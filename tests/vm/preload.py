@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs of verbs with liblite-verbs.so, on two machines: what their tests share."""
+"""Shared by tests that run verbs programs with liblite-verbs.so on two machines."""
 
 import re
 
@@ -8,13 +8,13 @@ from vmlab import ROOT, CommandTimeout
 
 _LIBRARY = "/usr/lib/liblite-verbs.so"
 PRELOAD = {"LD_PRELOAD": _LIBRARY}
-# As that, and it says on stderr what it does: assert_used().
+# The same, and the library tells on stderr what it does: see assert_used().
 TALKING = {**PRELOAD, "LITE_VERBS_DEBUG": "1"}
 CHECKER = program_path("verbs_check")
 
 
 def setup(cluster):
-    """LITE, and the library, stripped: it is 9p that programs would otherwise read it through. A test file's setup."""
+    """A test file's setup: LITE and the stripped library, which programs would otherwise read through 9p."""
     library = stripped("ulib/verbs/liblite-verbs.so")
 
     def install(node):
@@ -25,12 +25,12 @@ def setup(cluster):
 
 
 def unpinned(lab):
-    """A node on each machine that lets memory be unpinned."""
+    """A node on each machine that allows unpinned LMRs."""
     return on_machines(lab, unpinned=True)
 
 
 def assert_used(*ends):
-    """Processes that ran with TALKING had registrations, and all of them unpinned: they did not fall back to plain verbs."""
+    """Processes that ran with TALKING registered memory, all of it unpinned: none fell back to plain verbs."""
     for end in ends:
         said = re.findall(r"liblite-verbs\[\d+\]: (.+)", end.err)
         assert any(line.startswith("unpinned: ") for line in said), end.err
@@ -39,15 +39,15 @@ def assert_used(*ends):
 
 
 def wait_listening(node, server, port):
-    """Waits until a server, a process that was spawned on this machine, listens at this TCP port."""
+    """Waits until a server, a process on this machine, listens at this TCP port."""
     while not node.run(f"grep -q ':{port:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6 2>/dev/null", check=False).ok:
         assert server.running, server.out + server.err
 
 
 def pair(lab, server, client, ready, env=None, timeout=60, user=None, stays=False):
-    """A server on the first machine and its client on the second. Returns what both printed. `ready` is what says that the
-    server listens: a port, or a text that it prints. A server that stays is killed after its client has ended. Without `env`
-    both run with the library, and must have used it."""
+    """Runs a server on the first machine and its client on the second; returns what both printed. The server listens
+    when its port (`ready`) is open, or it has printed the text `ready`. If it stays, it is killed after its client's
+    end. Without `env` both run with the library, and must have used it."""
     def await_listening(p):
         if isinstance(ready, str):
             p.wait_output(ready)
@@ -57,19 +57,19 @@ def pair(lab, server, client, ready, env=None, timeout=60, user=None, stays=Fals
     return _pair(lab, server, client, await_listening, env, timeout, user=user, stays=stays)
 
 
-# What programs say on slow hosts. perftest and qperf ask the client to connect just before they listen, and the client may be
-# faster; perftest's then ends with a segmentation fault. perftest compares clocks, and gives up if its processor was taken away.
+# What programs print on slow hosts. perftest and qperf ask the client to connect just before they listen; a client that
+# is faster fails, perftest's with a segmentation fault. perftest compares clocks, and gives up if it was preempted.
 TOO_SLOW = re.compile("RDMA_CM_EVENT_REJECTED; error: 8|unexpected event from RDMA CM: Event rejected|Correlation coefficient r\\^2")
 ATTEMPTS = 5
 
 
-# Soft-RoCE (seen on 6.12) may stop in the middle of a message, without our library, too: see limits.rst. The receiver has then
-# got what the sender is to repeat, and does not.
+# Seconds between two looks for what Soft-RoCE (seen on 6.12) may do, even without the library: stop in the middle of a
+# message. The receiver then has what the sender should repeat, and does not (limits.rst).
 _STUCK = 5
 
 
 def _stuck(lab):
-    """{(machine, queue pair, next number to send, next number wanted)} of queue pairs that are to repeat what has arrived."""
+    """{(machine, queue pair, next number to send, next number wanted)} of those that should repeat what has arrived."""
     found = [re.findall(r"lqpn (\d+) rqpn (\d+) type RC state RTS rq-psn (\d+) sq-psn (\d+) .*pid", node.run("rdma resource show qp").out)
              for node in (lab.n1, lab.n2)]
     ends = [{number: (peer, int(wanted), int(sent)) for number, peer, wanted, sent in end} for end in found]
@@ -78,7 +78,7 @@ def _stuck(lab):
 
 
 def _run_client(lab, client, env, timeout, user):
-    """Returns what a client on the second machine printed; None, and kills it, if Soft-RoCE has stopped."""
+    """Runs a client on the second machine; returns its Result, or None (killed) if Soft-RoCE stopped."""
     p = lab.n2.spawn(client, env=env, user=user)
     p.close_stdin()
     before, left = set(), timeout
@@ -106,7 +106,7 @@ def _pair(lab, server, client, await_listening, env, timeout, user=None, forgive
         p = lab.n1.spawn(server, env=TALKING if env is None else env, user=user)
         await_listening(p)
         done = _run_client(lab, client, TALKING if env is None else env, timeout, user)
-        # If the client failed, the server may wait for it for ever.
+        # A server may wait for ever for a client that has failed.
         if stays or not done or not is_good(done):
             p.kill()
         p.wait(timeout=timeout)
@@ -121,18 +121,18 @@ def _pair(lab, server, client, await_listening, env, timeout, user=None, forgive
 
 
 def _listeners(node):
-    """{number: process} of the machine's listeners of the RDMA CM, but those of the kernel."""
+    """{number: process} of the listeners of the RDMA CM on a machine, without the kernel's."""
     return dict(re.findall(r"cm-idn (\d+) .*state LISTEN .*pid (\d+)", node.run("rdma resource show cm_id").out))
 
 
 def _is_listening(node, before):
     new = [pid for number, pid in _listeners(node).items() if number not in before]
-    # The state changes before the port can be reached: until the process sleeps, it may not have done the rest.
+    # The state changes before the port can be reached. When the process sleeps, it has done the rest.
     return new and node.run(f"grep -q 'State:.S' /proc/{new[0]}/status", check=False).ok
 
 
 def rdmacm_pair(lab, server, client, env=None, timeout=60, forgiven=None):
-    """As pair(), for servers that listen with the RDMA CM. `forgiven` is a message with which both may fail."""
+    """As pair(), but the server listens with the RDMA CM. `forgiven` is a message with which either may fail."""
     before = _listeners(lab.n1)
 
     def await_listening(p):
@@ -143,7 +143,7 @@ def rdmacm_pair(lab, server, client, env=None, timeout=60, forgiven=None):
 
 
 def check(lab, what, rounds, options="", env=None, mb=8, timeout=120, user=None):
-    """Runs the checker between the machines; it must be content. Returns what it printed."""
+    """Runs the checker between the machines, which must find no error. Returns what it printed."""
     seed = lab.rng.getrandbits(31)
     out = pair(lab, f"{CHECKER} serve {options} 7000 {mb}",
                f"{CHECKER} use {options} {lab.n1.ip} 7000 {seed} {rounds} {what}", "ready", env=env, timeout=timeout, user=user)

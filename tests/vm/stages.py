@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Where the instructions of an operation go: each of them belongs to a stage.
+"""Assigns each instruction of an operation to a stage of it.
 
-The source is a trace of all instructions (vmlab.trace), which costs the guest nothing, and the names of LITE's functions,
-including those that the compiler has inlined (addr2line).
+The instructions come from a trace (vmlab.trace), which costs the guest nothing. The stages follow from the names of
+LITE's functions, of which addr2line also finds those that the compiler has inlined.
 """
 
 import collections
@@ -12,7 +12,7 @@ import subprocess
 
 from vmlab.errors import LabError
 
-# From the system call to the device, and back. "device" is what raw verbs cost, too: posting, the device's work, polling.
+# From the system call to the device and back. "device" is what raw verbs cost, too: posting, device, polling.
 STAGES = ("enter", "look-up", "check", "translate", "post", "device", "complete", "return")
 
 # Any other function of LITE belongs to the stage of its caller. After the completion, functions of the first four stages
@@ -29,7 +29,7 @@ _FUNCTIONS = {
 _STAGE_OF = {name: stage for stage, names in _FUNCTIONS.items() for name in names}
 _BEFORE = STAGES[:4]
 
-# The device's part begins with one of these: a function of its driver, or, on 6.1, the end of a section with softirqs off.
+# The stage "device" begins with a function of the driver or, on 6.1, with the end of a section without softirqs.
 _DEVICE_MODULES = ("rdma_rxe", "ib_core")
 _DEVICE_FUNCTIONS = ("__local_bh_enable_ip",)
 
@@ -42,7 +42,7 @@ class Inlined:
         self._known = {}
 
     def learn(self, addresses):
-        """Looks up many addresses at once, as starting addr2line takes a while."""
+        """Looks up many addresses at once, because addr2line takes a while to start."""
         wanted = sorted(set(addresses) - self._known.keys())
         if not wanted:
             return
@@ -60,17 +60,17 @@ class Inlined:
         return self._known[address]
 
     def functions(self):
-        """All functions that were looked up so far."""
+        """All functions found so far."""
         return set(itertools.chain.from_iterable(self._known.values()))
 
 
 def unknown(inlined):
-    """The functions in the table above that no instruction belonged to: renamed, or gone."""
+    """The functions in the table above to which no instruction belonged: they were renamed, or are gone."""
     return sorted(_STAGE_OF.keys() - inlined.functions())
 
 
 def split(addresses, begin):
-    """The instructions between each two executions of an address."""
+    """The instructions between successive executions of an address, as lists."""
     at = [i for i, address in enumerate(addresses) if address == begin]
     return [addresses[first:last] for first, last in itertools.pairwise(at)]
 
@@ -104,7 +104,7 @@ def sums(attributed):
 
 
 def profile_text(attributed):
-    """The functions that an operation's instructions belong to, by stage: LITE's, and the functions that they call."""
+    """The functions that an operation's instructions belong to, by stage: LITE's, and what these call."""
     counts = collections.Counter()
     caller = "system call"
     for stage, function, own in attributed:
