@@ -14,7 +14,7 @@ setup = prepare_all
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=400)
 def test_two_nodes_in_one_machine(lab):
     stop_all(nodes_in(lab.n1))
-    # One of the cases takes all of it.
+    # One of the cases takes all of this memory.
     lites = in_one_machine(lab.n1, 2, mem_limit="160M")
     run_catch(lab, lites, "bulk_test", timeout=380, case_timeout=200)
     for lite in lites:
@@ -43,11 +43,11 @@ def test_command_line(lab):
 
 @vmtest(nodes=2, mem_mb=768, fresh=True, timeout=200)
 def test_a_node_dies(lab):
-    """One of the two nodes dies in the middle of a call: the other one releases all that it holds for the call."""
+    """When the server's node dies in the middle of a call, the caller's node releases all that the call holds."""
     here, there = on_machines(lab)
     serve(there, "2000", "--echo", "--length", "32M")
     here.vm.run("head -c 33554432 /dev/zero >/tmp/data")
-    # The death must end these calls, not a time-out of theirs on a slow host.
+    # The death must end these calls, not a time-out on a slow host.
     loop = f"while lite call -t 120000 -l 32M {there.id} 2000 - </tmp/data >/dev/null; do :; done"
     calls = here.vm.spawn(["sh", "-c", loop])
     wait_until("calls are under way", lambda: here.stats()["rpc_bulk_bytes"] > 0, 20)
@@ -59,7 +59,7 @@ def test_a_node_dies(lab):
 
 @vmtest(nodes=2, mem_mb=768, timeout=200)
 def test_kernel_functions(lab):
-    """A kernel module serves a function with long requests and replies; the example sorts."""
+    """A kernel module serves a function with long requests and replies: the example, which sorts."""
     here, there = on_machines(lab)
     there.vm.insmod(module_path(there.vm, "kcalls"))
     here.vm.run("head -c 300000 /dev/urandom >/tmp/data")

@@ -73,14 +73,13 @@ def _judge(lites):
 
 
 def _reload(vm):
-    """Reloads a kernel module that registers functions. It tests itself while it is loaded: by calls, in the middle of all
-    the others."""
+    """Reloads a kernel module that registers functions, and when it is loaded tests them by calls amid all others."""
     vm.run("rmmod kcalls", timeout=60, check=False)
     vm.run(["insmod", module_path(vm, "kcalls")], timeout=150)
 
 
 def _chaos(lab, lites, calls, calm=1):
-    """@calm: by this factor, slow events are rarer: killed processes, long calls, and reloads of kcalls."""
+    """`calm` is the factor by which slow events are rarer: killed processes, long calls, reloads of kcalls."""
     calls = _CALLS or calls
     machines = list({lite.vm.name: lite.vm for lite in lites}.values())
     for lite in lites:
@@ -114,7 +113,7 @@ def _chaos(lab, lites, calls, calm=1):
     ends = _judge(lites)
     print("      " + ", ".join(f"{count} {how}" for how, count in ends.most_common()) + f"; {reloads} times kcalls; "
           + " ".join(process.out.split("\n")[-2] for process in [*servers, *callers]))
-    # On a busy host Soft-RoCE may lose a connection, and all calls on it end. Only then may calls fail so.
+    # On a busy host Soft-RoCE may lose a connection, and all its calls with it. Only then may a call get EHOSTDOWN.
     broken = [reason for vm in machines for reason in traced_sessions(vm)[1].values()]
     if broken:
         print(f"      connections have ended, for {[errno.errorcode.get(-reason, reason) for reason in broken]}")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Calls beside native verbs, TCP and gRPC: on the same machines, in the same run, taking turns. The measured operation is
-an echo by a program at the other end."""
+"""Calls beside native verbs, TCP and gRPC, which take turns in one run: echoes by a program at the other end."""
 
 import contextlib
 import json
@@ -21,7 +20,7 @@ _ARMS = ("lite", *_NATIVE, *(["grpc"] if _FILES else []))
 
 @contextlib.contextmanager
 def _serving(lite, arms, *options):
-    """lite-perf serve, on that node."""
+    """Runs lite-perf serve on a node."""
     words = ["lite-perf", "serve", "--background", "--bind", lite.address, "--arms", ",".join(arms), *options]
     server = lite.vm.run(words).out.split()[-1]
     try:
@@ -32,7 +31,7 @@ def _serving(lite, arms, *options):
 
 
 def _measure(first, second, workloads, rounds, count, arms=_ARMS, sizes=_SIZES):
-    """{(workload, size): {label: outcome}}, as lite-perf reports it; ratios are relative to write-imm."""
+    """{(workload, size): {label: outcome}} as lite-perf reports them; ratios are to write-imm."""
     with _serving(second, arms):
         out = first.vm.run(f"lite-perf run --server {second.address} --node {second.id} --arms {','.join(arms)} "
                            f"--workload {workloads} --sizes {','.join(map(str, sizes))} --rounds {rounds} --count {count} "
@@ -52,7 +51,7 @@ def _show(results):
 
 
 def _missed(results, bounds):
-    """{arm: ratio} of LITE's ratios of medians that exceed their bounds."""
+    """The ratios of LITE's medians to those of other arms that exceed their bounds, as texts."""
     missed = []
     for size in _SIZES:
         medians = {arm: outcome["median"] for arm, outcome in results["rpc-latency", size].items()}
@@ -63,8 +62,8 @@ def _missed(results, bounds):
 
 
 def _compare(lab, bounds, rounds):
-    """Medians of round trips, in us, and ratios to two native writes with immediate. The host is noisy: a run that misses a
-    bound is followed by a longer one, up to seven times as long, which decides."""
+    """Compares medians of round trips with bounds. The host is noisy, so a run that misses a bound is followed by
+    longer ones, up to seven times as long; the last one decides."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     rounds = int(os.environ.get("LITE_ECHO_ROUNDS", rounds))
     for longer in (1, 2, 7):
@@ -78,13 +77,13 @@ def _compare(lab, bounds, rounds):
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600, mem_mb=512, files=_FILES)
 def test_latency(lab):
-    """A guard against becoming slower. The goal is the next test."""
+    """Calls do not become slower. The goal is the next test."""
     _compare(lab, {"write-imm": 1.1, "grpc": 0.7, "tcp": 2.5}, 3)
 
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600, mem_mb=512, files=_FILES, slow=True)
 def test_latency_as_it_should_be(lab):
-    """The goal."""
+    """The goal for the latency of calls."""
     _compare(lab, {"write-imm": 1.0, "grpc": 0.5, "tcp": 1.0}, 7)
 
 
@@ -103,7 +102,7 @@ def _busy(vm):
 
 
 def _share(vm, seconds):
-    """The part of its CPU time that a machine uses in these seconds."""
+    """The part of its CPU time that a machine uses during so many seconds."""
     busy, total = _busy(vm)
     vm.run(f"sleep {seconds}", timeout=seconds + 30)
     now_busy, now_total = _busy(vm)
@@ -112,7 +111,7 @@ def _share(vm, seconds):
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600, mem_mb=512, files=_FILES, slow=True)
 def test_what_the_server_pays(lab):
-    """CPU use of the server's machine at 1000 calls of 64 B per second, and without calls."""
+    """The CPU use of the server's machine, at 1000 calls of 64 B per second and without calls."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     seconds = 6
     seen = {}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What rings cost a node that serves a thousand clients. Each pair of a client node and a function has a ring, and all
-rings cost the same. So four client nodes call 250 functions once each, and are idle then."""
+"""What rings cost a node that serves a thousand clients. Each pair of client node and function has a ring, and all
+rings cost the same. So four client nodes call 250 functions once each, and are then idle."""
 
 import collections
 import re
@@ -30,7 +30,7 @@ def _serve(server, count, size):
 
 
 def _call_all(server, clients, count):
-    """The results of each client's calls, in order; and the longest time that a call took, in ms."""
+    """The results of each client's calls, in order, and the time of the longest call, in ms."""
     processes = [client.vm.spawn([program_path("rings"), "call", "--index", str(client.index), "--node", str(server.id),
                                   "--first", str(_FIRST), "--count", str(count)]) for client in clients]
     lines = [process.wait(60, check=True).out.splitlines() for process in processes]
@@ -61,7 +61,7 @@ def _end(process, lites):
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200, slow=True)
 def test_small(lab):
-    """A thousand rings at once, all of which are given back when they have been idle."""
+    """A thousand rings exist at once, and are given back when they have been idle."""
     server, clients, count = _cluster(lab)
     process = _serve(server, count, _SMALLEST)
     answers, _ = _call_all(server, clients, count)
@@ -81,7 +81,7 @@ def test_limit(lab):
     server, clients, count = _cluster(lab)
     total = int(re.search(r"MemTotal: +(\d+) kB", lab.n1.run("cat /proc/meminfo").out)[1]) << 10
     limit = min(_LIMIT, total // _SHARE)
-    # On a slow kernel a few functions must be enough.
+    # On a slow kernel there are only a few functions, so their rings are larger.
     each = _DEFAULT if not lab.kernel.is_debug else 1 << 20
     process = _serve(server, count, each)
     answers, longest = _call_all(server, clients, count)
@@ -98,7 +98,7 @@ def test_limit(lab):
     assert again == answers, (_counts(again), said)
     assert _rings(server) == (rings, size)
     _wait_given_back([server, *clients])
-    # In another order than before: the client with the most refusals calls first.
+    # Now the client with the most refusals calls first.
     refused = max(clients, key=lambda client: _counts([answers[clients.index(client)]])["ENOBUFS"])
     late, _ = _call_all(server, [refused], count)
     assert _counts(late) == {"ok": count}, _counts(late)

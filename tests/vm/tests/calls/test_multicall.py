@@ -19,7 +19,7 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300, slow=True)
 def test_cost(lab):
-    """Prints medians, beside those of single calls, for people to read."""
+    """Prints medians beside those of single calls, for the user to read."""
     print(run_catch(lab, in_one_machine(lab.n1), "multicall_test", "[.cost]", timeout=280).out)
 
 
@@ -27,7 +27,7 @@ def test_cost(lab):
 def test_command_line(lab):
     lites = in_one_machine(lab.n1)
     one, two, three = lites
-    # The same function name, but probably another number.
+    # The next function here will have another number than on the other nodes.
     other = serve(one, "other", "--echo")
     served = [serve(lite, "shout", "--exec", "tr a-z A-Z") for lite in lites]
     nodes = ",".join(str(lite.id) for lite in lites)
@@ -51,7 +51,7 @@ def test_command_line(lab):
 
 @vmtest(nodes=3, fresh=True, timeout=200)
 def test_a_node_dies(lab):
-    """The call reports the node that died. With a quorum of one reply, it does not wait for that node."""
+    """A call reports a node that died. With a quorum of one it does not wait for that node."""
     here, there, gone = on_machines(lab)
     serve(there, "2000", "--echo")
     serve(gone, "2000", "--exec", "sleep 100")

@@ -49,7 +49,7 @@ def test_command_line(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=200)
 def test_a_node_dies(lab):
-    """A caller is told that the server's node is down; and a server forgets callers on a node that dies."""
+    """A caller is told that the server's node is down."""
     here, there = on_machines(lab)
     serve(there, "2000", "--exec", "sleep 100")
     slow = here.vm.spawn(["lite", "call", str(there.id), "2000", "x", "-t", "60000"])
@@ -62,7 +62,7 @@ def test_a_node_dies(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_rings_are_given_back(lab):
-    """A ring is given back when it is idle, even if a call that has ended in it is not collected, and when its client goes."""
+    """A ring is given back when it has been idle, even if a call in it was not collected, and when its client stops."""
     here, there = on_machines(lab)
     echo = serve(there, "2001", "--echo")
     assert here.lite("call", there.id, 2001, "x").out == "x"
@@ -86,11 +86,11 @@ def test_rings_are_given_back(lab):
 
 @vmtest(nodes=2, timeout=200, kernels=("6.1", "6.12"))
 def test_a_question_without_an_answer_closes_no_ring(lab):
-    """For a user without permission the node is asked whether the function has been registered anew, and does not answer."""
+    """A node is asked whether a function that a user may not call was registered anew, and does not answer in time."""
     here, there = on_machines(lab, dead=120000 * lab.n1.time_scale)
     echo = serve(there, "2003", "--echo")
     with probed(lab.n1, "lite_client_ring_close") as closed:
-        # Last, since a ring that is not used for a while is closed, too.
+        # Just before, because a ring that is idle for a while is closed, too.
         assert here.lite("call", there.id, 2003, "x").out == "x"
         there.vm.pause()
         try:
@@ -109,7 +109,7 @@ def test_a_question_without_an_answer_closes_no_ring(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_stopped_while_memory_is_missing(lab):
-    """A thread waits for a page of its own process that may never come. That does not keep the node from being stopped."""
+    """A node can be stopped while a thread waits for a page of its own process that may never come."""
     here, there = on_machines(lab)
     echo = serve(there, "2002", "--echo")
     user = here.vm.spawn([program_path("absent"), str(here.index), str(there.id), "2002"])
@@ -129,7 +129,7 @@ def test_stopped_while_memory_is_missing(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_kernel_functions(lab):
-    """A kernel module serves functions and calls those of another node; the example checks what comes back."""
+    """The example module serves functions, calls those of another node, and checks the replies."""
     here, there = on_machines(lab)
     there.vm.insmod(module_path(there.vm, "kcalls"))
     here.vm.insmod(module_path(here.vm, "kcalls"), node=there.id)
@@ -144,8 +144,8 @@ def test_kernel_functions(lab):
 
 @vmtest(nodes=2, timeout=100)
 def test_a_ring_of_no_use(lab):
-    """A user that may not call a function learns it from BIND. The ring is given back by a work item: a signal would not end
-    the wait of the user's thread."""
+    """A user that may not call a function learns this from BIND. A work item gives the ring back, because no signal
+    would end the wait of the user's thread."""
     here, there = on_machines(lab)
     server = serve(there, "2005", "--echo")
     with probed(here.vm, "lite_client_ring_tell_unbind") as unbind:
@@ -162,8 +162,8 @@ def test_a_ring_of_no_use(lab):
 
 @vmtest(nodes=2, timeout=300)
 def test_giving_back_waits_for_its_turn(lab):
-    """Calls of other processes fill the line to a server that does not answer. The kernel has to tell the server that a
-    call was given up, and that a ring is idle: these messages wait for longer than the calls do, and end no session."""
+    """Calls of other processes fill the lane to a server that does not answer. The kernel has to tell the server that a
+    call was given up, and that a ring is idle: these messages wait for longer than calls do, and end no session."""
     here, there = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
@@ -183,8 +183,7 @@ def test_giving_back_waits_for_its_turn(lab):
     line = [here.vm.spawn(["lite", "stat", "asked"]) for _ in range(3)]
     wait_until("they have all slots", lambda: here.stats()["calls_inflight"] == 3, 20, here.vm.time_scale)
     assert "did not answer in time" in here.lite("call", there.id, 2003, "x", "--timeout", "500ms", check=False).err
-    # Each waits for LITE_CALL_TIMEOUT. One wait is longer than it takes until the other ring is idle; the next ones cover
-    # its retry.
+    # Each waits for LITE_CALL_TIMEOUT: the first for longer than the ring takes to be idle, the next for its retry.
     for _ in range(3):
         result = here.lite("stat", "asked", check=False, timeout=60)
         assert result.rc == 1 and "did not answer in time" in result.err, result
@@ -208,8 +207,8 @@ def test_giving_back_waits_for_its_turn(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=200)
 def test_calls_in_line_end(lab):
-    """Calls of a user wait in line when their node leaves, their process is killed, both happen at once, or their node is
-    stopped. They release their resources once, and nothing that belongs to another call."""
+    """Calls of a user wait in line when their node leaves, their process is killed, both happen at once, or their node
+    stops. Each releases its resources once, and nothing that belongs to another call."""
     stop_all(nodes_in(lab.n1))
     here, there = lites = in_one_machine(lab.n1, 2)
 

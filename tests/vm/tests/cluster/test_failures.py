@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Machines that crash, freeze, lose their network or their RDMA device, alone and in the middle of traffic."""
+"""Machines crash, freeze, lose their network or their RDMA device, idle and in the middle of traffic."""
 
 import contextlib
 import errno
@@ -14,8 +14,7 @@ from vmlab.testing import vmtest
 
 setup = prepare_all
 
-# Acceptable errors of an operation when its node has just died or its connection was cut: the node is down; no answer came
-# in time; the device gave up.
+# Errors of operations on a node that has just died or was cut off: it is down, did not answer, the device gave up.
 _GONE = {"EHOSTDOWN", "ETIMEDOUT", "EIO"}
 _MEM_FREE = 50  # LITE_CALL_MEM_FREE
 
@@ -26,7 +25,7 @@ def _last_word(process, timeout=60):
 
 
 def _start_loop(lite, name, length=4096, offset=0):
-    """Writes and reads that part of an LMR until an operation fails. No other process may write there meanwhile."""
+    """Starts a process that writes and reads a part of an LMR, where no other may write, until an operation fails."""
     process = lite.spawn("loop", name, "--length", length, "--offset", offset)
     process.wait_output("running", timeout=60)
     return process
@@ -41,7 +40,7 @@ def _crash(lite):
 
 
 def _restart(lite, other):
-    """After a crash: boots the machine again and lets it join."""
+    """Boots a crashed machine again, and lets its node join."""
     if not lite.vm.running:
         lite.vm.reboot()
     prepare(lite.vm)
@@ -59,7 +58,7 @@ def _seconds(call):
 
 @vmtest(nodes=3, timeout=200)
 def test_crash(lab):
-    """Peers notice the death within the dead time. Then operations on the dead node fail at once, others go on, and the
+    """Peers notice a death within the dead time. Then operations on the dead node fail at once, others go on, and the
     node can come back."""
     lites = on_machines(lab)
     first, second, third = lites
@@ -104,7 +103,7 @@ def test_crash(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_a_crashed_node_comes_back_as_another_member(lab):
-    """Its old id stays in the list, with the address that it has again: it does not connect to itself."""
+    """The member list also has its address with its old id, as a node that is down. It must not connect to itself."""
     first, second = on_machines(lab)
     old = second.id
     _crash(second)
@@ -117,7 +116,7 @@ def test_a_crashed_node_comes_back_as_another_member(lab):
         second.join(first)
         for lite in (first, second):
             lite.wait_states({first.id: "up", old: "down", second.id: "up"})
-        # It was tried at once, and again and again.
+        # Long enough for several tries.
         time.sleep(3 * second.vm.time_scale)
         trace = second.vm.run("cat /sys/kernel/tracing/trace").out
     tries = [socket.inet_ntoa(struct.pack("<I", int(to, 16))) for to in re.findall(rf"{connects}: .*to=(0x\w+)", trace)]
@@ -160,7 +159,7 @@ def test_crash_in_the_middle_of_traffic(lab):
 
 @vmtest(nodes=3, timeout=200, slow=True)
 def test_crash_in_the_middle_of_a_read(lab):
-    """A read that reports success has read all of its data, whatever was in flight at the crash."""
+    """A read that reports success has read all its data, whatever was in flight at the crash."""
     lites = on_machines(lab)
     first, _, third = lites
     length = (32 << 20) // lab.kernel.time_scale
@@ -179,8 +178,7 @@ def test_crash_in_the_middle_of_a_read(lab):
 
 @vmtest(nodes=3, timeout=200)
 def test_handles_of_a_home_that_has_restarted(lab):
-    """They are stale for good: they refer to none of the LMRs of the new life, not even to those that look like the old
-    ones."""
+    """The handles are stale for good: they refer to no LMR of the new life, even if it looks like the old one."""
     first, second, third = lites = on_machines(lab)
     for number in range(3):
         _alloc(first, f"old-{number}", third)
@@ -207,8 +205,7 @@ def test_handles_of_a_home_that_has_restarted(lab):
 
 @vmtest(nodes=3, timeout=200, slow=True)
 def test_freeing_what_a_restarted_node_has_forgotten(lab):
-    """The home still has an LMR with a share on a node that has restarted since. Freeing the LMR must not touch memory that
-    the node has allocated in its new life."""
+    """A home frees an LMR with a share on a node that has restarted. It must not touch memory of its new life."""
     first, second, third = lites = on_machines(lab)
     for number in range(3):
         _alloc(first, f"old-{number}", first, third)
@@ -220,7 +217,7 @@ def test_freeing_what_a_restarted_node_has_forgotten(lab):
         first.transfers("fill", f"new-{number}", "--seed", number)
     for number in range(3):
         first.lite("free", f"old-{number}", check=False)
-    # If memory in use was freed, these LMRs get it, and overwrite it.
+    # These LMRs would get, and overwrite, memory that was freed although it is in use.
     for number in range(3):
         _alloc(second, f"later-{number}", third)
         second.transfers("fill", f"later-{number}", "--seed", 99)
@@ -234,8 +231,8 @@ def test_freeing_what_a_restarted_node_has_forgotten(lab):
 
 @vmtest(nodes=3, timeout=240)
 def test_pause_longer_than_the_dead_time(lab):
-    """A frozen node is down for the others. When it resumes, it must not believe that it is still a member, nor harm memory
-    that was freed and allocated again meanwhile."""
+    """A paused node is down for the others. When it resumes, it must neither believe that it is still a member, nor
+    harm memory that was freed and allocated again meanwhile."""
     lites = on_machines(lab)
     first, second, third = lites
     ids = [lite.id for lite in lites]
@@ -246,7 +243,7 @@ def test_pause_longer_than_the_dead_time(lab):
     try:
         for lite in (first, second):
             lite.wait_states({ids[0]: "up", ids[1]: "up", ids[2]: "down"}, timeout=dead_seconds(lite.vm) * 2 + 5)
-        # Freeing must not wait for the frozen mapper for ever: the mapper is fenced.
+        # Freeing does not wait for the paused mapper for ever, but fences it.
         first.lite("free", "shared", timeout=60)
         _alloc(first, "canary", second, size="256K")
         first.transfers("fill", "canary", "--seed", 7)
@@ -264,7 +261,7 @@ def test_pause_longer_than_the_dead_time(lab):
 
 
 def _rejoin(lite, other):
-    """After a node was cut off: waits until it has become a member again by itself, or else restarts it and joins it."""
+    """Waits until a node that was cut off is a member again by itself; if it is not, restarts it and joins it."""
     with contextlib.suppress(AssertionError):
         wait_until("it found back by itself", lambda: lite.states() == other.states(), 10, lite.vm.time_scale)
         return
@@ -306,13 +303,13 @@ def test_link_cut_and_restored(lab):
 
 
 def _survive(lab, interrupt):
-    """No node is declared dead, operations wait or are repeated, data is right."""
+    """During interruptions no node is declared dead, operations wait or are repeated, and data is right."""
     first, second = lites = on_machines(lab)
     _alloc(first, "patient", second)
     user = _start_loop(first, "patient", 20000)
     for _ in range(3):
         interrupt(second.vm)
-        # This write waits until there is a session again. Otherwise three short interruptions would add up to a long one.
+        # Waits until there is a session again; otherwise three short interruptions would add up to a long one.
         first.lite("write", "patient", 100000, "still there")
     assert user.running, user.out
     assert first.states() == {lite.id: "up" for lite in lites}
@@ -324,7 +321,7 @@ def _survive(lab, interrupt):
 
 @vmtest(nodes=2, timeout=120)
 def test_a_short_interruption_is_survived(lab):
-    """The network loses everything for a time that is shorter than the dead time."""
+    """The network loses everything for less than the dead time."""
     def interrupt(vm):
         vm.cut()
         time.sleep(0.1)  # the length of the interruption
@@ -334,10 +331,10 @@ def test_a_short_interruption_is_survived(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_a_host_without_time(lab):
-    """A node that did not run itself must not declare others dead, however long they were silent. All machines are stopped
-    for longer than the dead time, so each finds the other silent for that long. A session may break, and is made anew. The
-    machines are idle but for heartbeats: a thread that runs when the machine is stopped has used up that time as far as the
-    scheduler knows, and may have to wait as long for a busy thread."""
+    """A node that did not run must not declare others dead, however long they were silent. All machines are stopped for
+    longer than the dead time, so each finds the other silent for that long. Sessions may break, and are made anew. Only
+    heartbeats run: for the scheduler, a thread that runs when its machine is stopped uses all that time, and with a
+    busy thread there it could have to wait for as long."""
     first, second = lites = on_machines(lab)
     _alloc(first, "frozen", second)
     states = first.states()
@@ -367,8 +364,8 @@ def test_a_host_without_time(lab):
 
 @vmtest(nodes=2, timeout=120, kernels=("6.1",))
 def test_acknowledged_but_not_answered(lab):
-    """A machine of which only the RDMA device works, as after a panic, counts as dead, even for a user that reads and
-    writes there all the time. On 6.1, Soft-RoCE answers in interrupts, which no thread can delay."""
+    """A machine of which only the RDMA device works, as after a panic, counts as dead, even if a user reads and writes
+    there all the time. On 6.1 Soft-RoCE answers in interrupts, which no thread can delay."""
     first, second = lites = on_machines(lab)
     _alloc(first, "reachable", second)
     trace_sessions(first.vm)
@@ -394,12 +391,12 @@ def test_acknowledged_but_not_answered(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_a_store_that_frees_too_late_is_asked_again(lab):
-    """A call to free memory times out, in a session that goes on. The store carries it out late, and then the next one."""
+    """A MEM_FREE times out in a session that goes on. The store serves it late, and then the next one."""
     home, store = lites = on_machines(lab)
     home.lite("alloc", "late", "64K", "--node", f"{home.id},{store.id}")
     assert store.stats()["allocs"] == 1
     ended = home.broken()
-    # Longer than LITE_CALL_TIMEOUT. The next call waits as long for a slot, as of frees only one has a slot.
+    # Longer than LITE_CALL_TIMEOUT. The next call waits as long for its slot, because all frees share one.
     store.vm.insmod(module_path(store.vm, "hostile"), late=_MEM_FREE, late_ms=15000, late_calls=1)
     with traced_calls(home.vm) as made:
         home.lite("free", "late", timeout=100)
@@ -415,9 +412,9 @@ def test_a_store_that_frees_too_late_is_asked_again(lab):
 
 @vmtest(nodes=2, timeout=120, kernels=("6.1", "debug"))
 def test_a_node_that_cannot_send_for_a_moment(lab):
-    """Unlike with lost packets, the node's RDMA device learns that it cannot send. Then Soft-RoCE in the other node may
-    report a read as complete, and print a warning; LITE must not believe it (lite_qp_confirm()). On 6.12, the node's CM
-    does not recover from this: limits.rst."""
+    """Unlike with lost packets, the node's RDMA device learns that it cannot send. Soft-RoCE in the other node may then
+    report a read as complete, and print a warning; LITE must not believe it (lite_qp_confirm()). On 6.12 the node's CM
+    does not recover from this (limits.rst)."""
     lab.cluster.expect(r"rxe_completer")
     _survive(lab, lambda vm: vm.run(
         "modprobe -a -q sch_ingress cls_matchall act_gact; tc qdisc add dev eth0 clsact; "
@@ -426,7 +423,7 @@ def test_a_node_that_cannot_send_for_a_moment(lab):
 
 @vmtest(nodes=2, timeout=120)
 def test_a_suspect_is_waited_for(lab):
-    """Operations that must not be carried out twice wait, too: they are sent when there is a session again."""
+    """Operations on a suspect wait for the next session, even those that must not be carried out twice."""
     first, second = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
@@ -443,7 +440,7 @@ def test_a_suspect_is_waited_for(lab):
                (["alloc", "made", "4096", "--node", str(ids[1])], ["free", "freed"], ["rename", "renamed", "other"])]
     time.sleep(1)  # long enough for operations to fail if they did not wait
     assert all(process.running for process in waiting), [process.err for process in waiting]
-    # A call with too little time for that does not say that the node is down.
+    # A call with too little time for that times out; it does not report that the node is down.
     late = first.vm.run(["lite", "call", str(ids[1]), "2000", "x", "-t", "300"], check=False)
     assert "did not answer in time" in late.err, late.err
     second.vm.cut(False)
@@ -462,7 +459,7 @@ def test_free_while_a_mapper_has_crashed(lab):
     _alloc(first, "mapped", second)
     _start_loop(third, "mapped")
     _crash(third)
-    # Freed at once, before any node has noticed the crash: the mapper will not acknowledge.
+    # At once, before any node notices the crash: the mapper does not answer REVOKE.
     first.lite("free", "mapped", timeout=60)
     assert "mapped" not in second.names()
     _restart(third, first)
@@ -472,8 +469,7 @@ def test_free_while_a_mapper_has_crashed(lab):
 
 
 def _free_while_cut_off(home, others, names):
-    """Frees LMRs while their home reaches no other node, and then reconnects the home. The stores keep the memory until
-    then, and free it afterwards."""
+    """Frees LMRs while their home is cut off, and then reconnects it. The stores keep the memory until then."""
     incarnation = home.status()["incarnation"]
     home.vm.cut()
     home.wait_states({home.id: "up", **{lite.id: "down" for lite in others}}, timeout=dead_seconds(home.vm) * 2 + 5)
@@ -489,15 +485,15 @@ def _free_while_cut_off(home, others, names):
 
 
 def _ended_with(lite, other):
-    """The number of sessions with the other node that have ended at a node, since trace_sessions()."""
+    """How many sessions with the other node have ended at a node since trace_sessions()."""
     trace = lite.vm.run("cat /sys/kernel/tracing/trace").out
     return len(re.findall(rf"lite_conn: session=\d+ node={other.id} state=dead reason=\S+ cause=(?!none)", trace))
 
 
 @vmtest(nodes=3, timeout=200)
 def test_memory_that_a_store_had_to_keep_costs_nobody_a_session(lab):
-    """A peer that has unmapped an LMR need not be fenced by the LMR's stores, whether they are asked now or later. A peer
-    that still has it mapped is fenced, once for all LMRs with memory that a store has kept."""
+    """A store need not fence a peer that has unmapped the LMR, whether it frees now or later. A peer that still has it
+    mapped is fenced once for all LMRs of which the store has kept memory."""
     home, store, other = lites = on_machines(lab)
     names = [f"kept-{number}" for number in range(6)]
 
@@ -524,7 +520,7 @@ def test_memory_that_a_store_had_to_keep_costs_nobody_a_session(lab):
 
 @vmtest(nodes=3, timeout=200)
 def test_stop_in_the_middle_of_traffic(lab):
-    """An orderly stop: users elsewhere get EIDRM or EHOSTDOWN, users on the node itself ENODEV, and all of them soon."""
+    """A node is stopped: users elsewhere soon get EIDRM or EHOSTDOWN, those on the node itself mostly ENODEV."""
     lites = on_machines(lab)
     first, second, third = lites
     _alloc(first, "leaving", third)
@@ -547,14 +543,14 @@ def test_stop_in_the_middle_of_traffic(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=200)
 def test_the_rdma_device_goes_away(lab):
-    """`rdma link del` waits until all users have released the device: LITE must do so, whatever is going on."""
+    """`rdma link del` waits until the device has no users: LITE must release it, whatever is going on."""
     first, second = on_machines(lab)
     _alloc(first, "far", second)
     _alloc(first, "near", first)
     users = [_start_loop(first, name, length, offset) for name, length, offset in
              (("far", 64, 0), ("far", 500000, 64), ("near", 400000, 0))]
     users.append(_start_loop(second, "near", 400000, 400000))
-    # These swaps post to the node itself: each waits until both ends of the node's connection to itself have ended.
+    # Each of these swaps posts to the node itself, and waits for the end of both ends of that connection.
     _alloc(first, "words", first)
     swaps = [first.vm.spawn([program_path("memops"), "--index", str(first.index), "loop", "swap", "words"])
              for _ in range(3)]
@@ -565,7 +561,7 @@ def test_the_rdma_device_goes_away(lab):
     swapped = {_last_word(process) for process in swaps}
     assert swapped <= {"ENODEV"} | _GONE, swapped
     words = [_last_word(process) for process in users]
-    # Operations in flight when the connection broke may report that.
+    # Operations in flight may report the broken connection.
     assert set(words[:3]) <= {"ENODEV"} | _GONE, words
     assert words[3] in _GONE | {"EIDRM"}, words
     # The device comes back, and the node can start again.
@@ -581,13 +577,12 @@ def test_the_rdma_device_goes_away(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=200)
 def test_the_network_card_goes_away(lab):
-    """Link down and up, as when a cable is pulled for longer than any time-out."""
+    """The link goes down for longer than any time-out, and comes back, as when a cable is pulled."""
     first, second = on_machines(lab)
     _alloc(first, "far", second)
     user = _start_loop(first, "far")
     second.vm.link(up=False)
     assert _last_word(user) in _GONE
-    # The name may exist: a node that is cut off cannot know.
     second.wait_states({first.id: "down", second.id: "up"}, timeout=dead_seconds(second.vm) * 2 + 5)
     missing = second.lite("read", "unknown", 0, 1, check=False)
     assert not missing.ok and "down" in missing.err, missing
@@ -601,7 +596,7 @@ def test_the_network_card_goes_away(lab):
 
 @vmtest(nodes=2, timeout=300, netem=True)
 def test_loss_and_reordering(lab):
-    """Slower, but right, and no node is declared dead."""
+    """On a bad network transfers are slower, but right, and no node is declared dead."""
     first, second = lites = on_machines(lab)
     for lite in lites:
         trace_sessions(lite.vm)
@@ -624,7 +619,7 @@ def test_loss_and_reordering(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=200)
 def test_unloading(lab):
-    """An open file pins the module, whatever has become of its node. Nodes alone do not pin it."""
+    """An open file pins the module, even if its node is gone. Nodes do not pin it."""
     first, second = on_machines(lab)
     holder = first.vm.spawn("exec 3<>/dev/lite0; echo open; read line")
     holder.wait_output("open")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What grows with the number of nodes: memory and queue pairs per idle peer; messages and time to create, list and free
-named LMRs."""
+"""How costs grow with the number of nodes: memory and queue pairs per idle peer; making, listing and freeing LMRs."""
 
 import statistics
 
@@ -20,7 +19,7 @@ def _calls(lites):
 
 def _measure(vm, n):
     lites = nodes_in(vm, n)
-    # Heartbeats are calls, too, so they are rare here.
+    # Heartbeats are calls, too, so they must be rare.
     for lite in lites:
         lite.start(heartbeat=300_000, dead=1_000_000, op_timeout=100_000)
     alone_kb, _ = memory_kb(vm)

@@ -23,7 +23,7 @@ def _fresh(lab, count, **options):
 
 
 def _check_transfers(lites):
-    """Every node can use the memory of every other."""
+    """Each node can use memory of the next one, and another reads it."""
     for writer, home, reader in zip(lites, lites[1:] + lites[:1], lites[2:] + lites[:2]):
         writer.lite("alloc", "greeting", 4096, "--node", home.id)
         writer.lite("write", "greeting", 0, f"from {writer.id}")
@@ -86,7 +86,7 @@ def test_concurrent_joins(lab):
 
 @vmtest(nodes=5, mem_mb=320, timeout=200, slow=True)
 def test_five_machines_join_at_once(lab):
-    """They connect to each other at the same time, and the sessions that result last."""
+    """Joiners connect to each other at the same time, and the sessions that result last."""
     lites = [Lite(vm) for vm in lab.nodes]
     for _ in range(lab.scale(3, 1)):
         stop_all(lites)
@@ -100,7 +100,7 @@ def test_five_machines_join_at_once(lab):
         assert sorted(lite.id for lite in lites) == [1, 2, 3, 4, 5]
         for lite in lites:
             up, ended = traced_sessions(lite.vm)
-            # Joining starts with a session as guest of some member, which the joiner ends by itself.
+            # A joiner first has a session as a guest of some member, which it ends itself.
             up = [session for session, node in up if node != "0" and ended.get(session) != -errno.ENOTCONN]
             ended = [session for session in up if session in ended]
             assert len(up) == 4 and not ended, f"{lite}: sessions {up}, of which {ended} have ended"
@@ -151,7 +151,7 @@ def test_secrets(lab):
         assert "rejected" in message.lower() or "secret" in message.lower(), message
     wait_complete(lites[:2])
     _check_transfers(lites[:2])
-    # The members learned nothing of the strangers, and none of these got in.
+    # No stranger got in, and the members did not learn of any.
     assert set(lites[0].states()) == {lites[0].id, lites[1].id}
     for stranger in lites[2:]:
         assert len(stranger.states()) == 1
@@ -159,7 +159,7 @@ def test_secrets(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_a_member_with_a_secret_is_asked_by_one_without(lab):
-    """And the other way round: neither side accepts the other."""
+    """Nodes with and without a secret do not accept each other, whichever of them asks."""
     lites = nodes_in(lab.n1, 5)
     stop_all(lites)
     lites[0].start(**times(lab.n1), insecure=True)
@@ -171,7 +171,7 @@ def test_a_member_with_a_secret_is_asked_by_one_without(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=60)
 def test_programs_join_list_and_leave(lab):
-    """The same through the library; and no netlink command takes as long as a join."""
+    """Programs join, list and leave through the library. No netlink command takes as long as a join."""
     first, second = _fresh(lab, 2)
     absent = "10.0.0.77"
     lab.n1.run(f"ip neigh replace {absent} lladdr 02:00:00:00:00:77 dev eth0 nud permanent")
@@ -192,7 +192,7 @@ def test_join_nobody(lab):
     other.stop()
     failed = lite.join(other, check=False, timeout=20)
     assert failed.rc == 3 and ("refused" in failed.err or "timed out" in failed.err), failed
-    # An address without a machine, and the node's own: nor does a member answer there.
+    # No member answers at an address without a machine, nor at the node's own.
     for address in ("10.0.1.77", lite.address):
         failed = lite.ctl("join", "--timeout", 2000, address, check=False, timeout=20)
         assert failed.rc == 3, failed
@@ -203,9 +203,8 @@ def test_join_nobody(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_a_node_that_starts_in_no_cluster(lab):
-    """Until it has joined one, no node can join it, and it has no memory. An attempt that fails changes nothing. The node
-    that is refused learns why from the first connection: it did not when the RDMA CM flushed its receives before it
-    delivered the refusal."""
+    """Until it has joined a cluster, no node can join it, and it has no memory. Failed attempts change nothing. A node
+    that is refused learns why from the first connection, even if the RDMA CM flushes receives before it tells that."""
     idle, member, gone = nodes_in(lab.n1, 5)[:3]
     stop_all(nodes_in(lab.n1, 5))
     idle.start(idle=True, **times(lab.n1))
@@ -238,8 +237,8 @@ def test_join_with_lmrs_or_peers_is_busy(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_a_function_that_was_found_before_a_join(lab):
-    """The node has another id then, and another node has its id. What a caller has found here, as 0 or by the node's id, is
-    no later function of the number, and no other node's."""
+    """The node gets another id when it joins, and another node has its old one. Callers that have found a function of
+    the node, as 0 or by the old id, reach neither a later function of that number nor the other node's."""
     there, here = _fresh(lab, 2)
     server = serve(here, "mine", "--echo")
     number = re.search(r"serving function (\d+)", server.err)[1]
@@ -266,7 +265,7 @@ def test_a_function_that_was_found_before_a_join(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_calls_that_wait_during_a_join(lab):
-    """Calls of a function of this node wait for room in its ring. They do not go to the node that has this one's id now."""
+    """Calls of a node to itself wait for room in the ring. They do not go to the node that now has its old id."""
     there, here = _fresh(lab, 2)
     server = serve(here, "40000", "--exec", "sleep 1000")
     full = here.vm.spawn([program_path("crowd"), "begin", str(here.index), "0", "40000", "1000"])
@@ -313,8 +312,8 @@ def test_leave_and_come_back(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_who_leaves_may_join_when_all_is_forgotten(lab):
-    """The node becomes idle only after it has forgotten the old cluster. Earlier, it would also forget what belongs to the
-    next cluster. A test would rarely join in that moment, so it checks the order of events."""
+    """A leaving node becomes idle only after it has forgotten the old cluster. If it joined earlier, it would also
+    forget what belongs to the next one. No test would hit that moment, so this one checks the order of events."""
     lites = join_all(_fresh(lab, 2))
     lites[1].lite("alloc", "theirs", "1M", "--node", f"{lites[1].id},{lites[0].id}")
     lites[0].lite("alloc", "ours", "1M", "--node", f"{lites[0].id},{lites[1].id}")
@@ -332,7 +331,7 @@ def test_who_leaves_may_join_when_all_is_forgotten(lab):
 
 @vmtest(nodes=2, kernels=("6.1", "6.12"), timeout=200)
 def test_netlink_goes_on_while_a_node_leaves(lab):
-    """Netlink also goes on while a node stops: other commands are answered, and modules can register families of generic
+    """While a node leaves or stops, other commands are answered, and modules can register families of generic
     netlink."""
     vm = lab.n1
     home, mapper = lites = [Lite(machine) for machine in lab.nodes]
@@ -365,7 +364,7 @@ def test_netlink_goes_on_while_a_node_leaves(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_the_first_member_may_go(lab):
-    """Then the lowest remaining member hands out ids."""
+    """When the first member is gone, the lowest remaining one hands out ids."""
     lites = join_all(_fresh(lab, 3))
     lites[0].stop()
     for lite in lites[1:]:
@@ -381,8 +380,7 @@ def test_the_first_member_may_go(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_the_id_of_a_node_with_a_fast_clock(lab):
-    """A node with its clock ahead leaves. A member that has joined only after that gives out its id, for a life later than
-    the last."""
+    """A node with a fast clock leaves. A member that has joined since gives out its id, for a life after the last."""
     first, second, third, fourth = lites = _fresh(lab, 4)
     second.join(first)
     lab.n1.run("date -s @$(($(date +%s) + 3600))")
@@ -404,14 +402,14 @@ def test_the_id_of_a_node_with_a_fast_clock(lab):
 
 @vmtest(nodes=4, mem_mb=320, timeout=200)
 def test_a_suspect_gives_out_ids_still(lab):
-    """No other member hands out ids before the suspect is down: one joiner waits at the suspect itself, another one is sent
-    to it."""
+    """No other member hands out ids until the suspect is down. A joiner that asks the suspect waits; one that asks
+    another member is sent to the suspect."""
     first, second, third, fourth = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
         lite.start(**{**times(lite.vm), "dead": 30000 * lite.vm.time_scale})
     join_all(lites[:2])
-    # These machines need the suspect's hardware address; otherwise their joins could not even begin.
+    # Without the suspect's hardware address these machines could not even begin to join.
     for lite in lites[2:]:
         lite.vm.run(f"ping -c 1 {first.vm.ip}")
     ended = second.broken()
@@ -437,7 +435,7 @@ def test_a_suspect_gives_out_ids_still(lab):
 
 @vmtest(nodes=4, mem_mb=320, timeout=200)
 def test_joining_when_the_first_member_has_crashed(lab):
-    """Joining waits until the crashed member is down, but not until it comes back."""
+    """A joiner waits until the crashed member is down, but not until it comes back."""
     first, second, third, fourth = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
@@ -488,7 +486,7 @@ def test_events(lab):
     lites = _fresh(lab, 3)
     lites[1].join(lites[0])
     watcher = lab.n1.spawn(["litectl", "events", "-j", "-i", "0"])
-    # The watcher prints nothing when it is ready: make events until it has seen one.
+    # The watcher does not say when it is ready, so this makes events until it has seen one.
     for _ in range(20):
         lites[2].join(lites[0])
         lites[2].leave()
@@ -500,7 +498,7 @@ def test_events(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_cluster_of_one_machine_is_shared_again(lab):
-    """What this file's tests leave behind can be cleaned up: nothing is stuck."""
+    """Nothing is stuck: what the tests of this file leave behind can be cleaned up."""
     stop_all(nodes_in(lab.n1, 5))
     lites = in_one_machine(lab.n1)
     _check_transfers(lites)

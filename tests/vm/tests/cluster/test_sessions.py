@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Nodes that live on while sessions between them end: they keep the anonymous LMRs that they have made, and every end of a
-session has a recorded cause."""
+"""Sessions end between nodes that live on: these keep their anonymous LMRs, and the cause of each end is recorded."""
 
 import contextlib
 import json
@@ -23,7 +22,7 @@ def _user(lite, home, length="64K", idle=False):
 
 
 def _finish(users, timeout=60):
-    """Ends the users, each of which has kept its memory. Returns what they print."""
+    """Ends the users, which check that they have kept their memory. Returns what they print."""
     for user in users:
         user.write("\n")
     return [user.wait(timeout, check=True).out.split("\n", 1)[1].strip() for user in users]
@@ -54,8 +53,8 @@ def _cut(lites, until_missed=True, seconds=0):
 
 @vmtest(nodes=2, timeout=300)
 def test_anonymous_memory_outlives_sessions(lab):
-    """Processes that were using the memory go on, and idle ones can still use it afterwards. It is free when its process
-    releases it, even during an interruption."""
+    """Processes go on using anonymous memory, and idle ones can still use it afterwards. When its process releases it,
+    even during an interruption, it is freed."""
     first, second = lites = on_machines(lab)
     events = first.vm.spawn(["litectl", "events", "-j"])
     before = _ends(first)
@@ -89,8 +88,8 @@ def test_anonymous_memory_outlives_sessions(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_what_a_new_session_has_settled(lab):
-    """Operations on the share of an LMR at another node failed when their session ended. The next session has fenced that one,
-    so changes of the LMR end no session for their sake, how ever long a handle refers to the old mapping."""
+    """Operations on a share at another node failed when their session ended. The next session has fenced that one, so
+    changes of the LMR need not end a session for these operations, however long a handle refers to the old mapping."""
     home, store, user = lites = on_machines(lab)
     home.lite("alloc", "torn", "8M", "--node", f"{home.id},{store.id}")
     keeper = user.spawn("keep", "torn", "--offset", 6 << 20)
@@ -113,11 +112,10 @@ def test_what_a_new_session_has_settled(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=240)
 def test_orphans(lab):
-    """After a node was down for the orphan time, its peers free what it had made there: if the session ended because of
-    silence, or before, so that the node was suspect first. If a node has died, they do so as soon as it is in a new
-    life."""
+    """When a node was down for the orphan time, its peers free what it had made there, whether its session ended by
+    silence or before, so that it was suspect first. If the node died, they do so as soon as its next life begins."""
     first, second = lites = [Lite(vm) for vm in lab.nodes]
-    # The second is longer than the time in which a device must acknowledge something.
+    # With the second, the session ends by a missing acknowledgement before the node is silent for that long.
     for dead in sorted({times(lab.n1)["dead"], max(times(lab.n1)["dead"], 8000)}):
         stop_all(lites)
         for lite in lites:
@@ -182,7 +180,7 @@ def test_cuts_of_4_20_and_60_seconds(lab):
 
 
 def _ordinary_traffic(lab, seconds, length):
-    """Three machines on a busy host, with default times; two processes on each node read and write."""
+    """With default times, two processes on each of three machines read and write; the host may be busy."""
     lites = _default_times(lab, 3)
     events = [lite.vm.spawn(["litectl", "events"]) for lite in lites]
     users = [_user(lite, other, length) for lite in lites for other in lites if other is not lite]

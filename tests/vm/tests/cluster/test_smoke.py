@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The main path, end to end: two nodes, one joins the other, each uses the other's memory, and all is undone."""
+"""The main path from end to end: a node joins another one, each uses the other's memory, and all is undone."""
 
 from litelab import install
 from vmlab.testing import vmtest

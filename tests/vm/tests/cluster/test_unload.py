@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From nothing to a cluster and back to nothing, over and over in one boot: nothing may be left in the kernel."""
+"""From nothing to a cluster and back, again and again in one boot: nothing may be left in the kernel."""
 
 from litelab import (join_all, load, memory_kb, module_path, nodes_in, on_machines, prepare_all, rdma_objects, stop_all,
                      times, traces, wait_until)
@@ -24,13 +24,13 @@ def _life(lites):
     lites[-1].transfers("fill", "short-lived", "--seed", 3)
     lites[0].transfers("verify", "short-lived", "--seed", 3)
     lites[0].lite("fetch-add", "short-lived", 0, 1)
-    # The last node leaves in order while others have its LMR mapped; the others are stopped as they are.
+    # The last node leaves while others have its LMR mapped; the others are stopped without leaving first.
     lites[-1].leave()
     for lite in lites:
         lite.stop()
 
 
-# A whole life as a script in the machine itself: starting programs from the host takes most of the time.
+# A whole life as a script in the machine, because starting programs from the host takes most of the time.
 _LIFE = """
 set -e
 insmod {module}
@@ -64,9 +64,9 @@ def _lives(lab, rounds, batch):
         levels.append(memory_kb(vm))
     load(vm)
     if lab.kernel.is_debug:
-        return  # KASAN keeps what was freed for a while: kmemleak is what counts there
-    # All caches have their final size after the first batch. Free memory as reported varies by more than a megabyte,
-    # downwards: the best of the last three values counts, as a leak lasts.
+        return  # KASAN keeps freed memory for a while; there kmemleak finds leaks
+    # Caches have their final size after the first batch. Free memory may be reported more than a megabyte too low, so
+    # the best of the last three values counts: a leak lasts.
     available, slab = levels[0]
     available_now, slab_now = max(level[0] for level in levels[-3:]), levels[-1][1]
     # Less than a page, and less than 100 bytes of slab, per life.
@@ -99,8 +99,7 @@ def test_lives_on_two_machines(lab):
 
 @vmtest(nodes=2, timeout=120)
 def test_unloading_ends_a_join(lab):
-    """A join waits for a machine that does not answer. It could do so for an hour, and rmmod with it, and all generic
-    netlink with both."""
+    """rmmod ends a join that waits for a silent machine. Else both, and all generic netlink, could wait for an hour."""
     lites = on_machines(lab)
     stop_all(lites)
     vm, nobody = lab.n1, "10.0.0.77"
@@ -127,7 +126,7 @@ def test_start_and_stop_alone(lab):
         lite.start(**times(vm))
         lite.stop()
     assert rdma_objects(vm) == objects
-    # Nor do failed starts leave anything.
+    # Failed starts leave nothing either.
     lite.start(**times(vm))
     running = rdma_objects(vm)
     for _ in range(lab.scale(10, 3)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""RDMA devices that behave badly, as modules/rigged makes Soft-RoCE do."""
+"""RDMA devices that behave badly: modules/rigged makes Soft-RoCE do so."""
 
 import re
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ _PAGES = 4 << 20 >> 12
 
 @contextmanager
 def _rigged(vm, **parameters):
-    """The device of the nodes of one machine, made to behave badly. Unloaded at the end, unless the test has failed."""
+    """Loads modules/rigged for a machine's device, until the test has passed; yields a setter of its parameters."""
     stop_all(nodes_in(vm))
     vm.insmod(module_path(vm, "rigged"), device="rxe1", **parameters)
     yield lambda name, value: vm.run(f"echo {value} > /sys/module/rigged/parameters/{name}")
@@ -24,12 +24,11 @@ def _rigged(vm, **parameters):
 
 
 def _end_a_session_badly(lites, worsen):
-    """The second node maps an LMR of the first one, and its session ends badly. When the LMR is freed, its pages go to
-    quarantine."""
+    """The session of a node that has mapped an LMR ends badly. When the LMR is freed, its pages go into quarantine."""
     here, there = lites
     here.lite("alloc", "old", "4M")
     there.lite("write", "old", 0, stdin=b"something")
-    # The connection on which the second node asked to join has ended.
+    # The connection in which the second node asked to join has ended.
     wait_until("one connection", lambda: here.stats()["conns"] == 1)
     worsen()
     there.stop(timeout=200)
@@ -54,12 +53,12 @@ def _end_a_session_badly(lites, worsen):
 
 @vmtest(nodes=1, cpus=2, timeout=200, fresh=True, kernels=("6.1", "6.12"))
 def test_a_device_that_keeps_queue_pairs(lab):
-    """The device keeps pointers to the module, so the module cannot be unloaded."""
+    """The device keeps pointers into the module, so the module cannot be unloaded."""
     vm = lab.n1
     stop_all(nodes_in(vm))
     vm.insmod(module_path(vm, "rigged"), device="rxe1")
     lites = in_one_machine(vm, 2, qps=1)
-    # All queue pairs of the connection: each end has the requested one, and one for reads and atomics (lite_conn_qps()).
+    # All queue pairs of the connection: each end has one, and one for reads and atomics (lite_conn_qps()).
     pages = _end_a_session_badly(lites, lambda: vm.run("echo 4 > /sys/module/rigged/parameters/keep"))
     assert "could not destroy a queue pair" in vm.run("dmesg").out
     lites[0].stop(timeout=100)
@@ -70,7 +69,7 @@ def test_a_device_that_keeps_queue_pairs(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=200, fresh=True, kernels=("6.1", "6.12"))
 def test_a_device_that_keeps_queue_pairs_while_the_module_is_unloaded(lab):
-    """It is too late to refuse, so the command does not end: the module's code stays where it is."""
+    """By then rmmod(8) cannot be refused any more. So it never ends, and the module's code stays where it is."""
     vm = lab.n1
     stop_all(nodes_in(vm))
     vm.insmod(module_path(vm, "rigged"), device="rxe1")
@@ -85,7 +84,7 @@ def test_a_device_that_keeps_queue_pairs_while_the_module_is_unloaded(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=100, kernels=("6.1", "6.12"))
 def test_a_device_that_works_on_copies(lab):
-    """Processors use LMRs at the same time as the device, so a node on such a device is refused."""
+    """No node starts on such a device, because CPUs use LMRs at the same time as the device."""
     vm = lab.n1
     lite = nodes_in(vm)[0]
     with _rigged(vm, dma=1, bounce=1):
@@ -99,7 +98,7 @@ def test_a_device_that_works_on_copies(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=200, kernels=("6.1", "6.12"))
 def test_a_device_that_maps_a_little_at_a_time(lab):
-    """Mappings that the device refuses are tried again in smaller pieces; LMRs work as usual."""
+    """Mappings that the device refuses are repeated in smaller pieces. LMRs work as usual."""
     vm = lab.n1
     with _rigged(vm, dma=1, map_max=1 << 20):
         here, there = in_one_machine(vm, 2)
@@ -116,8 +115,8 @@ def test_a_device_that_maps_a_little_at_a_time(lab):
 
 @vmtest(nodes=4, timeout=300, fresh=True, kernels=("6.1", "6.12"))
 def test_all_are_fenced_once(lab):
-    """A home crashes while a store holds memory of its LMR. The store fences all peers that may have that memory mapped:
-    all at once, although its device is slow, and not again the peers that have come back meanwhile."""
+    """A home crashes while a store has memory of its LMR. The store fences all peers that may have that memory mapped,
+    all at once, although its device is slow. It does not fence again those that come back meanwhile."""
     store, home, *others = lites = on_machines(lab, qps=1)
     trace_sessions(store.vm)
     store.vm.insmod(module_path(store.vm, "rigged"), device="rxe0", destroy_ms=1500)
@@ -150,8 +149,8 @@ def test_all_are_fenced_once(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=200)
 def test_no_session_is_used_before_the_last_one_is_fenced(lab):
-    """A link breaks, and the device of the node that connects anew is slow to destroy queue pairs. The other node may use a
-    session as soon as it has got ATTACH, so that is sent when the old one is fenced: what was sent there is over."""
+    """A link breaks, and the device of the node that connects anew is slow to destroy queue pairs. ATTACH lets the
+    other node use the new session, so it is sent only when the old one is fenced, and nothing is in flight there."""
     attach = next(int(number) for name, number, _ in hostile.requests() if name == "ATTACH")
     here, there = lites = on_machines(lab, qps=1)
     trace_sessions(here.vm)
@@ -175,8 +174,8 @@ def test_no_session_is_used_before_the_last_one_is_fenced(lab):
 
 @vmtest(nodes=3, timeout=300, fresh=True, kernels=("6.1", "6.12"))
 def test_names_of_the_next_life_stay(lab):
-    """A home crashes and comes back, while the store is still fencing peers that may have memory of the home's earlier life
-    mapped. Then the directory drops the names of the earlier life, and keeps those that the home has entered since."""
+    """A home crashes and comes back while a store still fences the peers that may have memory of its earlier life
+    mapped. The directory drops the names of that life, and keeps those that the home has entered since."""
     store, home, other = lites = on_machines(lab, qps=4)
     store.vm.insmod(module_path(store.vm, "rigged"), device="rxe0")
     home.lite("alloc", "spread", "8M", "--node", f"{home.id},{store.id}")
@@ -206,7 +205,7 @@ def test_names_of_the_next_life_stay(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=200, kernels=("6.1", "6.12"))
 def test_a_device_that_breaks_connections(lab):
-    """A joiner asks again if its connection breaks before the answer, and reports that answer."""
+    """If its connection breaks before the answer, a joiner asks again, and reports the new answer."""
     with _rigged(lab.n1) as rig:
         lites = nodes_in(lab.n1, 3)
         for lite, number in zip(lites, (3, 4, 4)):
@@ -222,7 +221,7 @@ def test_a_device_that_breaks_connections(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=200, kernels=("6.1", "6.12"))
 def test_a_connection_to_oneself_breaks(lab):
-    """A hundred atomics and two fences are under way. Only atomics that were posted may fail."""
+    """A hundred atomics and two fences are under way when it breaks. Only atomics that were posted may fail."""
     vm = lab.n1
     with _rigged(vm) as rig:
         lite, = in_one_machine(vm, 1, qps=1, op_timeout=60_000 * vm.time_scale)
@@ -244,7 +243,7 @@ def test_a_connection_to_oneself_breaks(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=400, fresh=True, slow=True, kernels=("6.1", "6.12"))
 def test_a_device_that_takes_too_long(lab):
-    """Like Soft-RoCE when it gives up: the device reports success, but late."""
+    """The device destroys queue pairs late, but reports success, as Soft-RoCE does when it gives up."""
     vm = lab.n1
     # LITE waits for the device for longer than the kernel of the test machines lets a thread block.
     patience = vm.read("/proc/sys/kernel/hung_task_timeout_secs").strip()

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fault injection: every allocation and user copy of every call fails once; allocations of LITE's threads fail now and
-then. Debug kernels only."""
+"""Fault injection, on debug kernels: each allocation and user copy of a call fails, and some in LITE's threads."""
 
 import json
 
@@ -30,7 +29,7 @@ def test_every_ioctl(lab):
     print(run_program(lab, lites, "failnth", "--samples", 200, "ioctls", timeout=490).out)
     for lite in lites:
         lite.check_idle()
-    # To nodes that allow no unpinned memory its flags are unknown.
+    # A node that allows no unpinned LMRs refuses their flags as unknown.
     stop_all(lites)
     lites = in_one_machine(lab.n1)
     run_catch(lab, lites, "abi_test", "[structs]")
@@ -40,7 +39,7 @@ def test_every_ioctl(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_DEBUG, timeout=500)
 def test_every_ioctl_while_operations_wait(lab):
-    """The same with operations that wait for their turn, behind those of another user."""
+    """The same while operations wait for their turn behind those of another user."""
     lites = in_one_machine(lab.n1, unpinned=True)
     _arm(lab.n1)
     lab.n1.kmemleak_clear()
@@ -76,7 +75,7 @@ def test_every_call_of_functions(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_DEBUG, timeout=500)
 def test_every_membership_command(lab):
-    stop_all(nodes_in(lab.n1))  # of the test before this one
+    stop_all(nodes_in(lab.n1))  # those of the last test
     lites = in_one_machine(lab.n1, 2)
     spare = nodes_in(lab.n1, 5)[4]
     _arm(lab.n1)
@@ -93,17 +92,16 @@ def test_every_membership_command(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_DEBUG, timeout=400)
 def test_failures_in_the_threads_of_lite(lab):
-    """The threads of LITE have no caller that they could return an error to. They must tell the peer, or try again, but
-    never hang."""
+    """LITE's threads have no caller to return an error to. They must tell the peer, or try again, but never hang."""
     vm = lab.n1
     lites = in_one_machine(vm)
     _arm(vm)
     # One allocation in fifty fails in LITE's threads and in kworkers, once they are marked.
     mark = ("for p in /proc/[0-9]*; do read -r name <$p/comm; "
             "case $name in kworker*|lite-*) echo {} >$p/make-it-fail; esac; done 2>/dev/null; true")
-    # None of the RDMA CM's own for a new connection: if it fails, the CM destroys the connection while it holds the listener's
-    # lock, which is of the same class, and lockdep complains (cma_ib_new_conn_id() in 6.1). Those of LITE's handler, which the
-    # CM calls there, are deeper in the stack and do fail.
+    # The RDMA CM's own allocations for a new connection do not fail: it would destroy the connection while it holds the
+    # listener's lock, which is of the same class, and lockdep would complain (cma_ib_new_conn_id() in 6.1). Those of
+    # LITE's handler, which the CM calls there, are deeper in the stack and do fail.
     vm.run("cd /sys/kernel/debug/failslab && "
            "set -- $(sort /proc/kallsyms | grep -A1 -w 'cma_ib_req_handler' | grep -v cold | cut -d' ' -f1) && "
            "echo 0x$1 >reject-start && echo 0x$2 >reject-end && echo 6 >stacktrace-depth")

@@ -14,8 +14,7 @@ setup = prepare_all
 
 @contextlib.contextmanager
 def _hostile(lab, ids=(None, None), **options):
-    """Nodes in one machine, started with these ids: a member, and others that want to join; and a function that makes all
-    these nodes hostile."""
+    """Yields a member and other nodes of one machine, with these ids, and a function that makes all of them hostile."""
     vm = lab.n1
     lites = nodes_in(vm, len(ids))
     stop_all(nodes_in(vm, 5))
@@ -31,7 +30,7 @@ def _hostile(lab, ids=(None, None), **options):
 
 @vmtest(nodes=1, cpus=2, timeout=300)
 def test_a_guest_may_only_ask_to_join(lab):
-    """All other requests are not served, however well formed, and the session ends."""
+    """Any other request of a guest is not served, however well formed, and ends its connection."""
     others = [request for request in hostile.requests() if request[0] not in ("ATTACH", "JOIN", "MEMBERS")]
     assert len(others) > 40, others
     with _hostile(lab) as (member, guest, make):
@@ -52,8 +51,8 @@ def test_a_guest_may_only_ask_to_join(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_nobody_is_taken_for_this_node(lab):
-    """A peer that claims to be this very node, in this life, is still a peer: this node is not connecting to itself. A
-    connection of the node to itself would not be fenced."""
+    """A peer that claims to be this very node, in this life, is refused, because this node is not connecting to itself.
+    Its connection would never be fenced as that of a peer."""
     with _hostile(lab) as (member, other, make):
         make(node=member.id, incarnation=member.status()["incarnation"])
         before = member.stats()
@@ -71,7 +70,7 @@ def test_nobody_is_taken_for_this_node(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_a_nonce_of_another_connection_proves_nothing(lab):
-    """A node that this one connects to learns the nonce, and the name of this one. With both, it is still another node."""
+    """A node learns the nonce and the name of a node that connects to it. Even so it cannot pass for that node."""
     with _hostile(lab, (None, None, None)) as (peer, victim, other, make):
         victim.join(peer)
         wait_complete([peer, victim])
@@ -79,7 +78,7 @@ def test_a_nonce_of_another_connection_proves_nothing(lab):
         before = victim.stats()
         assert not other.join(victim, check=False).ok
         after = victim.stats()
-        # Once attached, it would ask to join, which a member must not.
+        # Once attached it would ask to join, which members must not do.
         assert after["refused"] > before["refused"] and after["ends_message"] == before["ends_message"], after
         make(node=0, echo=0)
         wait_complete([peer, victim])
@@ -87,8 +86,8 @@ def test_a_nonce_of_another_connection_proves_nothing(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_a_new_coordinator_knows_what_is_reserved(lab):
-    """A joiner has got an id, but has not connected to any member, when another node joins and has the lowest id: from then
-    on that one gives out ids, but not the joiner's."""
+    """A slow joiner has an id, but is not connected to any member yet, when another node joins with the lowest id. From
+    then on that node gives out ids, but not the slow joiner's."""
     requests = {name: number for name, number, _ in hostile.requests()}
     with _hostile(lab, (10, None, 5, None)) as (member, slow, lowest, last, make):
         # The joiner gets no further than the id: the request after JOIN ends its connection.
@@ -106,8 +105,7 @@ def test_a_new_coordinator_knows_what_is_reserved(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_a_name_of_a_former_id_ends_no_session(lab):
-    """A thread that asked about a name before its node joined may send that in a session of the next life. It is refused, and
-    the session goes on."""
+    """A request about a name that is begun before its node joins, but sent later, is refused. The session goes on."""
     requests = {name: (number, payload) for name, number, payload in hostile.requests()}
     with _hostile(lab) as (first, second, make):
         second.join(first)
@@ -116,7 +114,7 @@ def test_a_name_of_a_former_id_ends_no_session(lab):
         for kind in ("NAME_PROBE", "NAME_ENTER", "NAME_DROP"):
             number, payload = requests[kind]
             make(instead=number, call=number, request=payload)
-            # The directory of each is one of the nodes.
+            # Each name has one of the nodes as its directory.
             for i in range(8):
                 first.lite("alloc", f"{kind}-{i}", "4K", check=False)
             make(call=0)
@@ -128,7 +126,7 @@ def test_a_name_of_a_former_id_ends_no_session(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_a_rename_is_killed_while_a_member_is_silent(lab):
-    """The LMR has its new name when the old one is dropped, which waits for the members. The process does not have to."""
+    """The LMR has its new name before the old one is dropped, which waits for the member. The process can be killed."""
     vm = lab.n1
     requests = {name: number for name, number, _ in hostile.requests()}
     with _hostile(lab) as (home, other, make):
@@ -150,8 +148,8 @@ def test_a_rename_is_killed_while_a_member_is_silent(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=300)
 def test_a_store_that_frees_slowly_is_told_to_let_go(lab):
-    """To free memory, a store may have to wait for a fence. A node where frees last is still told at once that an LMR which it
-    has mapped ends, and keeps its session."""
+    """A store may have to wait for a fence before it frees memory. Meanwhile it is still told at once that an LMR which
+    it has mapped ends, and it keeps its session."""
     vm = lab.n1
     requests = {name: number for name, number, _ in hostile.requests()}
     with _hostile(lab) as (home, store, make):
@@ -176,8 +174,8 @@ def test_a_store_that_frees_slowly_is_told_to_let_go(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=300)
 def test_a_move_by_name_stays_with_what_it_began(lab):
-    """After its first step the LMR gets another name, and another LMR has the old one. There are steps of the kernel, as it has
-    parts, and of the command."""
+    """After the first step of a move the LMR gets another name, and another LMR the old one. Steps are made by the
+    kernel, one for each part of the LMR, and by the command."""
     vm = lab.n1
     numbers = {name: number for name, number, _ in hostile.requests()}
     with _hostile(lab) as (home, there, make):
@@ -210,11 +208,11 @@ def test_a_move_by_name_stays_with_what_it_began(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=300)
 def test_members_are_asked_at_the_same_time(lab):
-    """No member answers before all three have been asked: when a name is made, all names are listed, or one is dropped; and
-    when a node has joined, and asks them for what it may have missed."""
+    """No member answers until all three have been asked: a node asks all at once to make a name, list all, or drop one,
+    and when it has joined, for what it may have missed."""
     vm = lab.n1
     numbers = {name: number for name, number, _ in hostile.requests()}
-    # Nothing else asks, or loses patience.
+    # No heartbeats, and no time-outs.
     patient = {"heartbeat": 300_000, "dead": 1_000_000, "op_timeout": 100_000}
     with _hostile(lab, (None,) * 4, **patient) as (*members, last, make):
 
@@ -229,8 +227,8 @@ def test_members_are_asked_at_the_same_time(lab):
 
         for other in members[1:]:
             other.join(members[0])
-        # A joiner asks those that it has met within a second: on a busy host not always all three. So it tries again, and holds
-        # no answer back for so long that the kernel complains about the thread that waits.
+        # A joiner asks the members that it has met within a second, on a busy host not always all three: then the test
+        # tries again. It holds no answer back for so long that the kernel complains about the waiting thread.
         for attempt in range(5):
             wait_until("no member asks", lambda: not any(member.stats()["calls_inflight"] for member in members), 60, vm.time_scale)
             try:
@@ -250,8 +248,8 @@ def test_members_are_asked_at_the_same_time(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=200)
 def test_a_member_that_lets_nodes_wait_is_there(lab):
-    """A node that cannot join in time through a member that it has met is not told that no member has answered (status 3), at
-    which the system's service would begin another cluster."""
+    """A node that cannot join in time, but has met a member, is not told that no member has answered (status 3): the
+    system's service would then begin another cluster."""
     vm = lab.n1
     numbers = {name: number for name, number, _ in hostile.requests()}
     with _hostile(lab) as (member, guest, make):
@@ -266,7 +264,7 @@ def test_a_member_that_lets_nodes_wait_is_there(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=400)
 def test_a_machine_dies_before_it_attaches(lab):
-    """It has proved that it knows the secret, and sends nothing more. What was made for it goes."""
+    """A guest proves that it knows the secret, and then its machine dies. The member frees what it has made for it."""
     member, guest = Lite(lab.n1), Lite(lab.n2)
     for lite in (member, guest):
         lite.start(**times(lab.n1))
@@ -288,7 +286,7 @@ def test_a_machine_dies_before_it_attaches(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=400)
 def test_a_node_that_leaves_begins_no_session(lab):
-    """It had begun to connect, to a peer without a session, before it left. It frees its memory, so the peer must get none."""
+    """A node has begun to connect to a peer before it leaves. It frees its memory, so the peer must get no session."""
     attach = next(int(number) for name, number, _ in hostile.requests() if name == "ATTACH")
     here, there = lites = on_machines(lab)
     for lite in lites:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The global key is in nothing that user space can read.
 
-The test learns the true key from outside of LITE: a return probe on the function of Soft-RoCE's driver that makes the key
-(rxe_get_dma_mr) shows the new region's keys. The probe is removed and its trace erased before the search. As a key is only
-a number, and numbers are everywhere, the search is repeated with other keys: a place counts only if it shows the right key
-each time. Keys are made large and unusual beforehand, so that few rounds are enough.
+The test learns the true key from outside of LITE, by a return probe on the function of Soft-RoCE's driver that makes it
+(rxe_get_dma_mr); it removes the probe and its trace before the search. Because a key is only a number, and numbers are
+everywhere, the search is repeated with other keys: a place counts only if it shows the right key each time. Large and
+unusual keys make a few rounds enough.
 """
 
 import re
@@ -29,15 +29,15 @@ def _keys_of_start(lite):
     finally:
         vm.run(f"cd {_TRACING}; echo 0 >events/litetest/enable; echo '-:litetest/key' >>kprobe_events; echo >trace")
     keys = {int(key, 16) for key in re.findall(r"[lr]key=0x([0-9a-f]+)", text)}
-    # The protection domain's own region is for local use only: it has no rkey.
+    # The protection domain's own region has no rkey, because it is for local use only.
     keys.discard(0)
     assert keys, f"the probe saw no key: {text}"
     return keys
 
 
 def _found(lab, lites, key):
-    """{place: form}, with process ids and the like removed from the places, so that rounds compare."""
-    # Through standard input: an argument would be found in /proc.
+    """{place: form}, without process ids and other numbers in the places, so that rounds can be compared."""
+    # The key goes through standard input, because an argument would be found in /proc.
     out = run_program(lab, lites, "keyscan", "scan", stdin=f"{key}\n".encode(), timeout=200).out
     looked = int(re.search(r"looked at (\d+) places", out)[1])
     assert looked > 1000, out
@@ -51,7 +51,7 @@ def test_global_key_is_nowhere(lab):
     stop_all(lites)
     suspects, bump = None, 30000
     for _ in range(lab.scale(4, 2)):
-        # The device counts on, so that the next key need only be another one.
+        # The device counts on, so later keys stay large and only have to differ.
         vm.run([program_path("keyscan"), "bump", str(bump + lab.rng.randrange(10000))], timeout=120)
         bump = 1000
         keys = _keys_of_start(lites[0])
@@ -75,7 +75,7 @@ def test_global_key_is_nowhere(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=200)
 def test_the_search_finds_what_is_there(lab):
-    """Otherwise the test above would prove nothing."""
+    """The search finds a key that is there. Otherwise the test above would prove nothing."""
     lites = nodes_in(lab.n1, 2)
     stop_all(lites)
     keys = _keys_of_start(lites[0])

@@ -9,7 +9,7 @@ setup = prepare_all
 
 @vmtest(nodes=1, cpus=2, timeout=60)
 def test_a_node_without_a_secret_is_wanted_and_says_so(lab):
-    """A warning goes to the user that starts the node, to users that look at it, and to the kernel's log."""
+    """A node without a secret warns the user that starts it, users that look at it, and in the kernel's log."""
     vm = lab.n1
     lites = nodes_in(vm, 3)
     stop_all(lites)
@@ -36,7 +36,7 @@ def test_a_node_without_a_secret_is_wanted_and_says_so(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=("6.1", "6.12"), timeout=200)
 def test_a_machine_that_is_locked_down_opens_its_memory_to_nobody(lab):
-    """Not even root can open the memory. Only a reboot ends the lockdown."""
+    """Not even root can start a node on such a machine. Only a reboot ends the lockdown."""
     vm = lab.n1
     lites = nodes_in(vm, 2)
     stop_all(lites)

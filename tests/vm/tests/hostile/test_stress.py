@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Many processes on all nodes do everything at random, and a model knows what every byte and every right must be
-(programs/stress). LITE_STRESS_SECONDS sets the length of each run; by default it is a number of operations."""
+"""Many processes on all nodes do everything at random, while a model knows what every byte and every right must be
+(programs/stress). A run has a number of operations, unless LITE_STRESS_SECONDS sets its length."""
 
 import os
 
@@ -32,8 +32,8 @@ def _stress(lab, lites, operations, each=3):
         worker.wait(30)
         assert worker.rc == 0, f"{worker.out}{worker.err}"
     print(f"      {coordinator.out.splitlines()[1]}")
-    # A run in which a kind of operation never succeeded, or was never refused, has tested little. A short run may lack the
-    # rarest one (an ALLOC of an existing name) by chance.
+    # A run in which a kind of operation never succeeded, or was never refused, has tested little. Short runs may lack
+    # the rarest outcome (an ALLOC of an existing name) by chance.
     if count >= 10000 or _SECONDS:
         for what in ("alloc ok", "alloc EEXIST", "map ok", "map EACCES", "map ENOENT", "read ok", "read EACCES",
                      "read ERANGE", "read EIDRM", "write ok", "write EACCES", "f-add ok", "swap ok", "f-and ok",

@@ -26,8 +26,7 @@ def test_rounds(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_time_outs(lab):
-    """A participant that times out just as the last one arrives either passes with the others or was not counted: nothing
-    in between."""
+    """A participant that times out just as the last one arrives either passes with the others or was not counted."""
     lites = _calm(lab)
     locks.alloc(lites[0], "meet", lites[1])
     users = [locks.spawn(lite, "meet", "meet", "--all", 3, "--timeout", 20 * lab.kernel.time_scale, "--count",
@@ -40,8 +39,7 @@ def test_time_outs(lab):
 
 @vmtest(nodes=3, timeout=300, fresh=True)
 def test_who_gives_up_or_dies(lab):
-    """Participants that give up or die do not count. A participant that waits for another number is refused. A barrier ends
-    with its LMR."""
+    """Participants that give up or die do not count. Another number is refused. A barrier ends with its LMR."""
     lites = _calm(lab)
     first, second, third = lites
     locks.alloc(first, "barrier", second)
@@ -62,7 +60,7 @@ def test_who_gives_up_or_dies(lab):
     fails(arrive(second, "--timeout", "1.5s"), "not all have come")
     fails(third.vm.spawn(["lite", "barrier", "barrier", "2"]), "another number")
     locks.claims(second, 1)
-    # Another word is another barrier. A barrier is no lock either.
+    # Another word is another barrier. The word of a barrier can also be a lock.
     fails(third.vm.spawn(["lite", "barrier", "barrier", "2", "--offset", "8", "--timeout", "100ms"]), "not all have come")
     locks.let_go(locks.holder(third, "barrier"))
     two = arrive(second)
@@ -70,7 +68,7 @@ def test_who_gives_up_or_dies(lab):
     assert one.running and two.running
     for process in (arrive(third), one, two):
         assert process.wait(30).rc == 0, process.err
-    # Creates the barrier's LMR on first use; participants of the next round find it.
+    # The first participant makes the barrier's LMR; those of the next round find it.
     for _ in range(2):
         meeting = [lite.vm.spawn(["lite", "barrier", "--create", "--mode", "0666", "meeting", "3"]) for lite in lites]
         for process in meeting:
@@ -94,8 +92,8 @@ def test_who_gives_up_or_dies(lab):
 
 @vmtest(nodes=2, timeout=200, netem=True)
 def test_a_round_that_was_complete(lab):
-    """Rounds are complete, but their last participants do not learn it until the home has counted their node as down. They
-    go on then, also with a time-out that was over before, and do not count for the next round."""
+    """Rounds are complete, but their last participants do not learn it until the home has counted their node as down.
+    Then they go on, even if their time-out is over, and do not count for the next round."""
     home, other = lites = on_machines(lab, dead=10000 * lab.n1.time_scale)
     locks.alloc(home, "complete", home)
 
@@ -109,7 +107,7 @@ def test_a_round_that_was_complete(lab):
     for process in first:
         process.write(b"\n")
     locks.claims(home, 2)
-    # The arrivals get there, their answers do not.
+    # The arrivals reach the home, but its answers are lost.
     home.vm.netem("loss 100%")
     for process in last:
         process.write(b"\n")

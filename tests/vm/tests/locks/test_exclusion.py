@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two holders of one lock: schedules that could let them in, made by modules/hostile."""
+"""Schedules that could give a lock to two holders, made by modules/hostile."""
 
 import contextlib
 
@@ -21,7 +21,7 @@ def _hostile(*vms):
 
 
 def _found(home, waiter):
-    """The home has found the holder of the lock, and lets the other one wait."""
+    """The home has found the holder of the lock, and makes the other claim wait."""
     locks.claims(home, 2)
     assert waiter.out.split() == [], waiter.out
 
@@ -34,8 +34,8 @@ def _hand_over(holder, waiter):
 
 @vmtest(nodes=2, fresh=True, timeout=300)
 def test_the_holder_is_in_a_session_that_its_home_has_not_published(lab):
-    """After a long partition the taker's node uses the new connection before the home does, and takes a lock in it. For the
-    home that node is still down; a second taker waits none the less."""
+    """After a long partition the taker's node uses the new connection before the home does, and takes a lock through
+    it. A second taker waits, although the first one's node is still down for the home."""
     home, other = lites = on_machines(lab)
     home.lite("alloc", "word", "4K")
     with _hostile(lab.n1, lab.n2):
@@ -63,8 +63,8 @@ def test_the_holder_is_in_a_session_that_its_home_has_not_published(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=300)
 def test_the_home_loses_the_answers_of_two_swaps(lab):
-    """The home gives a lock back, and then takes it over from the next holder; it does not learn that it has done either. It
-    does not give back what that holder has."""
+    """The home swaps to give a lock back, and then to take it over from the next holder, and learns the outcome of
+    neither. It must not give back the lock of that holder."""
     home, other = lites = on_machines(lab)
     home.lite("alloc", "word", "4K")
     with _hostile(lab.n1):
@@ -78,7 +78,7 @@ def test_the_home_loses_the_answers_of_two_swaps(lab):
         wait_until("it is given back", lambda: home.lite("fetch-or", "word", 0, 0).out.strip() == "0", 20, lab.n1.time_scale)
         wait_until("that is not known", lambda: hostile.made(lab.n1, "lost"), 20, lab.n1.time_scale)
         holder = locks.holder(other, "word")
-        # It is refused, as the home does not know what became of its swap.
+        # The home refuses it, because it does not know the outcome of its swap.
         refused = locks.spawn(home, "hold", "word")
         assert refused.wait(60).out.split() == ["EHOSTDOWN"], refused.out
         lost = hostile.made(lab.n1, "lost")
@@ -93,14 +93,13 @@ def test_the_home_loses_the_answers_of_two_swaps(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=300)
 def test_a_node_dies_while_it_is_attached(lab):
-    """It accepts a connection, and counts as down before it attaches, which it never does. Its claims end, although it might
-    have used that connection until then."""
+    """A node accepts a connection, but never attaches, and so counts as down. Its claims end all the same."""
     attach = next(int(number) for name, number, _ in hostile.requests() if name == "ATTACH")
     dead = 8 * lab.n1.time_scale
     home, other = lites = on_machines(lab, dead=1000 * dead)
     home.lite("alloc", "word", "4K")
     with _hostile(lab.n2):
-        # A shared owner is known at the home.
+        # The home knows a holder that shares the lock.
         holder = locks.holder(other, "word", "--shared")
         assert home.stats()["lock_claims"] == 1
         broken = home.broken()

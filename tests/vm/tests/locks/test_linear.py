@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Atomics on words are linearizable: the history of many threads on several nodes is recorded, and a checker (tests/lin)
-looks for an order that explains it. All recording threads are in one machine, so that they share a clock."""
+"""Atomics on words are linearizable: many threads on several nodes record what they do, and a checker (tests/lin) looks
+for an order that explains it. All these threads are in one machine, so that they share a clock."""
 
 import time
 
@@ -17,7 +17,7 @@ def _words(lite, name, home, length=4096):
 
 
 def _record(lab, lites, name, threads, count, *words):
-    """Starts the recording program for these nodes of the first machine."""
+    """Starts the recording program for those of these nodes that are in the first machine."""
     here = ",".join(str(lite.index) for lite in lites if lite.vm is lab.n1)
     command = [program_path("histories"), name, "--indexes", here, "--threads", threads, "--count", count,
                "--seed", lab.rng.getrandbits(32), *words]
@@ -25,14 +25,14 @@ def _record(lab, lites, name, threads, count, *words):
 
 
 def _outcome(process, timeout):
-    """The number of operations, and of those with an unknown result. Fails unless the history is linearizable."""
+    """(operations, operations with an unknown result). Fails unless the history is linearizable."""
     counts = process.wait(timeout, check=True).out.split()[-2:]
     return tuple(int(count) for count in counts)
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300)
 def test_three_nodes(lab):
-    """Words on each node, used from every node."""
+    """All nodes use words on each node."""
     lites = in_one_machine(lab.n1)
     for home in lites:
         _words(lites[0], "words", home)
@@ -78,15 +78,15 @@ def test_moved_meanwhile(lab):
 
 @vmtest(nodes=2, cpus=2, mem_mb=768, timeout=400, fresh=True)
 def test_sessions_break_meanwhile(lab):
-    """Two nodes of a machine use words in another machine, and the cable between the machines fails now and then. A thread
-    that did not see the end of an operation does not know whether it took effect; all others know."""
+    """Two nodes of a machine use words in another machine, and the network between them fails now and then. A thread
+    that misses the end of an operation does not know whether that took effect; the other threads show it."""
     lab.n1.run("ip addr add 10.0.0.101/24 dev eth0")
     lites = [Lite(lab.n1), Lite(lab.n1, 1, "10.0.0.101"), Lite(lab.n2)]
     for lite in lites:
         lite.start(**{**times(lite.vm), "dead": 20000 * lab.kernel.time_scale})
     join_all(lites)
     _words(lites[0], "words", lites[2])
-    # So many operations that no thread has finished before the test tells it to end.
+    # So many operations that no thread finishes before the test tells it to end.
     running = _record(lab, lites, "words", 4, 50000, "--words", 4, "--until-told")
     running.wait_output("running", timeout=60)
 
@@ -99,8 +99,7 @@ def test_sessions_break_meanwhile(lab):
 
     for _ in range(2):
         until("it works", "atomics", count("atomics") + 50)
-        # Counted before the cut: afterwards all operations that will fail may have failed already, as a thread with a
-        # failed operation waits for the node.
+        # Counted before the cut: soon after it, each thread has a failed operation, and waits for the node.
         failed = count("op_errors")
         lab.n2.cut()
         try:
@@ -118,9 +117,8 @@ def test_sessions_break_meanwhile(lab):
 
 @vmtest(nodes=2, cpus=2, mem_mb=768, timeout=400, fresh=True)
 def test_lost_for_moments(lab):
-    """The cable fails for moments. Requests are sent again after they were carried out and only their answers were lost: no
-    answer is taken for another one, and nothing is done twice. Other processes read and write small and large pieces, and
-    know what must be in them."""
+    """The network fails for moments. Requests are repeated although they were carried out and only the answers lost:
+    no answer is taken for another, and nothing is done twice. Other processes verify what they read and write."""
     lab.n1.run("ip addr add 10.0.0.101/24 dev eth0")
     lites = [Lite(lab.n1), Lite(lab.n1, 1, "10.0.0.101"), Lite(lab.n2)]
     for lite in lites:
@@ -143,7 +141,7 @@ def test_lost_for_moments(lab):
         wait_until("it works", lambda before=before: count() >= before + 50, 60, lab.kernel.time_scale)
         assert all(process.running for process in (recorder, *others)), recorder.err
         lab.n2.cut()
-        # A random time, not a condition: the longer the cut, the more is lost.
+        # For a random time: the longer the cut, the more is lost.
         time.sleep(lab.rng.uniform(0.05, 0.4))
         lab.n2.cut(False)
     recorder.write(b"\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Locks in words of LMRs: exclusion, order, holders and waiters that die, nodes that go, LMRs that change."""
+"""Locks in words of LMRs: exclusion, order, deaths of holders and waiters, nodes that go, LMRs that change."""
 
 import contextlib
 import re
@@ -17,7 +17,7 @@ _GONE = {"EHOSTDOWN", "ESTALE", "ETIMEDOUT"}
 
 @contextlib.contextmanager
 def _traced(lite):
-    """Yields a list that is filled at the end of the context: (what, node, ticket, status) of each event of locks at a
+    """Yields a list, filled at the end of the context: (what, node, ticket, status) of each event of locks at a
     machine, or of the last ones if there are very many."""
     base, events = "/sys/kernel/tracing", []
     lite.vm.run(f"echo 8192 >{base}/buffer_size_kb; echo >{base}/trace; echo 1 >{base}/events/lite/lite_lock/enable")
@@ -32,7 +32,7 @@ def _traced(lite):
 
 
 def _check_order(events):
-    """Checks that the home has granted locks in the order in which claims came, leaving out those that ended before.
+    """Checks that the home has granted a lock to claims in their order of arrival, leaving out those that ended before.
     Returns the number of grants."""
     queue, granted = [], 0
     for what, node, ticket, _ in events:
@@ -47,8 +47,6 @@ def _check_order(events):
             queue.remove(who)
     return granted
 
-
-# --- exclusion and order ---------------------------------------------------------------------------------------------
 
 def _calm(lab, **options):
     """A cluster in which no node counts as dead by mistake, however busy the host is."""
@@ -76,13 +74,13 @@ def test_storm_in_one_machine(lab):
 
 @vmtest(nodes=3, timeout=400)
 def test_storm(lab):
-    """Words on each node: there are never two holders, no increment is lost, and the word is free in the end."""
+    """In words on each node there are never two holders, no increment is lost, and the word is free in the end."""
     _storm(lab, _calm(lab), 4, lab.scale(60, 6))
 
 
 @vmtest(nodes=3, timeout=300)
 def test_order(lab):
-    """Waiters get the lock in the order in which the home heard of them; and what that costs."""
+    """Waiters get the lock in the order in which they reach the home, with at most three calls for each time."""
     lites = _calm(lab, heartbeat=2000 * lab.kernel.time_scale)
     home = lites[0]
     locks.alloc(home, "order", home)
@@ -96,10 +94,10 @@ def test_order(lab):
     taken, calls, waits = (sum(now[key] - was[key] for now, was in zip(after, before))
                            for key in ("locks_taken", "calls", "lock_waits"))
     assert taken == len(lites) * threads * count
-    # Most had to wait: otherwise this shows nothing.
+    # Most had to wait; otherwise this shows nothing.
     assert granted > taken / 2, (granted, taken)
     print(f"      {granted} of {taken} handed on, {took / taken:.0f} us and {calls / taken:.2f} calls each")
-    # WAIT, GRANT, RELEASE; those of the home itself cross no network. The allowance is for heartbeats.
+    # WAIT, GRANT, RELEASE; the home's own cross no network. The 200 are for heartbeats.
     assert calls < 3 * taken + 200, (calls, taken, waits)
     home.lite("free", "order")
     locks.idle(lites)
@@ -121,7 +119,7 @@ def test_readers_and_writers(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_phases(lab):
-    """Two readers at once; a writer waits for both; a reader that comes later waits for the writer."""
+    """A writer waits for two readers; a reader that comes later waits for the writer."""
     lites = _calm(lab)
     first, second, third = lites
     locks.alloc(first, "phase", second)
@@ -144,9 +142,9 @@ def test_phases(lab):
 
 
 def _crowd(lite, name, count, user="root"):
-    """A process that takes as many shared holds of one word as it gets. Returns the process, the number of holds, the errno
-    that ended it, and the time of one more hold: with no others, and with all others. It is in reads, which were made in between,
-    as the host may be busier at one time than at the other."""
+    """Starts a process that takes as many shared holds of a word as it gets. Returns the process, the number of holds,
+    the errno that ended that, and the time of one more hold without and with all others. It is counted in reads made
+    meanwhile, because the host may be busier at one time than at the other."""
     process = locks.spawn(lite, "crowd", name, "--count", count, user=user)
     process.wait_output("\n", timeout=600)
     taken, refused, *medians = process.out.split()
@@ -166,7 +164,7 @@ def test_crowd_in_one_machine(lab):
     assert (taken, refused) == (65536, "EMFILE")
     assert many < 5 * few, (few, many)
     locks.claims(home, taken)
-    # One user does not get the rest of the home's claims, whichever node asks.
+    # A user does not get the rest of the home's claims, whichever node it uses.
     alice, more, refused, _, _ = _crowd(home, "crowd", 65536, user="alice")
     assert refused == "EDQUOT" and 0 < more < 65536, (more, refused)
     locks.claims(home, taken + more)
@@ -182,12 +180,9 @@ def test_crowd_in_one_machine(lab):
     locks.idle(lites)
 
 
-# --- holders and waiters that die ------------------------------------------------------------------------------------
-
 @vmtest(nodes=3, timeout=300)
 def test_dead_holders(lab):
-    """The next waiter is told of the death, holds the lock, and must make the data consistent; otherwise the lock is lost
-    for all."""
+    """The next holder is told of the death, and must make the data consistent; otherwise the lock is lost for all."""
     lites = _calm(lab)
     first, second, third = lites
     for number, home in enumerate(lites):
@@ -204,13 +199,13 @@ def test_dead_holders(lab):
         behind = locks.waiter(first, name, home, 2)
         holder.kill(9)
         heir.wait_output("died")
-        # The waiter that was told dies as well: the next one is told.
+        # When the waiter that was told dies as well, the next one is told.
         heir.kill(9)
         behind.wait_output("died")
         locks.let_go(behind)
         assert locks.word(first, name, 0) == 0
         locks.let_go(locks.holder(second, name))
-        # A holder that was told of the death releases the lock without having made the data consistent.
+        # A holder that was told of the death does not make the data consistent before it releases the lock.
         locks.holder(second, name).kill(9)
         broken = third.vm.run([program_path("locks"), "hold", name, "--leave"], stdin=b"\n").out.split()
         assert broken == ["died", "ok"], broken
@@ -249,8 +244,7 @@ def test_waiters_that_go(lab):
 
 
 def _killing_storm(lab, lites, threads, wanted):
-    """Kills processes at random times, and starts others in their place, until the lock was taken this often and three
-    processes were killed."""
+    """Kills processes at random times and replaces them, until the lock was taken `wanted` times and three died."""
     name = "killed"
     locks.alloc(lites[0], name, lites[1])
     users, kills = {}, 0
@@ -274,7 +268,7 @@ def _killing_storm(lab, lites, threads, wanted):
     granted = _check_order(events)
     total = locks.word(lites[0], name, 16)
     print(f"      {total} times at it, {granted} handed on, {kills} processes killed, {deaths} heirs")
-    # Whatever state the dead left it in, the lock can still be taken.
+    # In whatever state the lock is, it can still be taken.
     locks.let_go(locks.holder(lites[2], name, said="\n"))
     assert locks.word(lites[0], name, 0) == 0
     lites[0].lite("free", name)
@@ -291,10 +285,8 @@ def test_killed_at_random_for_long(lab):
     _killing_storm(lab, _calm(lab), 8, lab.scale(100000, 2000))
 
 
-# --- nodes that go ---------------------------------------------------------------------------------------------------
-
 def _back(lite, other):
-    """A machine that crashed comes back into the cluster."""
+    """Brings a crashed machine back into the cluster."""
     lite.vm.reboot()
     prepare(lite.vm)
     lite.forget()
@@ -304,7 +296,7 @@ def _back(lite, other):
 
 @vmtest(nodes=3, timeout=300, fresh=True)
 def test_crash(lab):
-    """A crash of the holder's machine, with and without waiters; of a waiter's machine; of the home."""
+    """The machine of a holder crashes, with and without waiters; that of a waiter; that of the home."""
     lites = on_machines(lab)
     first, second, third = lites
     locks.alloc(first, "a", first)
@@ -312,7 +304,7 @@ def test_crash(lab):
     locks.alloc(first, "c", third)
     locks.holder(third, "a")
     locks.holder(third, "b")
-    # A lock with its home at the machine that crashes.
+    # This lock has its home on the machine that crashes.
     lost = locks.holder(first, "c")
     waits_lost = locks.waiter(second, "c", third, 1)
     heir = locks.waiter(second, "a", first, 1)
@@ -340,7 +332,7 @@ def test_crash(lab):
 
 @vmtest(nodes=3, timeout=300, fresh=True)
 def test_suspects(lab):
-    """Sessions break, and come back before a node counts as dead: all holders and waiters keep their locks and places."""
+    """Sessions break, and come back before a node counts as dead: holders keep their locks, waiters their places."""
     lites = on_machines(lab, dead=20000 * lab.kernel.time_scale)
     first, second, third = lites
     locks.alloc(first, "kept", first)
@@ -368,8 +360,8 @@ def test_suspects(lab):
 
 @vmtest(nodes=3, timeout=400, fresh=True)
 def test_words_out_of_reach(lab):
-    """One user's many words at a store that is suspect: cleaning up these words does not delay waiters for other locks, nor
-    the take-over of other words, nor late releases at other homes."""
+    """A user has locks in many words at a store that is suspect. Cleaning them up delays neither waiters for other
+    locks, nor the take-over of other words, nor late releases at other homes."""
     home, store, other = lites = on_machines(lab, dead=120000 * lab.kernel.time_scale)
     locks.alloc(home, "far", home, store, mode="0666")  # the second half is there
     locks.alloc(home, "away", store, mode="0666")
@@ -379,7 +371,7 @@ def test_words_out_of_reach(lab):
     waiter = locks.waiter(home, "near", home, 1)
     dying = locks.holder(home, "near", "--offset", 64, user="bob")
     lost = locks.holder(home, "third", "--offset", 64, "--shared", user="bob")  # so the home waits for its release
-    # More than all workers. The home of `far` gives its words up, the takers of the locks in `away` theirs.
+    # More than there are workers. The home of `far` gives its words back, the taker of the locks in `away` those.
     many = [locks.holder(home, "far", "--offset", 32768, "--count", 400, "--shared", user="alice", what="many"),
             locks.holder(home, "away", "--count", 400, user="alice", what="many")]
     ended = home.broken()
@@ -418,13 +410,13 @@ def test_words_out_of_reach(lab):
 
 @vmtest(nodes=3, timeout=300, fresh=True)
 def test_grants_to_a_silent_node(lab):
-    """One user's hundreds of waiters at a silent node get a lock: telling them takes all workers that the user gets. Another
-    user's waiter at another node is told meanwhile."""
+    """Hundreds of waiters of a user at a silent node get a lock. Telling them takes all workers that the user gets, but
+    a waiter of another user at another node is told meanwhile."""
     home, other, silent = lites = on_machines(lab, heartbeat=200_000, dead=600_000, op_timeout=200_000)
     for name in ("many", "one"):
         locks.alloc(home, name, home, mode="0666")
     holders = [locks.holder(home, name) for name in ("many", "one")]
-    # All workers of the node are fewer.
+    # The node has fewer workers.
     many = locks.spawn(silent, "hold", "many", "--shared", "--threads", 300, user="alice")
     locks.claims(home, 301)  # with the holder
     one = locks.spawn(other, "hold", "one", user="bob")
@@ -449,8 +441,7 @@ def test_grants_to_a_silent_node(lab):
 
 @vmtest(nodes=3, timeout=300, fresh=True)
 def test_partition(lab):
-    """A holder that is out of reach until it counts as dead loses the lock, and learns that. A waiter that is out of reach
-    asks again."""
+    """A holder that is out of reach until it counts as dead loses the lock, and learns it; a waiter gets an error."""
     lites = on_machines(lab)
     first, second, third = lites
     locks.alloc(first, "split", first)
@@ -501,8 +492,6 @@ def test_leave_and_stop(lab):
     third.join(first)
 
 
-# --- LMRs that change ------------------------------------------------------------------------------------------------
-
 @vmtest(nodes=3, timeout=300)
 def test_changed_meanwhile(lab):
     """The LMR is moved, renamed, resized and freed, and rights are taken away, with a holder and with waiters."""
@@ -517,13 +506,13 @@ def test_changed_meanwhile(lab):
     first.lite("resize", "renamed", "32K")
     locks.let_go(holder)
     waits.wait_output("held")
-    # The same without waiters.
+    # Without waiters.
     locks.let_go(waits)
     holder = locks.holder(first, "renamed", "--offset", 8192)
     first.lite("move", "renamed", "--node", first.id)
     locks.let_go(holder)
     assert locks.word(first, "renamed", 8192) == 0
-    # The word is cut off, and allocated again: it is another lock.
+    # The word is cut off and allocated again: now it is another lock.
     holder = locks.holder(first, "renamed", "--offset", 8192)
     waits = locks.waiter(third, "renamed", second, 1, "--offset", 8192)
     second.lite("resize", "renamed", "4K")
@@ -548,11 +537,11 @@ def test_changed_meanwhile(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
 def test_more_claims_of_one_lock_than_are_ended_in_one_go(lab):
-    """The LMR of such a lock is freed. The node of such claims leaves."""
+    """The LMR of a lock with so many claims is freed; then the node of such claims leaves."""
     lites = in_one_machine(lab.n1, dead=10000 * lab.kernel.time_scale)
     home, other, _ = lites
     locks.alloc(home, "many", home)
-    # Each takes one more than it says.
+    # Each takes one more than the count.
     sharers = [_crowd(lite, "many", 199)[0] for lite in (home, other)]
     waits = locks.spawn(other, "hold", "many", "--threads", 100)
     locks.claims(home, 500)
@@ -579,8 +568,7 @@ def test_more_claims_of_one_lock_than_are_ended_in_one_go(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_rights(lab):
-    """A lock takes both rights, read and write. A waiter that loses one does not get the lock; a holder that loses one
-    releases it."""
+    """A lock takes both rights, read and write. A waiter that loses one gets no lock; a holder can release its lock."""
     lites = _calm(lab)
     first, second, third = lites
     first.lite("alloc", "ours", "4K", "--node", second.id, "--mode", "0600")
@@ -606,8 +594,7 @@ def test_rights(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_command(lab):
-    """lite lock: exit status, time-out, what it reports of a dead holder, and what happens to its command when it is
-    killed."""
+    """lite lock: exit status, time-out, report of a dead holder, and the end of its command when it is killed."""
     first, second = _calm(lab)
     locks.alloc(first, "cli", second)
     assert first.lite("lock", "cli", 8, "--", "sh", "-c", "exit 7", check=False).rc == 7
@@ -622,8 +609,7 @@ def test_command(lab):
     assert refused.rc == 1 and "has the lock" in refused.err, refused
     heir = second.vm.spawn(["lite", "lock", "cli", "8", "--", "sh", "-c", "echo died $LITE_OWNER_DIED"])
     locks.claims(second, 2)
-    # Kills the first process of the two, not its command, which then dies with it. The other process keeps the lock until
-    # then.
+    # Kills the first of the two processes. Its command dies with it; the other process keeps the lock until then.
     first.vm.run(f"kill -9 {min(first.vm.run('pidof lite').out.split(), key=int)}")
     done = heir.wait(20, check=True)
     assert done.out.split() == ["died", "1"] and "died" in done.err, (done.out, done.err)
@@ -641,7 +627,7 @@ def test_command(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=200)
 def test_a_word_that_is_no_lock(lab):
-    """However many ask for it at a time, none gets a lock in it, and it stays as it is."""
+    """However many threads ask at a time, none gets a lock in such a word, and it keeps its value."""
     lites = in_one_machine(lab.n1, dead=10000 * lab.kernel.time_scale)
     home, other, _ = lites
     locks.alloc(home, "number", home)
@@ -657,8 +643,7 @@ def test_a_word_that_is_no_lock(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_spoilt(lab):
-    """A process that writes to the word spoils the lock, and nothing else: all threads finish, and afterwards the word is a
-    lock again."""
+    """Processes that write to the word spoil only the lock: all threads finish, and the word can be a lock again."""
     lites = _calm(lab)
     first, second, third = lites
     locks.alloc(first, "spoilt", second)

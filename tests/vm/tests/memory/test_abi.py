@@ -32,12 +32,12 @@ def test_limits(lab):
     lites = in_one_machine(lab.n1, 2, mem_limit="64M", uid_limit="16M", handle_limit=500)
     run_catch(lab, lites, "abi_test", "[limits]", env={"LITE_TEST_UID_LIMIT": 16 << 20})
     lites[0].check_idle()
-    # The default share of a user is a fourth.
+    # A user's default share is a fourth.
     stop_all(lites)
     alone = Lite(lab.n1, 0, "10.0.1.1", "rxe1")
     alone.start(mem_limit="64M")
     assert alone.status()["uid_limit"] == 16 << 20
-    # An impossible size is refused at once. Allocating until the limit is met would be a lot of wasted work.
+    # An impossible size is refused at once, instead of being allocated up to the limit.
     with probed(lab.n1, "lite_store_alloc") as taken:
         assert not alone.lite("alloc", "large", "256M", check=False).ok
         alone.lite("alloc", "small", 100)
@@ -51,8 +51,8 @@ def test_limits(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=448, fresh=True)
 def test_a_small_machine_is_filled(lab):
-    """One user makes as many LMRs of a byte as the limits allow. They take no more memory than the limits say, and the
-    machine lives on. The limit is nearly that of all users but root together, half of the memory by default."""
+    """A user makes as many LMRs of a byte as the limits allow. They take no more memory than the limits say, and the
+    machine lives on. Its limit is nearly that of all users but root, which is half of the memory by default."""
     stop_all(nodes_in(lab.n1))
     alone = Lite(lab.n1, 0, "10.0.1.1", "rxe1")
     alone.start()
@@ -69,7 +69,7 @@ def test_a_small_machine_is_filled(lab):
     counted = alone.stats()["counted_bytes"]
     made = int(re.search(r"(\d+) LMRs", filling.out)[1])
     print(f"{made} LMRs: {counted / made:.0f} bytes are counted for each, {taken / made:.0f} taken")
-    # The difference: nodes of trees and tables that many objects share take memory, but are not counted.
+    # Nodes of trees and tables, which many objects share, take memory but are not counted.
     assert taken < 1.25 * counted, f"{taken} bytes are taken, {counted} are counted"
     alone.lite("alloc", "another", "1M")
     assert alone.lite("read", "another", 0, 1, "-x").ok
@@ -90,7 +90,7 @@ def test_after_leave_and_stop(lab):
 
 @vmtest(timeout=400, slow=True)
 def test_two_machines(lab):
-    """The tests that run within one machine also pass between two: the ABI hides where the other node is."""
+    """The tests of one machine pass between two as well: the ABI hides where the other node is."""
     lites = on_machines(lab)
     run_catch(lab, lites, "abi_test")
     for lite in lites:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Arenas: memory that is registered by a look-up. A block that one process has had is zeroed before another gets it."""
+"""Arenas: memory that is registered by a look-up. A block is zeroed before another process gets it."""
 
 import json
 
@@ -19,7 +19,7 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(timeout=400, mem_mb=512)
 def test_two_machines(lab):
-    """The tests of one machine, between two."""
+    """The same between two machines."""
     lites = on_machines(lab)
     run_catch(lab, lites, "arena_test", "[arena]", timeout=380, env=block_device(lab.n1))
     for lite in lites:
@@ -48,7 +48,7 @@ def test_used_from_the_other_machine(lab):
 
 @vmtest(timeout=120)
 def test_node_stops(lab):
-    """The process keeps what it has touched; the node does not wait for it."""
+    """A process keeps what it has touched of its arena, and its node does not wait for it."""
     here, there = on_machines(lab)
     holder = _holder(here, "range")
     here.stop()
@@ -84,7 +84,7 @@ def test_charged_to_the_memory_cgroup(lab):
         assert charged >= 8 << 20, charged
         holder.kill(9)
         holder.wait()
-        here.check_idle()  # nothing is charged any more
+        here.check_idle()  # so that nothing is charged any more
         vm.run(f"echo 7M >{box}/memory.max")
         refused = vm.run(f"echo $$ >{box}/cgroup.procs; exec {program_path('arena_holder')} boxed {here.index}", check=False)
         assert not refused.ok, refused.out
@@ -94,8 +94,7 @@ def test_charged_to_the_memory_cgroup(lab):
 
 
 def _allreduce(lab, megabytes, timeout):
-    """examples/allreduce, which checks its sums, must be quicker with memory of an arena than with registered memory,
-    new in each round."""
+    """examples/allreduce, with new memory in each round, must be quicker with arenas than with registered memory."""
     lites = on_machines(lab, 4)
     for lite in lites:
         lite.vm.put(USER_BUILD / "examples/allreduce", "/usr/bin/allreduce")
@@ -112,7 +111,7 @@ def _allreduce(lab, megabytes, timeout):
                 seen.append(median(size << 20, 5, mode))
         arena, register = (sorted(seen)[1] for seen in times.values())
         print(f"      {size} MB: arena {arena:.0f} us, register {register:.0f} us, ratio {register / arena:.2f}")
-        # With more, nearly all time is the network's, which varies more than what memory costs.
+        # With more, nearly all time is the network's, and varies by more than memory costs.
         assert arena < register or size > 4, times
     for lite in lites:
         lite.check_idle()
@@ -120,7 +119,7 @@ def _allreduce(lab, megabytes, timeout):
 
 @vmtest(nodes=4, kernels=("6.1",), alone=True, fresh=True, timeout=500, mem_mb=512)
 def test_allreduce_with_fresh_memory(lab):
-    """A guard against becoming slower. With --thorough also with more memory."""
+    """Arenas do not become slower. With --thorough also with more memory."""
     _allreduce(lab, (1, 4) if lab.part == 1 else (1,), 200)
 
 
@@ -132,8 +131,8 @@ def test_allreduce_of_each_size(lab):
 
 @vmtest(nodes=1, kernels=("6.1",), fresh=True, timeout=500, mem_mb=1024, icount=True)
 def test_costs(lab):
-    """Instructions (on a machine that counts them instead of time) of registering in an arena, and of the cycle from getting
-    memory to giving it back, beside ibv_reg_mr; with unmapping deferred and not."""
+    """Instructions (on a machine that counts them instead of time) to register in an arena, and for the cycle from
+    getting memory to giving it back, beside ibv_reg_mr; with and without deferred unmapping."""
     lite, = on_machines(lab)
     out = lab.n1.run(f"lite-perf run --index {lite.index} --server {lite.address} --node {lite.id} --arms lite,verbs "
                      "--workload arena,arena-cycle --rounds 3 --count 3 --json - --quiet", timeout=450).out
@@ -145,12 +144,12 @@ def test_costs(lab):
         if size < 1 << 20:
             continue
         if result["workload"] == "arena":
-            # A range of the library: a peer that uses it goes on after its end. What an LMR of its own saves is in arenas.rst.
+            # A range of the library's LMR, which peers can use after its end. arenas.rst tells what an own LMR saves.
             assert costs["arena"] * 100 <= costs["ibv_reg_mr"], costs
             assert costs["arena, own LMR"] < costs["lite_register"], costs
         else:
-            # The library, which has its chunk or takes one anew.
+            # The library uses the chunk that it has, or takes one anew.
             assert costs["arena"] * 10 <= costs["arena, eager"], costs
-            # Lazy unmapping in the kernel.
+            # The kernel unmaps lazily, or at once.
             assert costs["mmap and own LMR"] * 4 <= costs["mmap and own LMR, eager"], costs
     lite.check_idle(60)

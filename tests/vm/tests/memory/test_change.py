@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""LMRs that get another name, length or place while they are in use. The checks themselves are in programs/change and
+"""LMRs get another name, length or place while they are in use. The checks are in programs/change and
 programs/slots."""
 
 import hashlib
@@ -17,7 +17,7 @@ _PAGE = 4096
 
 
 def _bring_back(crashed, through, lites):
-    """After a crash: a machine comes back into the cluster, and nothing is left of what it was used for."""
+    """Brings a crashed machine back into the cluster. Nothing may be left of what it was used for."""
     crashed.vm.reboot()
     prepare(crashed.vm)
     crashed.forget()
@@ -43,8 +43,8 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
 def test_a_part_is_lost_with_a_life_of_its_store(lab):
-    """A store restarts: its part of an LMR is lost for all nodes, the restarted one included, and the rest of the LMR is
-    still there. The lost part cannot be moved or copied, and a failed attempt leaves no allocation. Cut off by a resize, it
+    """A store restarts: its part of an LMR is lost for all nodes, even the restarted one, but not the rest of the LMR.
+    The lost part cannot be moved or copied, and a failed attempt leaves no allocation. When a resize has cut it off, it
     can be allocated anew."""
     home, store, other = lites = in_one_machine(lab.n1)
     home.lite("alloc", "spread", "8M", "--node", f"{home.id},{store.id}", "--mode", "0666")
@@ -63,7 +63,7 @@ def test_a_part_is_lost_with_a_life_of_its_store(lab):
                       ["set", "spread", "5M", 8, "00"], ["read", "spread", "3M", "2M", "--file", "/tmp/both"]):
             result = lite.lite(*words, check=False)
             assert result.rc == 1 and "restarted" in result.err, (lite, words, result)
-    # Nor can a page of the lost part be mapped.
+    # A page of the lost part cannot be mapped either.
     result = lab.n1.run([program_path("mapped"), "map", "spread", str(store.index), str(4 << 20)], check=False)
     assert result.rc == 1 and "restarted" in result.out, result
     for words in (["resize", "spread", "6M"], ["move", "spread", "--node", home.id, "--offset", "4M"],
@@ -85,10 +85,9 @@ def test_a_part_is_lost_with_a_life_of_its_store(lab):
 
 @vmtest(nodes=1, fresh=True)
 def test_a_part_is_at_a_node_that_has_left(lab):
-    """A node that joins after a store has left does not know the store. It opens an LMR with a part there by name, and uses
-    the other parts."""
+    """A node that joins after a store has left does not know the store. It can use the other parts of an LMR there."""
     home, store, newcomer = lites = nodes_in(lab.n1)
-    # With numbers of their own: none gets one that another had.
+    # With chosen ids, so that no node gets one that another had.
     for number, lite in enumerate(lites, 1):
         lite.start(**times(lab.n1), id=number)
     store.join(home)
@@ -112,8 +111,7 @@ def test_a_part_is_at_a_node_that_has_left(lab):
 
 @vmtest(timeout=400, mem_mb=768, slow=True)
 def test_two_machines(lab):
-    """The cases in which data travels between machines. The others run in one machine; changes of LMRs in use are tested
-    below."""
+    """The cases in which data travels between machines; changes of LMRs in use are tested below."""
     lites = on_machines(lab)
     names = ("rename: the old name*", "rename: of many*", "resize: longer*", "resize: what was cut off*", "resize: grown*",
              "move: all of it*", "move: the memory*", "move: parts of it*", "move: and resize*", "move: and free*",
@@ -160,7 +158,7 @@ def test_the_tools(lab):
 
 
 class _Users:
-    """Several users of slots on each of these nodes, which notice every lost or torn write (programs/slots)."""
+    """Processes on each of these nodes that use slots, and notice every lost or torn write (programs/slots)."""
 
     def __init__(self, lab, lites, name, each=2):
         self.name, self.first = name, lites[0]
@@ -179,12 +177,12 @@ class _Users:
             process.wait_output("running", timeout=60)
 
     def check_running(self):
-        """No user has found anything wrong so far."""
+        """Checks that no user has found an error so far."""
         for process in self.processes:
             assert process.running, f"{process.out}{process.err}"
 
     def end(self):
-        """Ends the users: each verifies its own part, and the common counter must be right."""
+        """Ends the users. Each verifies its own part, and the common counter must be right."""
         counted = 0
         for process in self.processes:
             process.write("\n")
@@ -198,8 +196,8 @@ class _Users:
 
 @vmtest(timeout=300, netem=True)
 def test_a_store_restarts_while_memory_is_made_there(lab):
-    """A request for memory is carried out in the life of the store that it was meant for, or not at all: memory allocated
-    in another life would never be freed. The store's device is removed, so that the store cannot say that it goes."""
+    """A request for memory is carried out in the life of the store for which it was meant, or not at all: memory
+    allocated in another life would never be freed. Without its device the store cannot tell others that it goes."""
     stop_all([Lite(vm) for vm in lab.nodes])
     # The home waits for the store to return.
     patient = {**times(lab.n1), "dead": 30000 * lab.n1.time_scale}
@@ -236,7 +234,7 @@ _CHANGES = {
 
 
 def _restart_unseen(store, through, **options):
-    """The node begins another life; its device is removed, so that it cannot say that it goes."""
+    """Has a node begin another life. Without its device it cannot tell others that the old one ends."""
     number = store.id
     store.vm.run("rdma link del rxe0", timeout=60)
     store.vm.run("rdma link add rxe0 type rxe netdev eth0")
@@ -247,8 +245,8 @@ def _restart_unseen(store, through, **options):
 
 @vmtest(nodes=3, fresh=True, timeout=900, netem=True)
 def test_a_store_restarts_in_every_change(lab):
-    """The change is done, or says that it is not; the LMR is whole or as it was, what the home has of it can be used, and
-    all its memory is free once it is freed."""
+    """A change succeeds, or reports that it has not; the LMR is changed or as it was; the home's part of it can be
+    used; and when it is freed, all its memory is."""
     options = times(lab.n1)
     home, store, other = lites = on_machines(lab)
     number = {"H": home.id, "S": store.id, "O": other.id}
@@ -262,7 +260,7 @@ def test_a_store_restarts_in_every_change(lab):
         else:
             holders = []
         words = ["lite", *re.sub(r"\b[HSO]\b", lambda match: str(number[match[0]]), change).split()]
-        # A step takes some of these delays; a change of memory, a hundred.
+        # A step takes a few of these delays, a change of memory a hundred.
         store.vm.netem("delay 60ms")
         delay = lab.rng.uniform(0, 0.5) * lab.n1.time_scale
         changer = (home, other)[lab.rng.randrange(2)].vm.spawn(words)
@@ -293,8 +291,7 @@ def test_a_store_restarts_in_every_change(lab):
 
 @vmtest(timeout=300, netem=True)
 def test_an_lmr_is_freed_while_it_grows(lab):
-    """An LMR grows part by part, which takes long. Processes that wait for the end of the change can be killed, and freeing
-    the LMR ends the change."""
+    """An LMR grows for long, part by part. Processes that wait for that can be killed, and freeing the LMR ends it."""
     home, store = lites = on_machines(lab)
     # The stack of a process shows that it waits for the end of a change.
     waiting = "grep -lsE 'lite_change_(open|begin)' /proc/[0-9]*/stack | wc -l"
@@ -316,7 +313,7 @@ def test_an_lmr_is_freed_while_it_grows(lab):
         grower.wait(60)
         return in_time and grower.rc == 1 and "no LMR of that name" in grower.err
 
-    # The slower the host, the longer it must take.
+    # On a slow host it must take longer.
     assert any(freed_in_the_middle(delay) for delay in (50, 100, 200, 400)), "growing was always over before the LMR was freed"
     for lite in lites:
         lite.check_idle()
@@ -329,8 +326,8 @@ def _in_ioctl(vm, program):
 
 @vmtest(nodes=3, timeout=200)
 def test_who_waits_to_free_can_be_killed(lab):
-    """A mapper does not answer. A process that frees an LMR meanwhile, at its home or elsewhere, ends as soon as it is
-    killed; the LMR is gone when the mapper has answered."""
+    """While a mapper does not answer, a process that frees the LMR, at its home or elsewhere, ends as soon as it is
+    killed. The LMR is gone when the mapper has answered."""
     home, mapper, other = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
@@ -363,7 +360,7 @@ def test_who_waits_to_free_can_be_killed(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_who_waits_to_change_can_be_killed(lab):
-    """A mapper does not answer. A process that changes an LMR meanwhile, at its home, ends as soon as it is killed. The LMR
+    """While a mapper does not answer, a process that changes the LMR at its home ends as soon as it is killed. The LMR
     stays as it was, and can be changed when the mapper has answered."""
     home, mapper = lites = [Lite(vm) for vm in lab.nodes[:2]]
     stop_all([Lite(vm) for vm in lab.nodes])
@@ -375,7 +372,7 @@ def test_who_waits_to_change_can_be_killed(lab):
         home.lite("alloc", change, "64K", "--mode", "0666")
         holders.append(mapper.spawn("hold", change))
         holders[-1].wait_output("running")
-        # The program changes the LMR by handle: the node that knows the name may be the paused mapper.
+        # By handle, because the directory of the name may be the paused mapper.
         changers[change] = home.vm.spawn([program_path("crowd"), "change", str(home.index), change])
         changers[change].wait_output("ready")
     mapper.vm.pause()
@@ -436,8 +433,8 @@ def test_resize_in_use_by_three_machines(lab):
 
 @vmtest(nodes=3, timeout=300, mem_mb=768)
 def test_the_destination_dies_in_the_middle(lab):
-    """The destination of a move crashes. The parts not moved yet are still there and right, and the move ends soon; the
-    parts already moved are lost with the destination. The LMR can be freed, and users of other LMRs notice nothing."""
+    """The destination of a move crashes. The move ends soon. The parts already moved are lost, the others are there and
+    right. The LMR can be freed, and users of other LMRs notice nothing."""
     first, second, third = lites = on_machines(lab)
     size = 48 << 20
     data = lab.rng.randbytes(size)
@@ -457,7 +454,7 @@ def test_the_destination_dies_in_the_middle(lab):
         moved = int(re.search(r"(\d+) of \d+ bytes were moved", mover.err)[1])
     else:
         moved = size
-    # The step under way when the machine died may have gone further than the mover knows.
+    # The step under way at the crash may have moved more than the mover knows.
     rest = min(size, moved + (16 << 20))
     first.wait_states({first.id: "up", second.id: "up", third.id: "down"}, timeout=dead_seconds(first.vm) * 2 + 5)
     if rest < size:
@@ -477,7 +474,7 @@ def test_the_destination_dies_in_the_middle(lab):
 
 @vmtest(nodes=3, timeout=200, slow=True)
 def test_a_user_dies_in_the_middle(lab):
-    """A machine that uses an LMR crashes while it is moved: the move goes on without it."""
+    """A machine that uses an LMR crashes while the LMR is moved. The move goes on."""
     first, second, third = lites = on_machines(lab)
     first.lite("alloc", "used", "2M")
     first.transfers("fill", "used", "--seed", 8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is written on one node is read on another: random transfers, all sizes, many at once."""
+"""What one node writes another reads: random transfers, all sizes, many at once."""
 
 from litelab import in_one_machine, on_machines, prepare_all, run_catch
 from vmlab.testing import vmtest
@@ -25,7 +25,7 @@ def test_large_and_absent_buffers(lab):
 
 @vmtest(nodes=3, timeout=400)
 def test_three_machines(lab):
-    """Another node verifies the contents at the far side, with a model that needs only the seed and the plan."""
+    """Other nodes verify what one has written, with a model that needs only the seed and the plan."""
     lites = on_machines(lab)
     ids = [lite.id for lite in lites]
     # Both are larger than anything that LITE handles in one piece.
@@ -46,8 +46,7 @@ def test_three_machines(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_all_machines_at_once(lab):
-    """Each machine carries out a plan in an LMR of its own, which spans all machines. Then each machine checks the LMR of
-    the next one."""
+    """Each machine carries out a plan in its own LMR, which spans all machines. Then each checks the next one's."""
     lites = on_machines(lab)
     ids = [lite.id for lite in lites]
     plans = []
@@ -69,7 +68,7 @@ def test_all_machines_at_once(lab):
 @vmtest(nodes=3, timeout=300)
 def test_atomics_from_all_machines(lab):
     """Several processes on each machine add to one word: every old value is returned once, and the sum is right. The word's
-    home takes part: its atomics must not be plain instructions of its own processor."""
+    home takes part, so its atomics must not be plain CPU instructions."""
     lites = on_machines(lab)
     count = lab.scale(1000, 50)
     for number, home in enumerate(lites):

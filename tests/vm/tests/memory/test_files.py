@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files straight into LMRs, and back: contents, refusals, files that change, senders that are killed, nodes that die."""
+"""Files straight into LMRs and back: contents, refusals, files that change, killed senders, nodes that die."""
 
 import filesystems
 from litelab import (block_device, environment, in_one_machine, on_machines, prepare_all, probed, program_path, run_catch,
@@ -12,21 +12,21 @@ _DISK_MB = filesystems.DISK_MB
 
 
 def _mount(vm, **options):
-    """Makes file systems. Returns the environment of files_test."""
+    """Mounts file systems; returns the environment for files_test."""
     directories = ["/tmp", *filesystems.mount(vm, **options)]
     vm.run("mkdir -p /mnt/small; mount -t tmpfs -o size=256k small /mnt/small")
     return {"LITE_TEST_DIRS": ":".join(directories), "LITE_TEST_SMALL": "/mnt/small"}
 
 
 def _unmount(vm):
-    """A file system that is in use cannot be unmounted."""
+    """Unmounts file systems, which must not be in use any more."""
     vm.run("umount /mnt/small")
     filesystems.unmount(vm)
 
 
 def _run(lab, lites, spec, timeout):
     vm = lites[0].vm
-    env = {**block_device(vm), **_mount(vm)}  # in this order: file systems take loop devices, too
+    env = {**block_device(vm), **_mount(vm)}  # in this order, because file systems take loop devices, too
     try:
         run_catch(lab, lites, "files_test", spec, timeout=timeout, case_timeout=timeout, env=env)
     finally:
@@ -75,19 +75,19 @@ def _the_other_node_dies(lab, spec, moving):
 
 @vmtest(nodes=2, mem_mb=512, swap_mb=_DISK_MB, timeout=200, fresh=True)
 def test_the_receiver_dies(lab):
-    """A sender of sets in flight gets an error, holds no page of its file, and the file system can be unmounted."""
+    """A sender with sets in flight gets an error and holds no page of its file: the file system can be unmounted."""
     _the_other_node_dies(lab, "[.death]", "sending")
 
 
 @vmtest(nodes=2, mem_mb=512, swap_mb=_DISK_MB, timeout=200, fresh=True)
 def test_the_source_dies(lab):
-    """What was said to be received before is in the file, and no more."""
+    """The file has what was reported as received before, and no more."""
     _the_other_node_dies(lab, "[.source]", "receiving")
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, swap_mb=_DISK_MB, timeout=200)
 def test_what_is_local_takes_no_worker(lab):
-    """Between a file and an LMR of the same node the caller copies all sets, so that processor time is its own."""
+    """Between a file and an LMR of the same node the caller itself copies all sets, in its own processor time."""
     lites = in_one_machine(lab.n1)
     here, there = lites[:2]
     lab.n1.run("head -c 33554432 /dev/urandom >/tmp/file")

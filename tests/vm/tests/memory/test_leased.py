@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Leased LMRs: unpinned ones, of which pages in use are pinned for a while."""
+"""Leased LMRs: unpinned ones of which pages in use are pinned for a while."""
 
 from litelab import in_one_machine, prepare_all, program_path, wait_until
 from vmlab.testing import vmtest
@@ -33,7 +33,7 @@ class _Owner:
         return self.home.stats()["leased_pages"]
 
     def page_out(self):
-        """Pages that the kernel does not swap out."""
+        """Asks the kernel to swap the pages out; returns how many it does not."""
         before = len(self.process.out)
         self.process.write("pageout\n")
         wait_until("its answer", lambda: "KB\n" in self.process.out[before:] or not self.process.running)
@@ -51,7 +51,7 @@ def _check_idle(lites):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, kernel_args=_WAYS, timeout=300)
 def test_each_way_to_change_memory(lab):
-    """A lease keeps no page from its process: what another node sees after each event is what the process sees, or EFAULT."""
+    """With leases, too, another node sees after each event what the process sees, or gets EFAULT."""
     lites = in_one_machine(lab.n1, unpinned=True)
     print(_unpinned(lab.n1, "ways", 0, 1, env=_LEASED, timeout=250).out)
     _check_idle(lites)
@@ -59,7 +59,7 @@ def test_each_way_to_change_memory(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, kernel_args=_WAYS, timeout=400)
 def test_flood_of_events(lab):
-    """No canary in a page that the process has let go is read or damaged."""
+    """No canary in a page that the process has given up is read or damaged."""
     lites = in_one_machine(lab.n1, unpinned=True)
     print(_unpinned(lab.n1, "flood", 0, 1, lab.scale(1500), 3, lab.rng.getrandbits(31), env=_LEASED, timeout=350).out)
     _check_idle(lites)
@@ -67,7 +67,7 @@ def test_flood_of_events(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256)
 def test_pages_in_use_are_not_swapped_out(lab):
-    """Until memory is short: then the kernel may have them, and other nodes see the same bytes."""
+    """When memory is short the kernel takes them nevertheless, and other nodes see the same bytes."""
     lites = in_one_machine(lab.n1, unpinned=True)
     owner = _Owner(lab, lites)
     assert owner.leased() == 0
@@ -75,7 +75,7 @@ def test_pages_in_use_are_not_swapped_out(lab):
     def stay_leased():
         owner.fill()
         stayed = owner.page_out()
-        # Else the host is so slow that some leases were over before: their chunks end, and are leased again.
+        # On a slow host some leases may have ended before: the chunks end, and are leased again.
         if owner.leased() != _PAGES:
             lab.n1.run("echo 2 >/proc/sys/vm/drop_caches")
             owner.page_out()
@@ -84,7 +84,7 @@ def test_pages_in_use_are_not_swapped_out(lab):
         return True
 
     wait_until("a lease of all pages", stay_leased, 60)
-    # All shrinkers.
+    # Calls all shrinkers.
     lab.n1.run("echo 2 >/proc/sys/vm/drop_caches")
     assert owner.leased() == 0
     assert owner.page_out() < _PAGES
@@ -95,7 +95,7 @@ def test_pages_in_use_are_not_swapped_out(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256)
 def test_leases_end_by_age(lab):
-    """And with them nothing else: chunks, and what other nodes know of them, stay."""
+    """Nothing else ends with a lease: its chunk, and what other nodes know of it, stay."""
     lites = in_one_machine(lab.n1, unpinned=True)
     owner = _Owner(lab, lites)
     user = lab.n1.spawn([program_path("unpinned"), "use", "1", "held"])
@@ -115,7 +115,7 @@ def test_leases_end_by_age(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768)
 def test_half_of_the_limit(lab):
-    """The rest of RLIMIT_MEMLOCK is for what must be pinned. Chunks for which there is no room are unpinned."""
+    """Leases take half of RLIMIT_MEMLOCK, as the rest is for what must be pinned. Other chunks are unpinned."""
     lites = in_one_machine(lab.n1, unpinned=True)
     owner = _Owner(lab, lites, limit_kb=1024)
     most = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Lifetimes: which objects outlive others, freeing LMRs in use, processes killed in the middle of everything."""
+"""Lifetimes: which objects outlive others, LMRs freed in use, processes killed in the middle of operations."""
 
 import re
 import statistics
@@ -29,18 +29,18 @@ def test_two_machines(lab):
 
 
 def _kill(lab, count):
-    """No leak, no complaint: gauges back at zero, memory where it was."""
+    """Kills processes in the middle of operations. Gauges must go back to zero, and memory to where it was."""
     lites = on_machines(lab)
-    # A first run before measuring: afterwards caches, per-CPU lists and lazily made connections have their final size.
+    # After a first run caches, per-CPU lists and lazily made connections have their final size.
     run_program(lab, lites, "killstorm", "--count", count // 10)
     before = [_level(lite) for lite in lites]
     print(f"      {run_program(lab, lites, 'killstorm', '--count', count, timeout=560).out.splitlines()[-1]}")
     if lab.kernel.is_debug:
-        return  # KASAN keeps what was freed for a while: kmemleak is what counts there
+        return  # KASAN keeps freed memory for a while; there kmemleak finds leaks
     for lite, (available, slab, rest) in zip(lites, before):
         available_now, slab_now, rest_now = _level(lite)
         moved = {name: kb - rest[name] for name, kb in rest_now.items() if abs(kb - rest[name]) > 512}
-        # A leak of one page per process would be four times this; of one object of 256 bytes, half.
+        # A leak of one page per process would be four times this; one object of 256 bytes, half of the slab's.
         assert available_now > available - count * 1.0 - 2048, f"{lite}: available {available} -> {available_now} kB: {moved}"
         assert slab_now < slab + count * 0.5 + 1024, f"{lite}: slab {slab} -> {slab_now} kB: {moved}"
 
@@ -83,7 +83,7 @@ def test_users_of_a_node_that_stops(lab):
 
 @vmtest(timeout=120)
 def test_a_file_is_used_while_a_handle_is_renewed(lab):
-    """One process waits for the home of an LMR. Another one, with the same open file, opens and closes LMRs meanwhile."""
+    """While a process waits for the home of an LMR, another one with the same open file opens and closes LMRs."""
     lites = on_machines(lab, dead=30000 * lab.n1.time_scale)
     program = lab.n1.spawn([program_path("life_test"), "[renewal]"], env=environment(lab, lites))
     program.wait_output("ready")
@@ -98,7 +98,7 @@ def test_a_file_is_used_while_a_handle_is_renewed(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=200)
 def test_a_file_that_is_passed_on(lab):
-    """A process is sent an open file of another user, which takes long to close: that costs this process no time."""
+    """A process is sent an open file of another user, which takes long to close. That takes none of its own time."""
     lites = in_one_machine(lab.n1, 2)
     unmap = next(number for name, number, _ in hostile.requests() if name == "LMR_UNMAP")
     lab.n1.insmod(module_path(lab.n1, "hostile"))
@@ -113,7 +113,7 @@ def test_a_file_that_is_passed_on(lab):
 
 
 def _level(lite):
-    """As memory_kb(), and what the kernel says of all its memory."""
+    """memory_kb(), followed by all of /proc/meminfo."""
     lite.check_idle()
     level = memory_kb(lite.vm)
     rest = re.findall(r"^(\S+): +(\d+)", lite.vm.run("cat /proc/meminfo").out, re.M)
@@ -122,7 +122,7 @@ def _level(lite):
 
 @vmtest(nodes=1, cpus=2, kernels=("6.1", "6.12"), timeout=300)
 def test_the_end_of_a_session_holds_no_lock_for_long(lab):
-    """The store looks at all its allocations, at most 64 per hold of the lock (LITE_STORE_LOOK)."""
+    """The store then looks at all its allocations, at most 64 in each hold of the lock (LITE_STORE_LOOK)."""
     store, other = nodes_in(lab.n1, 2)
     stop_all(nodes_in(lab.n1, 5))
     limit = 48 << 20

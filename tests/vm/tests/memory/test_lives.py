@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A node uses an LMR of a node that it does not know yet, or the next life of which it does not know. Its view is out of
-date only for a while, and so are the errors that it gives."""
+"""A node uses an LMR of a node that it does not know yet, or of which it does not know the next life. The errors that
+it returns for that end when its view is up to date."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from vmlab.testing import vmtest
 
 setup = prepare_all
 
-# Nothing is told by heartbeats, and no silent node counts as dead before a test is over.
+# No heartbeat tells anything, and no silent node counts as dead, before a test is over.
 _RARE = {"heartbeat": 100_000, "dead": 300_000}
 
 
@@ -19,12 +19,12 @@ def _times(vm):
 
 
 def _deaf(lite, other, on=True):
-    """This node sends nothing to the other one, and so makes no connection with it."""
+    """Has a node send nothing to the other one, so that the two do not connect."""
     lite.vm.run(f"ip route {'add' if on else 'del'} blackhole {other.address}")
 
 
 def _next_life(lite, through, number):
-    """The node loses its device, so that it cannot say that it goes, and comes back."""
+    """Has a node begin another life. Without its device it cannot tell others that the old one ends."""
     lite.vm.cut()
     lite.vm.run("rdma link del rxe0", timeout=60)
     lite.vm.run("rdma link add rxe0 type rxe netdev eth0")
@@ -36,8 +36,8 @@ def _next_life(lite, through, number):
 
 @vmtest(nodes=3, timeout=300)
 def test_a_store_that_the_user_has_not_heard_of(lab):
-    """An LMR is opened on a node that has not heard of its store, then on one that takes the store for its earlier life. The
-    handles work when the node has a session with the store."""
+    """A node opens an LMR before it has heard of the LMR's store, and another one while it knows only the store's
+    earlier life. The handles work when the node has a session with the store."""
     home, store, user = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
@@ -81,8 +81,8 @@ def test_a_store_that_the_user_has_not_heard_of(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_a_change_for_an_earlier_life_of_the_home(lab):
-    """Requests by handle wait for a slot to the home, which restarts. They are told that it did: to its next life, the LMRs
-    are unknown, as if they had been freed."""
+    """Requests by handle wait for a slot when the home restarts. They fail with ESTALE: the home's next life would
+    answer as if the LMRs had been freed."""
     user, home = lites = [Lite(vm) for vm in lab.nodes[:2]]
     stop_all([Lite(vm) for vm in lab.nodes])
     for lite in lites:
@@ -101,7 +101,7 @@ def test_a_change_for_an_earlier_life_of_the_home(lab):
     for changer in changers:
         changer.wait(60)
     said = [changer.err.strip() or f"status {changer.rc}" for changer in changers]
-    # The home may have acted on what was sent.
+    # A request that was sent before may get the other error.
     assert all(re.fullmatch("crowd: resize: (Host is down|Stale file handle)", line) for line in said), said
     assert any("Stale" in line for line in said), said
     wait_complete(lites)
@@ -112,8 +112,8 @@ def test_a_change_for_an_earlier_life_of_the_home(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_a_store_restarts_before_an_lmr_has_grown(lab):
-    """An LMR grows by memory of a store that restarts before users get to know it: while one of them does not answer. The LMR
-    does not get memory that does not exist any more."""
+    """An LMR grows by memory of a store, which restarts while a mapper does not answer, and so before the LMR has the
+    memory. The LMR must not get memory that no longer exists."""
     home, store, mapper = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""liblite-arena.so: programs that know nothing of arenas have their large mallocs in them."""
+"""liblite-arena.so: unmodified programs have their large mallocs in arenas."""
 
 import pathlib
 import shlex
@@ -15,7 +15,7 @@ _PYTHON = pathlib.Path("/usr/bin/python3").resolve()
 
 
 def setup(cluster):
-    """LITE, and the library, stripped."""
+    """Installs LITE and the stripped library."""
     library = stripped("ulib/malloc/liblite-arena.so")
 
     def install(node):
@@ -26,7 +26,7 @@ def setup(cluster):
 
 
 def _nodes(lab):
-    """A cluster in which each user may have 320 MB."""
+    """A cluster where each user may have 320 MB."""
     return on_machines(lab, mem_limit="400M", uid_limit="320M")
 
 
@@ -40,7 +40,7 @@ def test_each_function(lab):
     lite, = _nodes(lab)
     _mallocs(lite, "cases", "arena")
     lite.check_idle()
-    # Without the library, as a check of the program.
+    # Without the library, to check the program.
     _mallocs(lite, "cases", "elsewhere", env={"LD_PRELOAD": ""})
 
 
@@ -54,7 +54,7 @@ def test_threads_that_fork(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=600)
 def test_threads_that_fork_with_another_allocator(lab):
-    """The small blocks are jemalloc's. It, too, locks its heap during fork(2)."""
+    """Small blocks are jemalloc's, which also locks its heap during fork(2)."""
     lite, = _nodes(lab)
     lab.n1.put(_JEMALLOC, f"/usr/lib/{_JEMALLOC.name}")
     _mallocs(lite, "random", "arena", lab.rng.getrandbits(31), max(lab.scale(300), 40), 3,
@@ -64,7 +64,7 @@ def test_threads_that_fork_with_another_allocator(lab):
 
 @vmtest(timeout=120)
 def test_registering_is_a_look_up(lab):
-    """Also for a user that may not pin anything."""
+    """That works even for a user that may pin nothing."""
     here, there = _nodes(lab)
 
     def register(where, user, env):
@@ -79,7 +79,7 @@ def test_registering_is_a_look_up(lab):
     p.close_stdin()
     assert p.wait(60, check=True).out == "ready\ngood\n"
     here.check_idle()
-    # What the library saves.
+    # Without the library, memory is pinned.
     plain = register("elsewhere", "alice", {})
     assert plain.wait(60).out .startswith("lite_register: the memory that the user may have in LMRs, or lock"), plain.out
     plain = register("elsewhere", None, {})
@@ -93,7 +93,7 @@ def test_registering_is_a_look_up(lab):
 
 @vmtest(nodes=1, mem_mb=1024, timeout=120)
 def test_at_the_limit(lab):
-    """Of the node for a user: then large mallocs are ordinary memory, until blocks are free again."""
+    """At a user's limit large mallocs are ordinary memory, until blocks are free again."""
     lite, = _nodes(lab)
     _mallocs(lite, "limit", user="alice")
     lite.check_idle()
@@ -106,7 +106,7 @@ def test_killed(lab):
         p = lite.vm.spawn([program_path("mallocs"), "random", "arena", "1", "100000", "3"], env=_PRELOAD)
         wait_until("large mallocs", lambda: lite.stats()["arenas"] > 0, 30)
         lite.vm.run(["sleep", str(delay)])
-        # Its children may have ended by themselves just then.
+        # Children may just have ended by themselves.
         lite.vm.run("kill -9 $(pidof mallocs)", check=False)
         assert p.wait().rc == -9, p
         lite.check_idle()
@@ -114,8 +114,8 @@ def test_killed(lab):
 
 @vmtest(nodes=1, timeout=120)
 def test_node_stops(lab):
-    """What a program has stays its memory, touched or not; what it asks for later is ordinary. It has no open file that
-    the node would have to wait for, or that a child would inherit."""
+    """A program keeps its memory, touched or not; later mallocs are ordinary. It has no open file for which the node
+    would have to wait, or that a child would inherit."""
     lite, = _nodes(lab)
     p = lite.vm.spawn([program_path("mallocs"), "outlive"], env=_PRELOAD)
     p.wait_output("ready")
@@ -127,7 +127,7 @@ def test_node_stops(lab):
 
 
 def _put_python(vm, program):
-    """The host's python3, with what this program imports."""
+    """Installs the host's python3 with what this program imports; returns what the program prints on the host."""
     vm.write("/tmp/program.py", program)
     command = [_PYTHON, "-I", "-S", "-c", program + "\nimport sys\nfor m in list(sys.modules.values()):\n"
                "    if getattr(m, '__file__', None): print('FILE', m.__file__)"]
@@ -178,7 +178,7 @@ def test_unmodified_programs(lab):
 
 @vmtest(fresh=True, timeout=240)
 def test_beside_liblite_verbs(lab):
-    """Both at once, with the buffers of the one in memory of the other."""
+    """Both libraries at once: the buffers of verbs are in arenas."""
     here, there = on_machines(lab, unpinned=True)
     verbs = stripped("ulib/verbs/liblite-verbs.so")
     for lite in (here, there):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operations that are executed where the memory is: set, copy, compare, checksum; and the atomics that no device can do."""
+"""Operations executed where the memory is: set, copy, compare, checksum; and atomics that devices do not have."""
 
 import contextlib
 import json
@@ -40,9 +40,8 @@ def test_three_machines(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_words_from_all_machines(lab):
-    """Two processes on each machine, one word. Only one swap or compare-and-swap can replace a value: each value that was
-    ever stored is either returned once, or is the final value. A second word has a bit for each process and a common
-    counter, and all kinds of operations are used on it."""
+    """Two processes on each machine swap one word: each value that was ever stored is returned once, or is the last
+    one. In a second word each process has a bit, and all have a counter; all kinds of operations are used on it."""
     lites = on_machines(lab)
     count = lab.scale(150, 30)
     for number, home in enumerate(lites):
@@ -68,7 +67,7 @@ def test_words_from_all_machines(lab):
 
 @vmtest(nodes=3, timeout=200)
 def test_the_data_crosses_the_network_once(lab):
-    """The first machine asks for a copy from the second to the third one. Next to nothing crosses its own network card."""
+    """The first machine has the second copy to the third. Next to nothing crosses the first one's network card."""
     lites = on_machines(lab)
     size = lab.scale(8, 1) << 20
     _alloc(lites[0], "from", [lites[1]], size)
@@ -78,7 +77,7 @@ def test_the_data_crosses_the_network_once(lab):
         return [int(lite.vm.run("cat /sys/class/net/eth0/statistics/tx_bytes").out) for lite in lites]
 
     def sends(*words):
-        """What each machine sends, the least of three times: on a slow host Soft-RoCE sends much of it again."""
+        """What each machine sends, at least of three times, as on a slow host Soft-RoCE repeats much."""
         took = []
         for _ in range(3):
             before = sent()
@@ -116,8 +115,8 @@ def test_freed_meanwhile(lab):
 
 @vmtest(nodes=3, timeout=400)
 def test_changed_meanwhile(lab):
-    """Two processes on each of two machines operate on LMRs. Without pause, the third machine moves them, makes them longer
-    and shorter, and takes rights away. Each byte, each checksum, and each old value of a word is right."""
+    """Two processes on each of two machines operate on LMRs, while the third machine moves and resizes them and takes
+    rights away all the time. Each byte, each checksum, and each old value of a word is right."""
     lites = on_machines(lab)
     first, second, third = lites
     count, length = lab.scale(100, 30), 96 << 10
@@ -134,7 +133,7 @@ def test_changed_meanwhile(lab):
             third.lite("resize", name, ("1M", "700K", 4 * length)[changes % 3])
             third.lite("grant", name, "--uid", 1000, "--rights", "rw")
             third.lite("revoke", name, "--uid", 1000)
-    # All users ran the whole time. They report when they are told to end.
+    # All users have run all the time. They report when they are told to end.
     assert all(user.running for user in users), [(user.out, user.err) for user in users]
     for user in users:
         user.close_stdin()
@@ -148,7 +147,7 @@ def test_changed_meanwhile(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_killed_meanwhile(lab):
-    """Processes that are killed leave nothing behind, neither here nor on nodes that worked for them."""
+    """Killed processes leave nothing behind, neither on their own nodes nor on those that worked for them."""
     lites = on_machines(lab)
     _alloc(lites[0], "a", [lites[1], lites[0]], "16M")
     _alloc(lites[0], "b", [lites[2], lites[1]], "16M")
@@ -166,8 +165,7 @@ def test_killed_meanwhile(lab):
 
 @vmtest(nodes=3, timeout=400, fresh=True)
 def test_a_machine_dies_meanwhile(lab):
-    """The machine that carries out the operation dies, or the one with the memory: users notice it within the dead time,
-    and others go on."""
+    """A machine dies that executes operations or has the memory: users notice within the dead time, others go on."""
     lites = on_machines(lab)
     first, second, third = lites
     for kind in lab.rng.sample(KINDS, lab.scale(len(KINDS))):
@@ -199,7 +197,7 @@ def test_a_machine_dies_meanwhile(lab):
 
 @vmtest(nodes=3, timeout=300, fresh=True, slow=True)
 def test_a_link_that_breaks(lab):
-    """Sessions break and are made again in the middle of copies: the copies go on, and are right in the end."""
+    """Sessions break and are made anew in the middle of copies. The copies go on, and are right in the end."""
     lites = on_machines(lab, dead=20000 * lab.kernel.time_scale)
     first, second, third = lites
     size = lab.scale(6, 1) << 20
@@ -223,7 +221,7 @@ def test_a_link_that_breaks(lab):
 
 @vmtest(timeout=200)
 def test_many_at_once(lab):
-    """More callers than calls that may be in flight: they take turns, and none waits for good."""
+    """When there are more callers than calls may be in flight, they take turns, and none waits for good."""
     first, second = on_machines(lab)
     _alloc(first, "busy", [second], "2M")
     seconds = 5 * lab.kernel.time_scale

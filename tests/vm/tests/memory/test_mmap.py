@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""LMRs in the address space of processes: coherence, I/O, rights. When a mapping ends, its users get SIGBUS, never memory
-that was given to another user."""
+"""LMRs in the address space of processes: coherence, I/O, rights. When a mapping ends, users get SIGBUS, never the
+memory of another user."""
 
 from litelab import (block_device, in_one_machine, memory_kb, on_machines, prepare, prepare_all, program_path, run_catch, times,
                      wait_complete, wait_until)
@@ -19,7 +19,7 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(timeout=300, mem_mb=512, slow=True)
 def test_two_machines(lab):
-    """The tests of one machine, between two; the next tests are about what only happens between machines."""
+    """The same between two machines. The next tests are about what happens only between machines."""
     lites = on_machines(lab)
     run_catch(lab, lites, "mmap_test", "[map],[free],[io],[change]", timeout=280, env=block_device(lab.n1))
     for lite in lites:
@@ -53,7 +53,7 @@ def test_users_of_a_node_that_stops(lab):
 
 @vmtest(timeout=120, fresh=True)
 def test_device_goes_away(lab):
-    """The device has users: mappings and registered memory."""
+    """It goes while mappings and registered memory use it."""
     lites = on_machines(lab)
     here = lites[0]
     here.lite("alloc", "mine", "4M")
@@ -70,7 +70,7 @@ def test_device_goes_away(lab):
 
 @vmtest(timeout=120)
 def test_home_leaves(lab):
-    """This node has memory of a home elsewhere. When the home leaves, it frees its LMRs."""
+    """Processes of a store have memory mapped when the home leaves, and so frees its LMRs."""
     here, there = on_machines(lab)
     there.lite("alloc", "spread", "8M", "--node", f"{there.id},{here.id}", "--mode", "0666")
     users = [_user(here, "map", "spread", 4 << 20) for _ in range(2)]
@@ -82,9 +82,8 @@ def test_home_leaves(lab):
 
 @vmtest(timeout=200)
 def test_cut_off_from_the_home(lab):
-    """An LMR is freed while one of its stores is cut off from the home. The store's own processes lose their mappings
-    nevertheless, as the store sees that the home is gone. The memory itself is free when the home has reached the store
-    again."""
+    """An LMR is freed while one of its stores is cut off from the home. The store sees that the home is gone, so its
+    own processes lose their mappings. The memory itself is free when the home reaches the store again."""
     here, there = lites = on_machines(lab)
     there.lite("alloc", "spread", "8M", "--node", f"{there.id},{here.id}", "--mode", "0666")
     users = [_user(here, "map", "spread", 4 << 20) for _ in range(2)]
@@ -101,8 +100,7 @@ def test_cut_off_from_the_home(lab):
 
 @vmtest(timeout=200, fresh=True)
 def test_home_crashes(lab):
-    """Memory of a dead home stays allocated at this store until the home starts a new life. Until then it cannot be
-    used."""
+    """Memory of a dead home stays allocated at a store, but cannot be used, until the home begins a new life."""
     here, there = on_machines(lab)
     there.lite("alloc", "spread", "8M", "--node", f"{there.id},{here.id}", "--mode", "0666")
     users = [_user(here, "map", "spread", 4 << 20) for _ in range(2)]
@@ -123,7 +121,7 @@ def test_home_crashes(lab):
 
 @vmtest(timeout=300, mem_mb=768)
 def test_killed(lab):
-    """Processes with mappings and registered memory, killed; no leak."""
+    """Killed processes with mappings and registered memory leak nothing."""
     lites = on_machines(lab)
     here = lites[0]
     here.lite("alloc", "mapped", "4M", "--mode", "0666")

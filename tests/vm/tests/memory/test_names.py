@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names: exactly one of many creators wins, whichever nodes come or go meanwhile. No name is lost with a node that was only
-its directory."""
+"""Names: one of many creators wins, whichever nodes come or go meanwhile. No name is lost with its directory."""
 
 from litelab import (dead_seconds, in_one_machine, nodes_in, on_machines, prepare, prepare_all, program_path,
                      program_scale, run_program, stop_all, times, traced_calls, wait_complete, wait_until)
@@ -10,19 +9,19 @@ setup = prepare_all
 
 
 def _namerace(lite, *words, **options):
-    """Starts `namerace WORDS` on one node."""
+    """Starts `namerace WORDS` on a node."""
     return lite.vm.spawn([program_path("namerace"), *(str(word) for word in words)],
                          env={"LITE_TEST_INDEXES": str(lite.index)}, **options)
 
 
 def _outcomes(process):
-    """{number: errno or "0"} of what `namerace loose` has printed so far: complete lines only."""
+    """{number: errno or "0"} from the complete lines that `namerace loose` has printed so far."""
     lines = process.out.split("\n")[:-1]
     return {int(number): word for number, word in (line.split() for line in lines)}
 
 
 def _look(lite, prefix, count):
-    """{number: home or errno} of all names, seen from a node."""
+    """{number: home or errno} of all names as a node sees them."""
     process = _namerace(lite, "look", "--prefix", prefix, "--count", count)
     lines = process.wait(60, check=True).out.splitlines()
     return {int(number): int(home) if word == "0" else word for number, word, home in map(str.split, lines)}
@@ -43,7 +42,7 @@ def test_exactly_one_wins(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=300)
 def test_names_that_come_and_go(lab):
-    """Mutual exclusion by names: two processes never have the name at the same time, and one of them always gets it."""
+    """Mutual exclusion by a name: never two processes have it, and one always gets it."""
     lites = in_one_machine(lab.n1)
     rounds = max(20, int(200 * program_scale(lab)))
     said = run_program(lab, lites, "namerace", "churn", "--rounds", rounds, timeout=280, case_timeout=600).out
@@ -53,7 +52,7 @@ def test_names_that_come_and_go(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=500)
 def test_while_a_node_joins_and_leaves(lab):
-    """The node is the directory of a quarter of the names while it is a member. Rounds go on while it comes and goes."""
+    """Rounds go on while a node comes and goes that, as a member, is the directory of a quarter of the names."""
     lites = in_one_machine(lab.n1)
     fourth = nodes_in(lab.n1, 4)[3]
     fourth.start(**times(lab.n1))
@@ -78,8 +77,7 @@ def test_while_a_node_joins_and_leaves(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=200)
 def test_names_survive_their_directories(lab):
-    """Of a hundred names, each node is the directory of some. Whichever node goes, the names of the other nodes' LMRs are
-    still found."""
+    """Each node is the directory of some of a hundred names. Whichever goes, the names of others' LMRs are found."""
     lites = in_one_machine(lab.n1)
     count = 100
     for number, lite in enumerate(lites[:2]):
@@ -115,8 +113,7 @@ _OF_OPENING = {_FIND, _OPEN, _MAP, _EXTENTS}
 
 
 def _calls(lite, *words):
-    """Runs `lite WORDS` on a node. Returns [(node called, number of the call)] of all calls between the nodes of its machine that
-    find or map LMRs."""
+    """Runs `lite WORDS`; returns [(node called, kind of call)] of all calls in the machine to find or map LMRs."""
     with traced_calls(lite.vm) as made:
         lite.lite(*words)
     return [(node, call) for node, call, err in made if not err and call in _OF_OPENING]
@@ -124,8 +121,7 @@ def _calls(lite, *words):
 
 @vmtest(nodes=1, timeout=300)
 def test_opening_a_name_takes_at_most_two_calls(lab):
-    """The first opening on a node: one call if the name's directory is the home, or is the node itself; else two. It makes no
-    difference where the bytes are."""
+    """A node's first opening takes one call if the directory is the home or the node itself, else two."""
     lites = in_one_machine(lab.n1)
     first, second, third = lites
     seen = set()
@@ -144,7 +140,7 @@ def test_opening_a_name_takes_at_most_two_calls(lab):
 
 
 def _check_loose(processes, killed, count):
-    """Checks the outcomes of the processes that went on, and those of the killed one as far as it printed them."""
+    """Checks the outcomes of the processes that live, and those that the killed one has printed."""
     survivors = [_outcomes(process) for process in processes]
     lost = _outcomes(killed)
     for number in range(count):
@@ -153,8 +149,7 @@ def _check_loose(processes, killed, count):
         assert winners <= 1, f"{number}: {words}"
         if winners or lost.get(number) == "0":
             continue
-        # The killed process may have got the name without living to print it. It prints one outcome after the other, so
-        # only the next one is unknown.
+        # The killed process prints one outcome after the other, so it may have got only the next name unseen.
         in_flight = number == len(lost)
         assert in_flight or set(words) - {"EEXIST"}, f"{number}: {words}, killed: {lost.get(number)}"
 
@@ -175,12 +170,12 @@ def test_while_a_member_is_killed(lab):
         lite.wait_states({**{other.id: "up" for other in survivors}, doomed.id: "down"},
                          timeout=dead_seconds(lite.vm) * 2 + 5)
     _check_loose(processes, killed, count)
-    # All nodes find the same, whichever node was the directory.
+    # All nodes find the same, whichever was the directory.
     seen = [_look(lite, "raced", count) for lite in survivors]
     assert seen[0] == seen[1] == seen[2]
     made = {number for process in processes for number, word in _outcomes(process).items() if word == "0"}
     assert {number for number, home in seen[0].items() if home != "ENOENT"} == made
-    # Names that were lost with the node can be created anew. When the node comes back, it has none of its old names.
+    # Names that were lost with the node can be made anew. When it comes back, it has none of them.
     again = _namerace(survivors[0], "loose", "--prefix", "raced", "--count", count).wait(100, check=True)
     assert _outcomes(again) == {number: "EEXIST" if number in made else "0" for number in range(count)}
     doomed.vm.reboot()
@@ -216,8 +211,8 @@ def test_many_machines_want_the_same_names(lab):
 
 @vmtest(timeout=300, netem=True)
 def test_an_lmr_is_replaced_while_it_is_to_be_freed(lab):
-    """A program replaces an LMR: it renames the old one, and makes another of that name. A request to free the name,
-    which waits for a slot to the home meanwhile, does not free the old one."""
+    """A program renames an LMR and makes another of the old name, while a request to free that name waits for a slot to
+    the home. The request does not free the renamed LMR."""
     home, other = lites = on_machines(lab)
     # The stack of a process shows that its request has no slot yet.
     in_line = "for f in /proc/[0-9]*/stack; do grep -q lite_ctx_free $f && grep -qE 'lite_call_slot|lite_kcall_begin' $f && echo 1; done"
@@ -226,7 +221,7 @@ def test_an_lmr_is_replaced_while_it_is_to_be_freed(lab):
         home.lite("alloc", "busy", "4K")
         home.lite("alloc", "current", "64K")
         home.lite("write", "current", 0, "old data")
-        # They take all slots that the user may have, for longer than all that follows. Each begins when it has read a line.
+        # They take all slots of the user until all that follows is done. Each begins when it has read a line.
         crowd = other.vm.spawn("exec 3<&0; for i in $(seq 48); do { read go <&3; exec lite chmod 0600 busy; } & done; wait")
         other.vm.netem(f"delay {delay * other.vm.time_scale}s")
         crowd.write("\n" * 48)
@@ -239,7 +234,7 @@ def test_an_lmr_is_replaced_while_it_is_to_be_freed(lab):
             home.lite("alloc", "current", "64K")
         other.vm.netem(None)
         crowd.wait(60, check=True)
-        # On a slow host it may come before the old LMR has another name, or before the new one is made.
+        # On a slow host it may come before the rename, or before the new LMR is made.
         freed = freeing.wait(60)
         assert freed.ok or "no LMR of that name" in freed.err, freed
         in_time = renamed and freed.ok
@@ -250,7 +245,7 @@ def test_an_lmr_is_replaced_while_it_is_to_be_freed(lab):
             home.lite("free", name)
         return in_time
 
-    # A host that is too slow for the first delay may not be for the next one.
+    # A host that is too slow for the first delay may be quick enough for a later one.
     assert any(replaced(delay) for delay in (1, 2, 2, 2, 2)), "the crowd was always gone too early"
     for lite in lites:
         lite.check_idle()

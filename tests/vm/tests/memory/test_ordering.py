@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Fences: Documentation/interfaces/ordering.rst. Soft-RoCE writes to memory in order, so data cannot show the effect of a fence. The
-tests count what a fence posts instead: a read on each queue pair to each node."""
+"""Fences (Documentation/interfaces/ordering.rst). Soft-RoCE writes to memory in order, so data cannot show the effect
+of a fence. The tests count what a fence posts instead: a read on each queue pair to each node."""
 
 from litelab import in_one_machine, nodes_in, prepare_all, run_catch, stop_all
 from vmlab.testing import vmtest
@@ -8,7 +8,7 @@ from vmlab.testing import vmtest
 setup = prepare_all
 
 
-# The requested queue pairs of each connection. With Soft-RoCE there is one more, for reads and atomics (lite_conn_qps()).
+# Queue pairs of each connection: Soft-RoCE has one more than requested, for reads and atomics (lite_conn_qps()).
 _ASKED = 3
 _MADE = _ASKED + 1
 
@@ -26,8 +26,8 @@ def test_three_nodes_in_one_machine(lab):
     assert _flushes(lab, lites, "[once]") == 2 * _MADE
     assert _flushes(lab, lites, "[all]") == 2 * _MADE
     run_catch(lab, lites, "ordering_test", "[fence]", timeout=180)
-    # A node that is down needs no fence: it has no process that could see anything.
+    # A node that is down needs no fence, because no process there could see anything.
     lites[2].stop()
-    # One other node, and the connection to itself that this node's atomics have made.
+    # One other node, and the node's connection to itself, which its atomics have made.
     assert _flushes(lab, lites[:2], "[all]") == 2 * _MADE
     stop_all(lites[:2])

@@ -8,7 +8,7 @@ setup = prepare_all
 
 
 def _files(vm):
-    """A file system other than swap space and the test's own."""
+    """Mounts a file system besides those in swap space and the test's own; returns the environment that names it."""
     vm.run("mkdir -p /run/files; mountpoint -q /run/files || mount -t ramfs none /run/files")
     return {"LITE_TEST_FILES": "/run/files"}
 
@@ -23,7 +23,7 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(timeout=300, mem_mb=512, slow=True)
 def test_two_machines(lab):
-    """The tests of one machine, between two; the next tests are about what only happens between machines."""
+    """The same between two machines. The next test is about what happens only between machines."""
     lites = on_machines(lab)
     run_catch(lab, lites, "mmap_test", "[register]", timeout=280, env=_files(lab.n1))
     for lite in lites:
@@ -32,7 +32,7 @@ def test_two_machines(lab):
 
 @vmtest(timeout=120)
 def test_used_from_the_other_machine(lab):
-    """Registered memory is used by its name, like any LMR: listed, read, written; and it is gone when its process ends."""
+    """Registered memory is listed, read and written by its name, like any LMR. It is gone when its process ends."""
     here, there = on_machines(lab)
     owner = here.vm.spawn([program_path("mapped"), "register", "owned", "0"])
     owner.wait_output("ready")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Revocation under fire: LMRs that processes on other nodes read and write without a break are freed, and their memory is
-used again at once. The number of rounds: LITE_REVOKE_ROUNDS; with --slow, twice a hundred thousand. tests/vm/mutate shows
-that these tests fail without the essential parts of the protocol."""
+"""Revocation under fire: LMRs are freed while processes on other nodes read and write them all the time, and their
+memory is used again at once. LITE_REVOKE_ROUNDS is the number of rounds; --slow adds twice a hundred thousand.
+tests/vm/mutate shows that these tests fail without the essential parts of the protocol."""
 
 import contextlib
 import os
@@ -12,17 +12,17 @@ from vmlab.testing import vmtest
 setup = prepare_all
 
 _PROCESSES = 2
-# Machines this busy may be silent for a while.
+# Machines that are so busy may be silent for a while.
 _PATIENT = {"heartbeat": 1000, "dead": 20000, "op_timeout": 20000}
 _TRACING = "/sys/kernel/tracing"
-# Addresses come from a probe, as no interface for users shows them.
+# Addresses come from a probe, because no interface for users shows them.
 _PROBE = "p:litetest/unmap lite:lite_dma_unmap_page dma=$arg2:x64 size=$arg3:u64"
 MANY = 100_000
 
 
 @contextlib.contextmanager
 def _trace(vm):
-    """A trace of the memory that a machine unmaps, as a file of that machine."""
+    """Traces the memory that a machine unmaps. Yields the trace, a file of that machine."""
     vm.run(f"cd {_TRACING}; mkdir instances/litetest; echo '{_PROBE}' >>kprobe_events && "
            "echo 1 >instances/litetest/events/litetest/unmap/enable")
     try:
@@ -38,8 +38,8 @@ def _say(data):
 
 
 def _fire(lab, lites, rounds, timeout, at_once=1, most=9 << 20, threads=2, nice=0, here=True):
-    """Runs rounds with attackers on all nodes. The first node is the home, and has attackers, too, if @here. @nice is the
-    home's priority, as the attackers outnumber it."""
+    """Runs rounds with attackers on all nodes. The first node is the home, and has attackers only with `here`. The
+    attackers outnumber the home, so `nice` can raise its priority."""
     rounds = int(os.environ.get("LITE_REVOKE_ROUNDS", rounds))
     seed = lab.rng.getrandbits(32)
     same = ["--seed", seed, "--at-once", at_once, "--most", most]
@@ -59,7 +59,7 @@ def _fire(lab, lites, rounds, timeout, at_once=1, most=9 << 20, threads=2, nice=
         program.wait(timeout)
         said = [program.err]
         for attacker in attackers:
-            # If the home has found a fault, the attackers need not end by themselves.
+            # Attackers need not end by themselves if the home has found an error.
             if program.rc:
                 attacker.kill()
             attacker.wait(30)
@@ -74,21 +74,21 @@ def _fire(lab, lites, rounds, timeout, at_once=1, most=9 << 20, threads=2, nice=
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
 def test_under_fire_in_one_machine(lab):
-    """Three nodes, and all of them attack, also LMRs at home on their own node and shares that they store for the home."""
+    """Three nodes attack, even LMRs of which they are home or store themselves."""
     lites = in_one_machine(lab.n1, **_PATIENT)
     _fire(lab, lites, lab.scale(150, 10), timeout=180)
 
 
 @vmtest(mem_mb=768, timeout=200)
 def test_under_fire(lab):
-    """Two machines, with a network in between."""
+    """The same on two machines, with a network in between."""
     lites = on_machines(lab, **_PATIENT)
     _fire(lab, lites, lab.scale(150, 10), timeout=180)
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
 def test_many_at_once_under_fire(lab):
-    """While one LMR is freed, the others are in use."""
+    """While an LMR is freed, many others are in use."""
     lites = in_one_machine(lab.n1, **_PATIENT)
     _fire(lab, lites, lab.scale(256, 32), timeout=180, at_once=lab.scale(32, 8), nice=-15)
 
@@ -102,6 +102,6 @@ def test_under_fire_in_one_machine_for_long(lab):
 
 @vmtest(mem_mb=768, timeout=36000, slow=True, fresh=True)
 def test_under_fire_for_long(lab):
-    """The same on two machines."""
+    """Enough rounds on two machines."""
     lites = on_machines(lab, **_PATIENT)
     _fire(lab, lites, MANY, timeout=35900, at_once=32, nice=-15)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Access rights: owner, group, mode, grants per user and node, masters. A right that is taken away is gone from open
-handles on every node. The checks themselves are in programs/change."""
+"""Access rights: owner, group, mode, grants to users and nodes, masters. A right that is taken away is gone from open
+handles on every node. The checks are in programs/change."""
 
 import json
 
@@ -26,7 +26,7 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(timeout=300, slow=True)
 def test_two_machines(lab):
-    """The tests of one machine, between two; the next tests are about what only happens between machines."""
+    """The same between two machines. The next tests are about what happens only between machines."""
     lites = on_machines(lab)
     run_catch(lab, lites, "change_test", _SPEC, timeout=280)
     for lite in lites:
@@ -35,7 +35,7 @@ def test_two_machines(lab):
 
 @vmtest(nodes=3, timeout=200)
 def test_the_tools(lab):
-    """What users type, on three machines: user names are resolved on each node for itself."""
+    """What users type on three machines. Each node resolves user names itself."""
     first, second, third = lites = on_machines(lab)
     second.lite("alloc", "shared", 4096, "--node", third.id)
     first.lite("write", "shared", 0, "secret")
@@ -74,7 +74,7 @@ def test_the_tools(lab):
 
 @vmtest(nodes=3, timeout=200)
 def test_handles_on_other_machines_lose_what_is_taken(lab):
-    """Loops on every machine, as one user. Another machine takes the user's right away."""
+    """Loops of one user run on every machine, until one machine takes the user's right away."""
     lites = on_machines(lab)
     for round_number, taker in enumerate(lites):
         lites[0].lite("alloc", "loop", "1M", "--node", lites[round_number].id)
@@ -108,14 +108,14 @@ def test_root_of_other_machines_is_nobody(lab):
     _refused(other.lite("read", "safe", 0, 4, check=False), "permission denied")
     _refused(other.lite("free", "safe", check=False), "only a master")
     _refused(other.lite("chmod", "0666", "safe", check=False), "only a master")
-    # Root of the other machine has the granted rights, and no more.
+    # The other machine's root has only the granted rights.
     home.lite("grant", "safe", "--uid", 0, "--node", other.id, "--rights", "r")
     assert other.lite("read", "safe", 0, 4).out == "mine"
     _refused(other.lite("write", "safe", 0, "his", check=False), "permission denied")
     home.lite("chmod", "0606", "safe")
     other.lite("write", "safe", 0, "ours")
     assert home.lite("read", "safe", 0, 4).out == "ours"
-    # An LMR that root makes at the squashing home belongs to uid 65534; one at its own node belongs to root.
+    # What root makes at the squashing home belongs to uid 65534; at its own node, to root.
     other.lite("alloc", "there", "4K", "--node", home.id, "--mode", "0600")
     stat = json.loads(home.lite("stat", "there", "-j").out)
     assert stat["uid"] == 65534, stat
@@ -123,7 +123,7 @@ def test_root_of_other_machines_is_nobody(lab):
     _refused(other.lite("chown", ":root", "there", check=False), "only a master")
     other.lite("alloc", "here", "4K")
     assert json.loads(other.lite("stat", "here", "-j").out)["uid"] == 0
-    # Its part of an LMR is charged to that user as well, which has a fourth of the memory; root has no such limit.
+    # A part there is charged to uid 65534, too, which has a fourth of the memory; root has no such limit.
     assert home.status()["uid_limit"] == 16 << 20
     _refused(other.lite("alloc", "large", "40M", "--node", f"{other.id},{home.id}", check=False), "that the user may have")
     home.lite("alloc", "large", "40M", "--node", home.id)

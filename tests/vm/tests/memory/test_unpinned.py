@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Unpinned LMRs: memory of processes that is neither pinned nor brought in by registering it."""
+"""Unpinned LMRs: memory of processes that registering neither pins nor brings in."""
 
 import contextlib
 import re
@@ -26,7 +26,7 @@ def _check_idle(lites):
 
 @contextlib.contextmanager
 def _box(vm, kind="domain"):
-    """Yields the directory of a cgroup that gets a thousandth of a processor until the end of the block."""
+    """Yields the directory of a cgroup that gets a thousandth of a processor until the end of the context."""
     box = "/tmp/cgroup/box"
     vm.run("mkdir -p /tmp/cgroup; mount -t cgroup2 none /tmp/cgroup; echo +cpu >/tmp/cgroup/cgroup.subtree_control; "
            f"mkdir {box}; [ {kind} = domain ] || echo {kind} >{box}/cgroup.type; echo 1000 1000000 >{box}/cpu.max")
@@ -37,7 +37,7 @@ def _box(vm, kind="domain"):
 
 
 def _let_wait(vm):
-    """Workers wait as long as threads in the box want, which the kernel complains of. Returns what _end_box() restores."""
+    """Lets workers wait for long for threads in the box, without a complaint. Returns what _end_box() restores."""
     return vm.run(f"cat {_HUNG}; echo 0 >{_HUNG}").out.strip()
 
 
@@ -49,7 +49,7 @@ def _end_box(vm, hung=None):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, kernel_args=_WAYS, timeout=300)
 def test_each_way_to_change_memory(lab):
-    """What another node sees after each event is what the process sees, or EFAULT."""
+    """After each event another node sees what the process sees, or gets EFAULT."""
     lites = in_one_machine(lab.n1, unpinned=True)
     # The owner's own node is a mapper like any other.
     for user in (1, 0):
@@ -80,7 +80,7 @@ def _flood(lab, events, timeout):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, kernel_args=_WAYS, timeout=400)
 def test_flood_of_events(lab):
-    """No canary in a page that the process has let go is read or damaged, nor a child's memory."""
+    """No canary in a page that the process has given up is read or damaged, nor a child's memory."""
     _flood(lab, lab.scale(3000), 350)
 
 
@@ -92,7 +92,7 @@ def test_flood_of_events_for_long(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300)
 def test_owner_ends_in_every_way(lab):
-    """Killed, ended or replaced (execve) while another node writes: the writer learns it, and nothing is left."""
+    """The owner is killed, ends, calls execve(2) or unmaps the memory while another node writes, which learns it."""
     lites = in_one_machine(lab.n1, unpinned=True)
     for way in ("kill", "end", "exec", "unmap"):
         owner = lab.n1.spawn([program_path("unpinned"), "hold", "0", "held", "8"])
@@ -106,7 +106,7 @@ def test_owner_ends_in_every_way(lab):
         else:
             owner.write(f"{way}\n")
         if way == "unmap":
-            # New memory takes its place, which the writer fills.
+            # The writer fills the new memory in its place.
             owner.wait_output("unmap ")
             owner.kill(9)
         user.wait(check=True)
@@ -118,8 +118,7 @@ def test_owner_ends_in_every_way(lab):
 
 @vmtest(timeout=240)
 def test_stopped_user(lab):
-    """A machine that stands still in the middle of writes holds up its owner's munmap() only until it is fenced, and damages
-    nothing when it goes on."""
+    """A machine that stands still in a write delays munmap() only until it is fenced, and later damages nothing."""
     here, there = on_machines(lab, unpinned=True)
     owner = here.vm.spawn([program_path("unpinned"), "hold", "0", "held", "8"])
     owner.wait_output("ready")
@@ -127,12 +126,12 @@ def test_stopped_user(lab):
     user.wait_output("using")
     there.vm.pause()
     owner.write("unmap\n")
-    # Silence ends the session before an operation's time-out and the grace for REVOKE do.
+    # Silence ends the session before the operation time-out and the grace for REVOKE would.
     owner.wait_output("unmap ", timeout=40)
     owner.write("canaries\n")
     owner.wait_output("canaries ")
     here.wait_states({here.id: "up", there.id: "down"})
-    # Its handle would lead it to the new memory, so that has to end before; what it knows of the old memory it still has.
+    # The handle would lead the user to the new memory, so it has to end. The user still has the old addresses.
     here.lite("free", "held")
     there.vm.resume()
     user.wait(60, check=True)
@@ -146,8 +145,7 @@ def test_stopped_user(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, swap_mb=3072, fresh=True, slow=True, timeout=3600)
 def test_more_than_memory(lab):
-    """An LMR of three times the machine's memory, most of which is swapped out. Registered with ibv_reg_mr, so much costs
-    its process its life."""
+    """An LMR of three times the machine's memory is mostly swapped out. ibv_reg_mr of so much kills its process."""
     lites = in_one_machine(lab.n1, unpinned=True)
     owner = lab.n1.spawn([program_path("unpinned"), "hold", "0", "large", "3072"])
     owner.wait_output("ready")
@@ -165,8 +163,8 @@ def test_more_than_memory(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=1536, timeout=200)
 def test_idle_memory(lab):
-    """Of 1 GB, of which a hundredth is used, at most 15 % is held if the pieces in use are not too small; pinned, it would
-    be all. What is brought in is the rest of a chunk, or of a huge page if the kernel makes one."""
+    """If a hundredth of 1 GB is used, in pieces that are not too small, at most 15 % is held; pinned, it would be all.
+    The rest of a chunk is brought in, or of a huge page if the kernel makes one."""
     lites = in_one_machine(lab.n1, unpinned=True)
     huge = "/sys/kernel/mm/transparent_hugepage/enabled"
     had = re.search(r"\[(\w+)\]", lab.n1.read(huge))[1]
@@ -188,7 +186,7 @@ def test_idle_memory(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, timeout=200)
 def test_registering_costs_nothing(lab):
-    """No page is touched, and nothing is pinned, so that much more than the machine's memory can be registered."""
+    """Registering touches and pins no page, so much more than the machine's memory can be registered."""
     lites = in_one_machine(lab.n1, unpinned=True)
     out = _unpinned(lites[0], "costs", 0, 1, 128, timeout=150).out
     print(out)
@@ -196,15 +194,15 @@ def test_registering_costs_nothing(lab):
     assert len(found) == 2 and all(int(resident) < 64 for _, resident in found), out
     held = {name: int(kb) for name, kb in re.findall(r"^(\S+(?: \S+)?) +make \d+ us, held (-?\d+) KB", out, re.M)}
     assert len(held) == 6 and held["unpinned"] < 4096 and min(held["allocated"], held["registered"]) > 32000, held
-    # Beside verbs, which touch all of it. Of two times one may be that of a busy host.
+    # Verbs touch all of it. One of the two times may be that of a busy host.
     assert min(int(us) for us, _ in found) * 100 < int(re.search(r"ibv_reg_mr (\d+) us", out)[1]), out
     _check_idle(lites)
 
 
 @vmtest(nodes=1, mem_mb=768, kernels=("6.1",), fresh=True, icount=True)
 def test_what_writes_cost(lab):
-    """Instructions (on a machine that counts them instead of time): where no page has to be brought in, hardly more than
-    with pinned memory; a minor fault takes less than three calls."""
+    """Instructions (on a machine that counts them instead of time) of a write: hardly more than with pinned memory if
+    no page has to be brought in; a minor fault takes less than three calls."""
     lites = in_one_machine(lab.n1, 2, unpinned=True)
     out = _unpinned(lites[0], "writes", 0, 1).out
     print(out)
@@ -216,11 +214,11 @@ def test_what_writes_cost(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768)
 def test_rights_taken_away(lab):
-    """No chunk is left when rights have been taken away: requests that other nodes execute late find none."""
+    """When rights have been taken away no chunk is left, so requests that other nodes execute late find none."""
     lites = in_one_machine(lab.n1, unpinned=True)
     owner = lab.n1.spawn([program_path("unpinned"), "hold", "0", "held", "2"])
     owner.wait_output("ready")
-    # The chunks stay as long as a handle does.
+    # Chunks stay as long as a handle does.
     holder = lites[1].spawn("hold", "held")
     holder.wait_output("running")
     lites[1].vm.run([program_path("unpinned"), "fill", "1", "held", "2"])
@@ -237,7 +235,7 @@ def test_rights_taken_away(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, timeout=200)
 def test_what_is_refused(lab):
-    """Nothing is unpinned by default; and no page may be in several LMRs, for which the kernel would wait one by one."""
+    """By default nothing is unpinned. No page may be in several LMRs: the kernel would wait for one after the other."""
     stop_all(nodes_in(lab.n1))
     lites = in_one_machine(lab.n1)
     assert not lites[0].status()["unpinned"]
@@ -252,7 +250,7 @@ def test_what_is_refused(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300)
 def test_owners_node_ends(lab):
-    """The home leaves, or stops, while others use chunks and it registers memory: nothing hangs, and nothing is left."""
+    """The home leaves or stops while others use chunks, and it registers memory: nothing hangs, and nothing is left."""
     for way in ("leave", "stop"):
         lites = in_one_machine(lab.n1, unpinned=True)
         owner = lab.n1.spawn([program_path("unpinned"), "hold", "0", "held", "8"])
@@ -267,7 +265,7 @@ def test_owners_node_ends(lab):
             user.wait(check=True)
         churn.kill(9)
         churn.wait()
-        # Its memory is its own, and can be taken away.
+        # The owner still has its memory, and can unmap it.
         owner.write("unmap\n")
         owner.wait_output("unmap ")
         owner.close_stdin()
@@ -279,9 +277,8 @@ def test_owners_node_ends(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300, kernels=("6.1", "6.12"))
 def test_others_beside_a_process_that_always_changes_its_memory(lab):
-    """Its threads have next to no processor time, so at least one is in the middle of a madvise(2), and the kernel's
-    notifiers of its LMRs cannot be removed. That holds up neither FREE, nor unpinned LMRs of another user, nor the end of
-    the node."""
+    """At least one of its threads, which get no processor time, is in a madvise(2), so the notifiers of its LMRs cannot
+    be removed. That holds up neither FREE, nor unpinned LMRs of another user, nor the end of the node."""
     lites = in_one_machine(lab.n1, unpinned=True)
     hung = _let_wait(lab.n1)
     with _box(lab.n1, "threaded") as box:
@@ -310,8 +307,8 @@ def test_others_beside_a_process_that_always_changes_its_memory(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300, kernels=("6.1", "6.12"))
 def test_others_beside_a_thread_that_punches_holes(lab):
-    """It has next to no processor time. What faults there waits for it, can be killed, and holds up neither other users nor
-    the end of the node. Before, all of the node's workers waited."""
+    """The thread has next to no processor time. Processes that fault there wait for it, can be killed, and hold up
+    neither other users nor the end of the node."""
     lites = in_one_machine(lab.n1, 2, unpinned=True)
     with _box(lab.n1, "threaded") as box:
         owner = lab.n1.spawn([program_path("unpinned"), "punched", "0", "punched"], user="alice")
@@ -347,14 +344,14 @@ def test_others_beside_a_thread_that_punches_holes(lab):
 
 @vmtest(mem_mb=512, timeout=300, kernels=("6.1", "6.12"))
 def test_others_beside_a_thread_that_has_begun_to_take_pages(lab):
-    """It has next to no processor time when the mappers have let go. What others take there does not wait for it, nor does
-    the end of the node."""
-    # The mapper is silent for as long as the test wants.
+    """The thread has next to no processor time when the mappers have let go. Neither threads that take other pages
+    there nor the end of the node wait for it."""
+    # So that the mapper can be silent for long.
     long = 30_000 * lab.n1.time_scale
     here, there = on_machines(lab, unpinned=True, dead=long, op_timeout=long)
     owner = here.vm.spawn([program_path("unpinned"), "starved", str(here.index), "starved", "64"])
     owner.wait_output("ready")
-    # The chunks stay as long as a handle does.
+    # Chunks stay as long as a handle does.
     holder = there.spawn("hold", "starved")
     holder.wait_output("running")
     _unpinned(there, "touch", there.index, "starved")

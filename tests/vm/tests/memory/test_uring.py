@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Commands of io_uring: data, errors, and how commands in flight end."""
+"""Commands of io_uring: data, errors, ends of commands in flight."""
 
 import re
 
@@ -48,14 +48,14 @@ def test_a_peer_dies_with_commands_under_way(lab):
     there.vm.crash()
     program.wait(60)
     assert "All tests passed" in program.out, program.out
-    # Locks may stay: only their home can say what became of them, if it comes back.
+    # Locks may stay: only their home knows their state, if it comes back.
     wait_until("nothing else is in use", lambda: not set(here.busy()) - {"locks", "lock_claims"}, 20, here.vm.time_scale)
 
 
 @vmtest(timeout=200)
 def test_a_submission_does_not_wait_for_a_peer(lab):
-    """The peer's device does not answer, so small operations and answers find the send queues full. Other threads wait for
-    a slot then, not the submitting thread, which holds the ring's lock."""
+    """The peer's device does not answer, so small operations and answers find the send queues full. The submitting
+    thread, which holds the ring's lock, leaves the wait for a slot to others."""
     here, there = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
@@ -82,6 +82,6 @@ def test_a_submission_does_not_wait_for_a_peer(lab):
 
 @vmtest(kernels=("6.1",), fresh=True, timeout=200, slow=True)
 def test_rates(lab):
-    """Prints operations per second, by ioctl and by commands, for people to read."""
+    """Prints operations per second, by ioctl and by commands, for the user to read."""
     said = run_catch(lab, on_machines(lab), "uring_test", "[rate]", timeout=100).out
     print("\n".join(f"      {line}" for line in said.splitlines() if line.endswith("/s")))

@@ -24,8 +24,7 @@ def _packed(lites):
 
 
 def _wait_packed(lites):
-    """Waits until more have gone in messages. On an idle machine most do; on a busy one, those that wait for a slot too
-    long are posted on their own."""
+    """Waits until more have gone in messages. On busy machines some wait too long for a slot, and are posted alone."""
     before = _packed(lites)
     wait_until("messages go", lambda: _packed(lites) > before, timeout=60, scale=lites[0].vm.time_scale)
 
@@ -35,7 +34,7 @@ def _checksum(lite, name, part):
 
 
 def _churn(lab, lites, users, names, count, change=None):
-    """Runs users on separate parts of these LMRs; the checksums that they report are what the other nodes see."""
+    """Runs users on separate parts of these LMRs. The checksums that they report must be those that other nodes see."""
     running = [_spawn(lite, "churn", *names, "--offset", i * _LENGTH, "--length", _LENGTH, "--count", count,
                       "--seed", lab.rng.getrandbits(32)) for i, lite in enumerate(users)]
     for user in running:
@@ -54,7 +53,7 @@ def _churn(lab, lites, users, names, count, change=None):
 
 
 def _five(lites):
-    """LMRs in all kinds of places."""
+    """Makes LMRs in all kinds of places; returns their names."""
     first, second, third = lites
     places = {"here": [first], "there": [second], "far": [third], "both": [second, third], "all": [third, first, second]}
     for name, homes in places.items():
@@ -80,7 +79,7 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(nodes=3, timeout=400, slow=True)
 def test_three_machines_that_move_and_resize(lab):
-    """LMRs are moved, made longer and shorter, and rights are taken away, without pause."""
+    """All the time LMRs are moved and resized, and rights are taken away."""
     lites = on_machines(lab)
     third = lites[2]
     names = _five(lites)
@@ -100,7 +99,7 @@ def test_three_machines_that_move_and_resize(lab):
 
 @vmtest(nodes=3, timeout=200)
 def test_freed_meanwhile(lab):
-    """A vector is about two LMRs, and one of them is freed: only the operations on that one fail."""
+    """One of the two LMRs of a vector is freed: only the operations on that one fail."""
     lites = on_machines(lab)
     for homes in ([lites[1]], [lites[2], lites[0]]):
         _alloc(lites[0], "doomed", homes, "64K")
@@ -118,7 +117,7 @@ def test_freed_meanwhile(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_killed_meanwhile(lab):
-    """Processes that are killed leave nothing behind."""
+    """Killed processes leave nothing behind."""
     lites = on_machines(lab)
     names = _five(lites)
     for _ in range(lab.scale(3, 1)):
@@ -134,7 +133,7 @@ def test_killed_meanwhile(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_additions_when_connections_break(lab):
-    """Packets are lost until connections break. No addition is made twice, and none is lost."""
+    """Connections break by loss of packets. No addition is made twice, and none is lost."""
     lites = on_machines(lab)
     first, second, third = lites
     names = ("near", "wide")
@@ -162,8 +161,7 @@ def test_additions_when_connections_break(lab):
 
 @vmtest(nodes=3, timeout=300, slow=True)
 def test_messages_when_connections_break(lab):
-    """Many small writes, in messages, while nodes are cut off or paused. A write without an answer is over before more is
-    written to the same words."""
+    """Many small writes go in messages while nodes are cut off or paused. Unanswered ones are over before the next."""
     lites = on_machines(lab)
     first, second, third = lites
     names = ("near", "wide")
@@ -220,7 +218,7 @@ def test_messages_are_sent_again(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_messages_to_a_slow_node(lab):
-    """A node takes most of the operation time-out to carry out a message. No session ends."""
+    """A node takes most of the operation time-out for a message. No session ends."""
     scale = lab.n1.time_scale
     lites = on_machines(lab, op_timeout=8000 * scale, dead=60000 * scale)
     first, second = lites

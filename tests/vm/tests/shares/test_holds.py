@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Spin locks are held for a bounded number of steps, whatever a user owns (locking.rst, limits.rst)."""
+"""Spin locks are held for a bounded number of steps, whatever a user has (locking.rst, limits.rst)."""
 
 import errno
 import statistics
@@ -13,13 +13,13 @@ setup = prepare_all
 
 _KERNELS = ("6.1", "6.12")  # the debug kernels' checkers would distort the times
 _MANY = 3000
-# A walk through this many objects takes 20 to 1000 times as long as all else under the lock; a busy host slows it down by
+# A walk through _MANY objects takes 20 to 1000 times as long as all else under the lock; a busy host slows that down by
 # up to 7 times.
 _FACTOR = 14
 
 
 def _mean(holds):
-    """Of all but the longest tenth. Each is in whole microseconds, and most may be 0, as their median would be."""
+    """The mean without the longest tenth. The median may be 0, because holds are in whole microseconds."""
     return statistics.fmean(sorted(holds)[:len(holds) * 9 // 10])
 
 
@@ -47,7 +47,7 @@ def test_calls_of_many_groups(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_calls_of_a_user_in_line(lab):
-    """A user has thousands of calls in line, and as many in flight as are allowed: replies of other users do not walk
+    """A user has thousands of calls in line, and as many in flight as are allowed. Replies to other users do not walk
     through them."""
     lites = in_one_machine(lab.n1, 2)
     words = ("lite_rcall_finish", "echo", 0, 1, lites[1].id, 60)
@@ -65,7 +65,7 @@ def test_calls_of_a_user_in_line(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_many_wait_in_poll(lab):
-    """A request wakes all pollers, but not while the lock of all functions is held: neither many instances of epoll(7) nor a
+    """A request wakes all pollers, but not under the lock of all functions: neither many instances of epoll(7) nor a
     single one, for which any number of threads may wait in poll(2)."""
     lites = in_one_machine(lab.n1, 2)
     for instances in (_MANY, 1):
@@ -97,7 +97,7 @@ def test_many_functions_have_names(lab):
 
 
 class _Rings:
-    """A thousand rings of a user. They go when they are idle for 10 s, so they are used again when it matters."""
+    """A thousand rings of a user. They end when they are idle for 10 s, so use() uses them again before it matters."""
 
     count = 1000
 
@@ -120,7 +120,7 @@ class _Rings:
 def test_many_rings(lab):
     """Calls, and time-outs of calls, do not look at the rings of other functions."""
     here, there = lites = in_one_machine(lab.n1, 2)
-    # Its ring is older than the others, and stays.
+    # Has a ring that is older than the others, and stays.
     holder = lab.n1.spawn([program_path("crowd"), "line", "0", "1", str(there.id), "1"], user="bob")
     holder.wait_output("ready", timeout=60)
 
@@ -132,7 +132,7 @@ def test_many_rings(lab):
         return holds
 
     finds = [_mean(times_out("lite_client_ring_get"))]
-    # Most holds there are the network's.
+    # Most holds in this function are the network's.
     cancels = [statistics.quantiles(times_out("lite_cancel_work"), n=20)[-1]]
     rings = _Rings(lab, there)
     finds.append(_mean(times_out("lite_client_ring_get", rings)))
@@ -148,8 +148,8 @@ def test_many_rings(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200, mem_mb=1024)
 def test_many_rings_have_calls_in_line(lab):
-    """A user has calls in line for hundreds of rings, and as many in flight as are allowed. What the calls of others make
-    room for is offered to some of them at once (LITE_LINES_LOOK), and to the others later."""
+    """A user has calls in line for hundreds of rings, and as many in flight as are allowed. The room that calls of
+    others leave is offered to some of these rings at once (LITE_LINES_LOOK), and to others later."""
     here, there = lites = in_one_machine(lab.n1, 2)
     crowd = lab.n1.spawn([program_path("crowd"), "busy", "0", "1", str(there.id), "500"], user="alice")
     crowd.wait_output("ready", timeout=60)
@@ -166,7 +166,7 @@ def test_many_rings_have_calls_in_line(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200, mem_mb=1024)
 def test_a_session_with_many_rings_ends(lab):
-    """One ring is looked at in each hold. Each has a call in flight, so none is closed as idle."""
+    """Each hold looks at one ring. Each ring has a call in flight, so none is closed as idle."""
     here, there = lites = in_one_machine(lab.n1, 2)
     count = 100
     crowd = lab.n1.spawn([program_path("crowd"), "busy", "0", "1", str(there.id), str(count)])
@@ -185,14 +185,14 @@ def test_a_session_with_many_rings_ends(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_a_line_ends(lab):
-    """Rings close while hundreds of a user's calls wait for them: the calls' work is queued 64 at a time
+    """Rings close while hundreds of a user's calls wait for them. Each hold queues the work of 64
     (LITE_RING_WAIT_ENDS)."""
     here, there = lites = in_one_machine(lab.n1, 2)
     crowd = lab.n1.spawn([program_path("crowd"), "line", "0", "1", str(there.id), "1500"], user="alice")
     crowd.wait_output("ready", timeout=60)
     with holds_of(lab.n1, "lite_client_rings_down lite_ring_line_work", "lite_crew_queue") as queued:
         here.leave()
-    # How many have come into a line is up to the work queue; so many are more than three holds could end.
+    # The work queue determines how many are in a line; so many are more than three holds could end.
     assert sum(queued) > 3 * 64 and max(queued) <= 64, (sum(queued), max(queued))
     crowd.close_stdin()
     crowd.wait(60, check=True)
@@ -204,7 +204,7 @@ def test_a_line_ends(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_calls_in_line_are_cancelled(lab):
-    """The work of each call is queued without holding the lock that replies to the file's other calls need."""
+    """The work of each call is queued without the lock that replies to the file's other calls need."""
     here, there = lites = in_one_machine(lab.n1, 2)
     crowd = lab.n1.spawn([program_path("crowd"), "cancel", "0", "1", str(there.id), "1000"], user="alice")
     crowd.wait_output("ready", timeout=60)
@@ -218,7 +218,7 @@ def test_calls_in_line_are_cancelled(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_many_wait_on_a_node_that_stops(lab):
-    """Threads wait for requests, and for the end of calls: they are woken one by one."""
+    """Each hold wakes one of the threads that wait for requests, or for ends of calls."""
     count = 300
     lites = in_one_machine(lab.n1, 2)
     crowd = lab.n1.spawn([program_path("crowd"), "recv", "0", str(count)], user="alice")
@@ -232,7 +232,7 @@ def test_many_wait_on_a_node_that_stops(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=100)
 def test_a_function_has_so_many_servers(lab):
-    """At most LITE_FUNC_SERVERS_MAX open files."""
+    """At most LITE_FUNC_SERVERS_MAX open files serve a function."""
     lites = in_one_machine(lab.n1, 2)
     said = run_program(lab, lites, "crowd", "share", 0, 300)
     assert said.out.split() == ["256", str(errno.EMFILE)], said.out
@@ -241,7 +241,7 @@ def test_a_function_has_so_many_servers(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=250)
 def test_many_mappings_are_looked_at(lab):
-    """When members change, mappings of dead sessions are looked for: one mapping per hold."""
+    """When members change, a node looks for mappings of dead sessions, at one mapping in each hold."""
     stop_all(nodes_in(lab.n1, 5))
     mapper, home, other = nodes_in(lab.n1, 3)
     for lite in (mapper, home, other):
@@ -268,7 +268,7 @@ def test_many_mappings_are_looked_at(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_a_directory_of_many_names(lab):
-    """When members change, homes have directories look for names that they have no more: 64 in each hold
+    """When members change, directories look for names that the homes no longer have, at 64 in each hold
     (LITE_NAMES_LOOK)."""
     count = 600
     stop_all(nodes_in(lab.n1, 5))
@@ -280,7 +280,7 @@ def test_a_directory_of_many_names(lab):
                env={"LITE_TEST_INDEXES": str(home.index)})
     with holds_of(lab.n1, "lite_serve_name_sync", "lite_name_is_before") as looked:
         other.join(home)
-        # The directory had half of them, and the other one has a third now.
+        # The directory had half of the names, and the joiner has a third now.
         wait_until("they have looked at all", lambda: int(lab.n1.run(
             "grep -c 'lite_name_is_before' /sys/kernel/tracing/trace", check=False).out) > count / 2, 60)
         wait_complete(lites)
@@ -289,14 +289,14 @@ def test_a_directory_of_many_names(lab):
 
 
 def _sleeps(vm, pid):
-    """How often the threads of a process have slept: the median."""
+    """How often a thread of a process has slept, in the median."""
     return statistics.median(map(int, vm.run(f"awk '/^voluntary/ {{ print $2 }}' /proc/{pid}/task/*/status").out.split()))
 
 
 @vmtest(nodes=2, timeout=300)
 def test_many_claim_one_name(lab):
-    """Threads of a user wait for a name that is being taken. They are not woken when another user's names change, but look
-    again each second; and when the name is taken all of them learn of it."""
+    """Threads of a user wait for a name that is being claimed. Changes of another user's names do not wake them; they
+    look again each second, and learn when the name is taken."""
     scale = lab.n1.time_scale
     here, silent = lites = on_machines(lab, dead=120000 * scale)
     count, events = lab.scale(300, 60), 60
@@ -334,7 +334,7 @@ def test_many_claim_one_name(lab):
 
 @vmtest(nodes=2, kernels=_KERNELS, timeout=200)
 def test_a_store_is_lost(lab):
-    """The store's home has freed memory there while the store was out of reach."""
+    """A home has freed memory at a store out of reach, which then restarts. Each hold drops one part of that memory."""
     here, there = lites = on_machines(lab)
     number = there.id
     holder = lab.n1.spawn([program_path("crowd"), "map", "0", "300", str(here.id), str(number)])

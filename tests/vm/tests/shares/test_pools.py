@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pools that all users of a node share (limits.rst): one user takes all it can, and others still get their part."""
+"""Pools that all users of a node share (limits.rst): a user takes all it can, and others still get their part."""
 
 import signal
 import statistics
@@ -21,7 +21,7 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=100)
 def test_memory_that_is_kept_for_root(lab):
-    """Users that take all the memory of a node that they can get leave a sixteenth of it to root."""
+    """Users that take all the memory they can get leave a sixteenth of it to root."""
     stop_all(nodes_in(lab.n1))
     lite, = in_one_machine(lab.n1, 1, mem_limit="32M", uid_limit="32M")
     lite.lite("alloc", "most", "29M", user="alice")
@@ -37,7 +37,7 @@ def test_memory_that_is_kept_for_root(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=100)
 def test_slots_and_bytes_of_a_ring(lab):
-    """A user takes what it can get of a function's ring, with calls that are not answered; another user's call is still sent."""
+    """Unanswered calls of a user take all they can get of a function's ring. Another user's call is still sent."""
     vm = lab.n1
     stop_all(nodes_in(vm))
     here, there = in_one_machine(vm, 2)
@@ -64,8 +64,8 @@ def test_slots_and_bytes_of_a_ring(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, timeout=200)
 def test_long_replies_of_kernel_functions(lab):
-    """What a kernel function has for a long reply counts for its caller: a user with all that it gets of the memory for long
-    calls gets no reply there, and takes none from others."""
+    """The memory of a kernel function for a long reply counts as the caller's. A user that has all that it gets of the
+    memory for long calls gets no reply, and takes no memory from others."""
     vm = lab.n1
     here, there = lites = in_one_machine(vm, 2)
     vm.insmod(module_path(vm, "kcalls"), index=there.index)
@@ -98,13 +98,12 @@ def test_long_replies_of_kernel_functions(lab):
 
 @vmtest(nodes=3, timeout=600)
 def test_pages_of_files(lab):
-    """A user sends files to a node that is cut off until it gets no more pages for that: then it sends in small sets. Another user gets
-    full ones."""
+    """A user sends files to a silent node until it gets no more pages: it then sends small sets, others full ones."""
     here, there, lost = lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
     vm, set_pages = lab.n1, 512
     uid = {user: vm.run(["id", "-u", user]).out.strip() for user in ("alice", "bob")}
     vm.run("head -c 4194304 /dev/urandom >/tmp/sent")
-    # It is mapped without asking the node that is cut off, which has the second half.
+    # It can be mapped without the node that is to be cut off, which has the second half.
     here.lite("alloc", "far", "8M", "--node", f"{here.id},{lost.id}", "--mode", "0666")
     here.lite("alloc", "near", "4M", "--node", there.id, "--mode", "0666")
 
@@ -112,7 +111,7 @@ def test_pages_of_files(lab):
         return vm.run("cat /sys/kernel/tracing/trace").out
 
     def gets_full_sets(user):
-        """While a file is sent: has the user got the pages for it, which are given back then?"""
+        """Whether the user gets the pages of a full set while a file is sent."""
         with probed(vm, "lite_pool_give", "uid=$arg2:u32 pages=$arg3:u64"):
             here.lite("put", "/tmp/sent", "near", user=user)
             return f"uid={uid[user]} pages={set_pages}\n" in trace()
@@ -141,8 +140,7 @@ def test_pages_of_files(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=("6.1", "6.12"), timeout=300)
 def test_names_that_are_cached(lab):
-    """A user opens more LMRs all the time than the cache of names has entries. For another user opening an LMR again still
-    takes no call."""
+    """A user opens more LMRs than the cache of names has entries. Another one mostly opens an LMR without a call."""
     vm = lab.n1
     here, there = lites = in_one_machine(vm, 2)
     there.lite("alloc", "another's", "4K", "--mode", "0644")
@@ -160,14 +158,14 @@ def test_names_that_are_cached(lab):
     greedy.wait(20)
     print(f"      {count} times, with {calls} calls")
     assert 0 < calls < count / 2, calls
-    # Named LMRs outlive the process that made them.
+    # Named LMRs outlive their makers.
     stop_all(lites)
 
 
 @vmtest(nodes=1, cpus=2, fresh=True, mem_mb=448, kernels=("6.1", "6.12"), timeout=400)
 def test_handles(lab):
-    """A user opens an LMR through one file after the other until it gets no more handles. They take a part of the memory, and
-    another user still gets some."""
+    """A user opens an LMR through one file after the other until it gets no more handles. They take only a part of the
+    memory, and another user still gets handles."""
     vm = lab.n1
     stop_all(nodes_in(vm))
     lite, = in_one_machine(vm, 1)
@@ -180,7 +178,7 @@ def test_handles(lab):
     opened = int(greedy.out)
     print(f"      {opened} handles, {taken >> 10} of {total >> 10} MB")
     assert opened == lite.stats()["handles"] and opened > 10_000
-    # Half of a 16th, and what is not counted.
+    # Half of a 16th, and memory that is not counted.
     assert taken < total / 16, (taken, total)
     assert lite.lite("read", "open", 0, 1, "-x", user="bob").ok
     greedy.close_stdin()
@@ -191,17 +189,17 @@ def test_handles(lab):
 
 
 def _work(vm, where):
-    """{kind: microseconds that an operation of another user takes}. Those of all kinds are measured for the same time: quick
-    ones, too, meet the others' work often enough."""
+    """{kind: microseconds that an operation of another user takes}. Each kind is measured for the same time, so that
+    quick ones meet the others' work, too."""
     words = vm.run([program_path("greedy"), "work", *where, "150"], user="bob", timeout=60).out.split()
     return dict(zip(words[::2], map(float, words[1::2])))
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, alone=True, timeout=400)
 def test_one_user_works_beside_another_who_takes_all(lab):
-    """A user at all its limits goes on asking. Another user sees no errors, and its operations take at most twice as long as
-    alone; calls at most half as long again as beside a third user that works as it does: they need two threads, and beside
-    anything that keeps one of the two processors busy they take some three times as long."""
+    """A user at all its limits goes on asking. Another user gets no errors, and its operations take at most twice as
+    long as alone. Its calls take at most half as long again as beside a third user that works like it: they need two
+    threads, so they take three times as long beside anything that keeps one of the two processors busy."""
     vm = lab.n1
     stop_all(nodes_in(vm))
     lites = in_one_machine(vm, 2, uid_limit="8M")
@@ -232,7 +230,7 @@ def test_one_user_works_beside_another_who_takes_all(lab):
     for kind in rounds[0][0]:
         quiet, ordinary, greedy = (statistics.fmean(times[kind] for times in side) for side in zip(*rounds))
         print(f"      {kind}: {quiet:.0f} us alone, {ordinary:.0f} us beside a third user, {greedy:.0f} us beside the taker")
-        # On 6.12 threads of the kernel do Soft-RoCE's work, so all operations need two.
+        # On 6.12 kernel threads do Soft-RoCE's work, so all operations need two threads.
         two = kind == "call" or lab.kernel.name == "6.12"
         if greedy > max(2 * quiet, 1.5 * ordinary if two else 0):
             slow.append(kind)
@@ -242,13 +240,12 @@ def test_one_user_works_beside_another_who_takes_all(lab):
     if slow and second < 0.5:
         lab.skip(f"the host is busy: {slow}")
     assert not slow, slow
-    # Named LMRs outlive the process that made them.
     stop_all(lites)
 
 
 @vmtest(nodes=3, timeout=200)
 def test_one_users_slow_calls_leave_room_for_others(lab):
-    """A user's claims on names wait for a member that is silent; the home meanwhile serves another user of that node."""
+    """A user's claims on names wait for a silent member. The home serves another user of the same node meanwhile."""
     lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
     here, home, silent = lites
     here.lite("alloc", "changed", "4K", "--node", home.id, user="bob")
@@ -309,8 +306,8 @@ def test_memory_that_comes_back_is_its_containers(lab):
 
 @vmtest(nodes=3, timeout=200)
 def test_memory_of_who_was_killed_is_its_containers(lab):
-    """A process asks a home for memory, and is killed while the home still waits for a member. Then the home takes a part
-    of the memory from the process's node. That part is charged to the process's memory cgroup."""
+    """A process that asks a home for memory is killed while the home waits for a member. Then the home takes a part of
+    the memory from the process's node. That part is charged to the process's memory cgroup."""
     here, home, silent = lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
     vm, box = lab.n1, "/tmp/cgroup/box"
     vm.run("mkdir -p /tmp/cgroup; mount -t cgroup2 none /tmp/cgroup; echo +memory >/tmp/cgroup/cgroup.subtree_control; "

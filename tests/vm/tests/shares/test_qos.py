@@ -11,7 +11,7 @@ from vmlab.testing import vmtest
 
 setup = prepare_all
 
-# Kernels on which a slow link is the bottleneck, and not the processor: for what compares shares and times.
+# Kernels on which a slow link is the bottleneck, not the processor, so that shares and times can be compared.
 _FAST = ("6.1", "6.12")
 _MODES = ("fair", "sw-pri", "none", "hw-sep")
 
@@ -25,7 +25,7 @@ def _spawn(lite, user, *words):
 
 
 def _end(*streams):
-    """Ends them; they say that all bytes were right."""
+    """Ends streams, which check that all bytes were right."""
     for stream in streams:
         stream.close_stdin()
     for stream in streams:
@@ -33,7 +33,7 @@ def _end(*streams):
 
 
 def _bytes_of(lite):
-    """What each user has written or read after waiting for its turn, by uid."""
+    """How many bytes each user has moved after waiting for its turn, by uid."""
     return collections.Counter({tenant["uid"]: tenant["bytes"] for tenant in json.loads(_qos(lite, "show", "-j").out)["tenants"]})
 
 
@@ -50,7 +50,7 @@ def _link(lab, size="64M", rate="60mbit", **options):
 
 
 def _check_no_turns(lite):
-    """Waits until nothing waits, and all that had a turn has been counted as done."""
+    """Waits until nothing waits, and all operations that had a turn count as done."""
     said = lambda: json.loads(_qos(lite, "show", "-j").out)
     left = lambda: [count for kind in ("classes", "tenants") for count in said()[kind] if count["queued"] or count["in_flight"]]
     wait_until("no turns are left", lambda: not left(), 30, lite.vm.time_scale)
@@ -67,7 +67,7 @@ def _done(lab, here, there):
 
 @vmtest(nodes=2, netem=True)
 def test_rules(lab):
-    """They are set, shown and removed; wrong ones are refused; others may only look."""
+    """Rules are set, shown and removed; wrong ones are refused; only root may change them."""
     here, there = on_machines(lab)
     ctl = lambda *words, **options: lab.n1.run(["litectl", "qos", *words], **options)
     rules = lambda **options: {k: v for k, v in json.loads(ctl("show", "-j", **options).out).items() if k in ("mode", "rules")}
@@ -93,8 +93,7 @@ def test_rules(lab):
 
 @vmtest(nodes=2, netem=True)
 def test_ceilings(lab):
-    """A user may lower the class of an operation, and raise it up to its ceiling, of which the node is told again when it
-    starts; root goes beyond."""
+    """A user may lower an operation's class, or raise it to a ceiling that outlasts the node; root may go beyond."""
     here, there = _link(lab, "32M", None)
     write = lambda user, priority: lab.n1.run(f"echo x | lite --priority {priority} write target 0", user=user, check=False)
     assert [write("alice", p).ok for p in range(8)] == [False] * 4 + [True] * 4
@@ -103,7 +102,7 @@ def test_ceilings(lab):
     _qos(here, "set", "--uid", "1000", "--ceiling", "1")
     assert [write("alice", p).ok for p in range(8)] == [False] + [True] * 7
     assert not write("bob", 1).ok
-    # So it is for operations with a class of their own.
+    # The same for operations with a class of their own.
     own = lambda how, user, number: lab.n1.run([program_path("queues"), how, "target", "0", str(number + 1)], user=user)
     own("refused", "alice", 0)
     own("refused", "bob", 3)
@@ -111,7 +110,7 @@ def test_ceilings(lab):
         own(how, "alice", 1)
     _qos(here, "reset", "--uid", "1000")
     assert not write("alice", 1).ok
-    # A ceiling below the default class is one for what does not say its class, too.
+    # A ceiling below the default class binds operations without a class of their own, too.
     _qos(here, "set", "--mode", "fair")
     _qos(here, "set", "--uid", "1000", "--ceiling", "6")
     _qos(here, "set", "--uid", "1001", "--ceiling", "5", "--default", "3")
@@ -137,7 +136,7 @@ def test_ceilings(lab):
 
 @vmtest(nodes=2, timeout=300, netem=True)
 def test_a_lower_ceiling_binds_open_files(lab):
-    """A file was opened, and its class set, while its user had a higher ceiling."""
+    """The ceiling of a user is lowered after it has opened a file and set the file's class."""
     here, there = _link(lab, rate="40mbit")
     _qos(here, "set", "--mode", "fair")
     _qos(here, "set", "--uid", 1000, "--ceiling", 2)
@@ -158,7 +157,7 @@ def test_a_lower_ceiling_binds_open_files(lab):
 
 @vmtest(nodes=2, timeout=300, kernels=_FAST, netem=True)
 def test_a_packed_vector_passes_nothing(lab):
-    """Many small operations go in few messages, which are not scheduled, while nothing waits. Else they wait for their turn."""
+    """While nothing waits, many small operations go in few messages, unscheduled. Otherwise they wait for turns."""
     here, there = _link(lab, rate=None)
     _qos(here, "set", "--mode", "fair")
     vector = lambda: lab.n1.run([program_path("queues"), "vector", "target", str(61 << 20), "8"], user="alice", timeout=60)
@@ -178,7 +177,7 @@ def test_a_packed_vector_passes_nothing(lab):
 
 @vmtest(nodes=2, timeout=300, netem=True)
 def test_rules_change_under_traffic(lab):
-    """Modes and weights change while large and small operations of two users and of root wait. All bytes are right, no
+    """Modes and weights change while large and small operations of two users and root wait. All bytes are right, no
     operation fails, and in the end nothing is left."""
     here, there = _link(lab, rate=None)
     streams = [_spawn(here, "alice", "stream", "target", 0, 1 << 20, 3, 0), _spawn(here, "bob", "stream", "target", 16 << 20, 256, 3, 8),
@@ -196,14 +195,14 @@ def test_rules_change_under_traffic(lab):
 
 @vmtest(nodes=2, timeout=400, kernels=_FAST, netem=True)
 def test_weights(lab):
-    """Of two users with weights 1 and 3, which both have something waiting all the time, the second gets three times as much:
-    in bytes of large operations, in the number of small ones. All are writes: a read costs more than its bytes."""
-    # The link decides, not the host: a busy one, too, has something in line for it all the time.
+    """Of two users with weights 1 and 3 that always have something waiting, the second gets three times as much: in
+    bytes of large operations, in the number of small ones. All are writes, because a read costs more than its bytes."""
+    # The link decides: even a busy host always has something in line for it.
     here, there = _link(lab)
     _qos(here, "set", "--mode", "fair")
     _qos(here, "set", "--uid", 1001, "--weight", 300)
     tenants = lambda: {tenant["uid"]: tenant for tenant in json.loads(_qos(here, "show", "-j").out)["tenants"]}
-    # More small ones than the window has room for.
+    # There are more small ones than the window has room for.
     for rate, size, threads, enough in (("10mbit", 1 << 20, 8, 24 << 20), ("2mbit", 256, 96, 6000 * 256)):
         lab.n1.netem(f"rate {rate}")
         streams = [_spawn(here, user, "writes", "target", at << 20, size, threads, 0) for user, at in (("alice", 0), ("bob", 16))]
@@ -214,7 +213,7 @@ def test_weights(lab):
         def moved(uid):
             return seen[-1][uid]["bytes"] - seen[0][uid]["bytes"]
 
-        # Enough operations for a ratio: it says nothing about time.
+        # Enough operations for a ratio, however long they take.
         wait_until("bob has written", lambda: seen.append(tenants()) or moved(1001) >= enough, 150)
         lab.n1.netem(None)
         _end(*streams)
@@ -228,16 +227,16 @@ def test_weights(lab):
 
 @vmtest(nodes=2, netem=True)
 def test_queue_pairs_of_modes(lab):
-    """In mode hw-sep high and low classes use different queue pairs, where in mode none a processor uses the same."""
-    # Soft-RoCE has one of them for reads.
+    """In mode hw-sep high and low classes use different queue pairs; in mode none each processor uses one."""
+    # One of the three is for reads, with Soft-RoCE.
     here, there = _link(lab, "4M", None, qps=3)
-    # What each has sent, by its number.
+    # {number of a queue pair: packets sent}.
     sent = lambda: {int(number): int(psn) for number, psn in re.findall(r"lqpn (\d+) .*sq-psn (\d+)", lab.n1.run("rdma resource show qp").out)}
 
     def used(number):
         before = sent()
         lab.n1.run(f"head -c {1 << 20} /dev/zero | lite -i {here.index} --priority {number} write target 0")
-        # At least a packet for each page.
+        # There is at least a packet for each page.
         return [pair for pair, psn in sent().items() if (psn - before.get(pair, psn)) % (1 << 24) >= 256]
 
     wait_until("all queue pairs are up", lambda: len(sent()) >= 3, 30, lab.n1.time_scale)
@@ -252,7 +251,7 @@ def test_queue_pairs_of_modes(lab):
 
 @vmtest(nodes=2, timeout=200, netem=True)
 def test_sw_pri_holds_low_classes_back(lab):
-    """In mode sw-pri only low classes have a window: high ones have more in flight than fits into any, while low ones wait."""
+    """In mode sw-pri only low classes have a window: while they wait, high ones have more in flight than any window."""
     here, there = _link(lab, rate="20mbit")
     _qos(here, "set", "--mode", "sw-pri")
     window, quantum = 512 << 10, 72 << 10
@@ -270,8 +269,8 @@ def test_sw_pri_holds_low_classes_back(lab):
 
 @vmtest(nodes=2, timeout=200, netem=True)
 def test_control_groups(lab):
-    """Where tenants are control groups, an operation counts as that of the nearest one with a rule above its process, or of
-    the one at the top: making control groups below its own does not make a user more tenants."""
+    """If tenants are control groups, an operation counts as that of the nearest group with a rule above its process, or
+    else of the one at the top. So a user does not become more tenants by making control groups below its own."""
     here, there = _link(lab, "4M", "20mbit")
     root = "/sys/fs/cgroup"
     groups = ("work/one/deep", "work/two", "other/deep/deeper")
@@ -292,7 +291,7 @@ def test_control_groups(lab):
         wait_until("all wait", lambda: names() == {"work/one", "work", "other"}, 60, lab.n1.time_scale)
         classes = json.loads(_qos(here, "show", "-j").out)["classes"]
         assert classes[6]["slices"] and classes[4]["slices"], classes
-        # A user has the ceiling of the control group.
+        # The ceiling of the control group binds the user.
         write = lambda group, priority: lab.n1.run(
             inside(group, f"echo x | setpriv --reuid alice --regid alice --init-groups lite --priority {priority} write target {3 << 20}"),
             check=False)
@@ -311,9 +310,9 @@ def test_control_groups(lab):
 
 @vmtest(nodes=2, timeout=300, kernels=_FAST, netem=True)
 def test_urgent_ones_pass_a_stream(lab):
-    """A small operation of a high class waits for what is in the window, not for all that is to be written. There is one
-    queue pair for writes, so that all depends on the order in which they are posted."""
-    # The link decides how long that takes, not the host.
+    """A small operation of a high class waits for what is in the window, not for all that is to be written. With one
+    queue pair for writes, only the order of posting matters."""
+    # So slow that the link, not the host, decides how long that takes.
     here, there = _link(lab, rate="15mbit", qps=1)
     stream = _spawn(here, "alice", "stream", "target", 0, 1 << 18, 8, 0)
     stream.wait_output("ready", timeout=120)
@@ -332,8 +331,8 @@ def test_urgent_ones_pass_a_stream(lab):
 
 @vmtest(nodes=2, timeout=300, netem=True)
 def test_classes_of_everything(lab):
-    """The class of an operation is its own, its context's or its user's, for single operations, long ones, vectors,
-    io_uring, calls and kernel clients. Beside a stream that fills the window each of them waits, and is counted in its class."""
+    """The class of an operation is its own, its context's or its user's, for single and long operations, vectors,
+    io_uring, calls and kernel clients. Beside a stream that fills the window each waits and counts in its class."""
     here, there = _link(lab, rate="40mbit")
     servers = [node.vm.spawn(["lite", "-i", str(node.index), "serve", "--echo", "--mode", "0666", "5000"]) for node in (here, there)]
     for server in servers:
@@ -356,14 +355,14 @@ def test_classes_of_everything(lab):
         before = waited(number)
         wait_until(f"class {number} waits", lambda: lab.n1.run(words, user=user, timeout=60).ok and waited(number) > before,
                    60, lab.n1.time_scale)
-    # The tracepoint tells the same.
+    # The tracepoint shows the same.
     tracing = "/sys/kernel/tracing"
     turn = re.compile(rf"lite_turn: .* tenant={int(lab.n1.run('id -u alice').out):#x} class=7 bytes=64 waited=[1-9]")
     lab.n1.run(f"[ -e {tracing}/trace ] || mount -t tracefs none {tracing}; echo 1 >{tracing}/events/lite/lite_turn/enable")
     wait_until("a turn is traced", lambda: lab.n1.run(lite("--priority", 7, "read", "target", 0, "64"), user="alice", timeout=60).ok
                and turn.search(lab.n1.read(f"{tracing}/trace")), 60, lab.n1.time_scale)
     lab.n1.run(f"echo 0 >{tracing}/events/lite/lite_turn/enable")
-    # A call to several nodes does not wait when it begins; a thread of the kernel's does for it, as its user.
+    # A call to several nodes does not wait when it begins: a kernel thread waits for it, as its user.
     of_bob = lambda: sum(tenant["slices"] for tenant in json.loads(_qos(here, "show", "-j").out)["tenants"] if tenant["uid"] == 1001)
     before = of_bob()
     several = lite("--priority", 6, "call", f"{here.id},{there.id}", 5000, "hello")
@@ -378,8 +377,8 @@ def test_classes_of_everything(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=300, kernels=_FAST, netem=True)
 def test_many_threads_are_one_tenant(lab):
-    """Of 16 users with equal weights one has 64 threads and the others four each: all get the same. The link is so slow that
-    the host does not decide. All are writes: shares are in cost, and a read costs more."""
+    """Of 16 users with equal weights one has 64 threads and the others have four each: all get the same. The link is so
+    slow that the host does not matter. All are writes, because shares are in cost, and a read costs more."""
     here, there = _link(lab, "4M", "5mbit")
     _qos(here, "set", "--mode", "fair")
     uids = range(2001, 2017)
@@ -409,8 +408,7 @@ def test_many_threads_are_one_tenant(lab):
 
 @vmtest(nodes=2, timeout=300, kernels=_FAST, netem=True)
 def test_the_lowest_class_is_not_starved(lab):
-    """Beside a saturating stream of the highest class, what that may move until each operation of the lowest is posted is
-    bounded: see scheduling.rst."""
+    """A stream of the highest class moves a bounded amount before each operation of the lowest: scheduling.rst."""
     rate, age, quantum, window, op_cost = 20_000_000 / 8, 0.01, 72 << 10, 512 << 10, 8 << 10
     here, there = _link(lab, "8M", "20mbit")
     _qos(here, "set", "--mode", "fair")
@@ -423,10 +421,10 @@ def test_the_lowest_class_is_not_starved(lab):
     _end(stream)
     turns = [(float(at), int(number), int(size), float(waited) / 1e9) for at, number, size, waited in
              re.findall(r" ([0-9.]+): lite_turn: .* class=(\d) bytes=(\d+) waited=(\d+)", trace)]
-    # For each operation of class 7, the cost of what class 0 was given while it waited.
+    # For each operation of class 7, the cost that class 0 was served while it waited.
     passed = [sum(size + op_cost for when, number, size, _ in turns if number == 0 and at - waited <= when <= at)
               for at, number, _, waited in turns if number == 7]
-    # One thread: nothing of its own is in front of it.
+    # Its tenant has one thread, so nothing else of it is in front.
     bound = ((64 + 4 * quantum) / quantum + 1) * (7 * age * rate + window + 17 * quantum)
     print(f"      {len(passed)} operations of class 7 waited for a cost of at most {max(passed)} of class 0; the bound is {bound:.0f}")
     assert passed and max(passed) < bound
@@ -435,7 +433,7 @@ def test_the_lowest_class_is_not_starved(lab):
 
 @vmtest(nodes=2, timeout=300, netem=True)
 def test_revoked_and_moved_with_full_queues(lab):
-    """Memory is moved while operations on it wait for their turn: no byte is lost. Then its rights are taken away: what
+    """Memory is moved while operations on it wait for their turn, and no byte is lost. When rights are taken away, what
     waits ends with an error, and nothing is left."""
     here, there = _link(lab, rate="60mbit")
     _qos(here, "set", "--mode", "fair")
@@ -454,8 +452,8 @@ def test_revoked_and_moved_with_full_queues(lab):
 
 @vmtest(nodes=2, timeout=300, kernels=_FAST, netem=True)
 def test_a_revocation_waits_for_no_turns(lab):
-    """Memory of many extents is freed while threads of the lowest class are in the middle of it, and wait for many turns.
-    They leave, so the session between the nodes stays, as does the work of others."""
+    """Memory of many extents is freed while threads of the lowest class are in the middle of it and wait for many
+    turns. They leave, so the session between the nodes stays, and so does the work of others."""
     here, there = _link(lab, rate="20mbit")
     _qos(here, "set", "--mode", "fair")
     owner = _spawn(there, None, "register", "extents", 32 << 20, 2)
@@ -482,14 +480,14 @@ def _serve(lite, *words):
 
 
 def _call(caller, server, number):
-    """Calls it with the contents of /tmp/body, in a class."""
+    """Calls the server with the contents of /tmp/body, in a class."""
     return caller.vm.spawn(f"lite -i {caller.index} --priority {number} call -t 60000 -l 16M {server.id} 5001 - "
                            "</tmp/body >/dev/null")
 
 
 def _ends_without_turns(here, there, process):
-    """Kills the process while there are no turns, as nothing completes: the peer is paused. It ends although operations of
-    its class, 7, wait. False: one had its turn before, and is in flight."""
+    """Kills the process while the peer is paused, so that nothing completes and there are no turns. It must end
+    although its operations, in class 7, wait. Returns False if one had its turn before, and is in flight."""
     class_7 = lambda: _classes(here)[7]
     wait_until("class 7 waits", lambda: class_7()["queued"], 100, here.vm.time_scale)
     there.vm.pause()
@@ -503,7 +501,7 @@ def _ends_without_turns(here, there, process):
 
 
 def _patient_link(lab):
-    """As _link(), but a paused peer does not look dead."""
+    """As _link(), but a paused peer does not count as dead."""
     long = 60000 * lab.n1.time_scale
     here, there = _link(lab, dead=long, op_timeout=long)
     _qos(here, "set", "--mode", "fair")
@@ -512,9 +510,8 @@ def _patient_link(lab):
 
 @vmtest(nodes=2, timeout=400, kernels=_FAST, netem=True)
 def test_killed_while_a_file_waits_for_turns(lab):
-    """A file is sent in the lowest class beside a stream of the highest, and its sender is killed: no set that it has begun
-    waits for a turn, neither in its own thread nor in a worker; neither one that is posted without a copy, nor one into
-    single pages, which is."""
+    """A file is sent in the lowest class beside a stream of the highest. When its sender is killed, no set of it waits
+    for a turn, in its thread or in a worker, whether it is posted with a copy (into single pages) or without."""
     here, there = _patient_link(lab)
     lab.n1.run("head -c 33554432 /dev/zero >/tmp/file")
     stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 8, 1)
@@ -536,8 +533,7 @@ def test_killed_while_a_file_waits_for_turns(lab):
 
 @vmtest(nodes=2, timeout=400, kernels=_FAST, netem=True)
 def test_killed_while_a_body_waits_for_turns(lab):
-    """A server is killed while it reads a long request in the lowest class beside a stream of the highest: it does not wait
-    for the turns of what it reads."""
+    """A server that is killed while it reads a long request, in the lowest class beside a stream, waits for no turn."""
     here, there = _patient_link(lab)
     there.vm.run("head -c 16777216 /dev/zero >/tmp/body")
     stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 8, 1)
@@ -560,7 +556,7 @@ def test_killed_while_a_body_waits_for_turns(lab):
 
 @vmtest(nodes=2, timeout=300, netem=True)
 def test_the_class_of_long_bodies(lab):
-    """A server moves long requests and replies in its own class if that is higher than the caller's, else in that."""
+    """A server moves long requests and replies in the higher of its own class and the caller's."""
     here, there = _link(lab)
     _qos(here, "set", "--mode", "fair")
     there.vm.run("head -c 1048576 /dev/zero >/tmp/body")
@@ -583,7 +579,7 @@ def test_the_class_of_long_bodies(lab):
 
 @vmtest(nodes=2, timeout=300, netem=True)
 def test_deaths_with_full_queues(lab):
-    """Processes that are killed while their operations wait, and a peer that crashes: nothing hangs, nothing is left."""
+    """Processes are killed while their operations wait, and a peer crashes: nothing hangs, nothing is left."""
     here, there = _link(lab)
     _qos(here, "set", "--mode", "fair")
     for _ in range(lab.scale(9)):

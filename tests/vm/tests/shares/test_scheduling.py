@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Threads that seldom or never get a processor do not stop the work of others."""
+"""Threads that seldom or never get a processor do not stop others."""
 
 import collections
 import contextlib
@@ -11,13 +11,13 @@ from vmlab.testing import vmtest
 
 setup = prepare_all
 
-# By default the kernel reserves a part of the time for ordinary threads; the test program has taken that away.
+# Restores the time that the kernel reserves for ordinary threads, which the test program takes away.
 _SHARE = "echo 950000 > /proc/sys/kernel/sched_rt_runtime_us"
 
 
 @vmtest(nodes=1, cpus=2, timeout=200)
 def test_a_node_stops_beside_a_real_time_thread(lab):
-    """The real-time thread never leaves its processor. See lite_cq_barrier()."""
+    """The real-time thread never leaves its processor: see lite_cq_barrier()."""
     lites = in_one_machine(lab.n1, 2)
     hog = lab.n1.spawn([program_path("starved"), "occupy", "1"])
     try:
@@ -31,7 +31,7 @@ def test_a_node_stops_beside_a_real_time_thread(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=("6.1", "6.12"), kernel_args=("preempt=full",), timeout=300)
 def test_messages_wait_for_no_thread_without_a_processor(lab):
-    """A thread that has polled completions of other threads runs their handlers before it loses its processor."""
+    """A thread that has polled other threads' completions handles them before it loses its processor."""
     lites = in_one_machine(lab.n1, 2)
     try:
         run_program(lab, lites, "starved", "receive", 0, 1, lites[1].id, timeout=200)
@@ -42,25 +42,25 @@ def test_messages_wait_for_no_thread_without_a_processor(lab):
 
 @contextlib.contextmanager
 def _box(vm, cpu_max=None):
-    """Yields the directory of a cgroup, maybe with a limit of processor time. Not on the debug kernels, which have none."""
+    """Yields the directory of a cgroup, maybe with a limit of processor time (which debug kernels do not have)."""
     box = "/tmp/cgroup/box"
     vm.run("mkdir -p /tmp/cgroup; mount -t cgroup2 none /tmp/cgroup; echo +cpu >/tmp/cgroup/cgroup.subtree_control; "
            f"mkdir -p {box}")
     try:
-        # The directory may be an old one: that of killed threads cannot be removed before they are gone.
+        # It may be an old one, which cannot be removed before all killed threads are gone.
         vm.run(f"echo {cpu_max or 'max'} >{box}/cpu.max")
         yield box
     finally:
         vm.run(f"rmdir {box}; umount /tmp/cgroup", check=False)
 
 
-# For programs of which threads have next to no processor: they wait for each other for a quarter of that.
+# For programs with threads that have next to no processor time, which wait for each other for a quarter of this.
 _PATIENT = {"LITE_TEST_TIMEOUT": "400"}
 
 
 @contextlib.contextmanager
 def _sessions_last(lites):
-    """What is done in this context ends no session."""
+    """Checks that no session ends within the context."""
     before = [lite.broken() for lite in lites]
     began = time.monotonic()
     yield
@@ -69,26 +69,26 @@ def _sessions_last(lites):
 
 
 def _throng(vm, words):
-    """Starts a throng that works alone."""
+    """Starts a throng that works by itself."""
     return vm.spawn([program_path("throng"), *words], env=_PATIENT)
 
 
 def _end_throng(throng):
-    """Has a throng that works alone end, without an error so far."""
+    """Ends a throng that works by itself; it must not have failed."""
     assert throng.running, throng.out + throng.err
     throng.write("\n")
     throng.wait(100, check=True)
 
 
-# What the cgroup of the throng gets, in microseconds: a thread that has used it up waits for the next second.
+# Microseconds that the throng's cgroup gets in each period. A thread that has used them up waits for the next one.
 _QUOTA, _PERIOD = 1000, 1000000
-_FLUSH = 2  # LITE_FLUSH_TIMEOUT, in seconds: for so long a fence waits for what the device does not flush
+_FLUSH = 2  # LITE_FLUSH_TIMEOUT, in seconds: a fence waits so long for what the device does not flush
 
 
 @vmtest(nodes=1, cpus=2, timeout=300, kernels=("6.1", "6.12"))
 def test_one_user_works_beside_anothers_throttled_threads(lab):
-    """They are in the middle of calls and atomics when their time is up, in line and at work. Nothing of LITE waits for
-    them. Each operation of theirs takes seconds."""
+    """Threads are in the middle of calls and atomics, in line or at work, when their processor time is used up, so each
+    of their operations takes seconds. Another user's operations do not wait for them."""
     here, there = lites = in_one_machine(lab.n1, 2)
     with _box(lab.n1, f"{_QUOTA} {_PERIOD}") as box:
         said = run_program(lab, lites, "throng", "throttled", here.index, there.id, box, 24, lab.scale(30, 5), timeout=250)
@@ -101,7 +101,7 @@ def test_one_user_works_beside_anothers_throttled_threads(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=300, kernels=("6.1", "6.12"))
 def test_one_user_passes_a_crowd_of_another(lab):
-    """A user with one thread waits for a turn of its own, not until all threads of another user had theirs."""
+    """A user with one thread waits for its turn, not until all threads of another user had theirs."""
     here, there = lites = in_one_machine(lab.n1, 2)
     threads = 200
     with _box(lab.n1) as box:
@@ -113,7 +113,7 @@ def test_one_user_passes_a_crowd_of_another(lab):
 
 
 def _fences_of_cuts(lab, here, count):
-    """Has the session of two machines end so often, each time until the next one. The seconds that each fence took."""
+    """Ends the session of two machines `count` times, until the next begins; returns the seconds of each fence."""
     tracing = "/sys/kernel/tracing"
     lab.n1.run(f"[ -e {tracing}/trace ] || mount -t tracefs none {tracing}; cd {tracing}; "
                "echo >trace; echo 1 >events/lite/lite_conn/enable")
@@ -135,9 +135,8 @@ def _fences_of_cuts(lab, here, count):
 
 @vmtest(nodes=2, fresh=True, timeout=400, kernels=("6.1", "6.12"))
 def test_sessions_end_beside_throttled_threads(lab):
-    """These are in the middle of calls, atomics and locks when the session ends, in line, at work, or done but not yet
-    awake. The session is made anew each time, and no lock fails for it. When they have gone nothing is left of what they
-    had."""
+    """Threads are in the middle of calls, atomics and locks when the session ends: in line, at work, or done but not
+    yet awake. The session is made anew each time, no lock fails, and nothing is left when they are gone."""
     scale = lab.n1.time_scale
     here, there = lites = on_machines(lab, dead=60000 * scale, op_timeout=500 * scale)
 
@@ -156,8 +155,8 @@ def test_sessions_end_beside_throttled_threads(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=400, fresh=True, kernels=("6.1", "6.12"))
 def test_an_lmr_is_freed_beside_throttled_threads(lab):
-    """They are in the middle of operations of all kinds on it, and each needs seconds to take note of the end of one. The
-    home does not wait for that, and ends no session."""
+    """Threads are in the middle of all kinds of operations on the LMR, and each needs seconds to notice the end of one.
+    The home does not wait for that, and ends no session."""
     scale = lab.n1.time_scale
     here, there = lites = in_one_machine(lab.n1, 2, op_timeout=2000 * scale)
     there.lite("alloc", "held", "256K", "--mode", "0666")
@@ -176,13 +175,13 @@ def _locks(lite, *words, user):
     return lite.vm.spawn([program_path("locks"), "--index", str(lite.index), *(str(word) for word in words)], user=user)
 
 
-# One user may have so many locks; to look at all of them takes some tens of milliseconds.
+# A user may have so many locks; it takes tens of milliseconds to look at all of them.
 _MANY = 12000
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=300, kernels=("6.1", "6.12"))
 def test_locks_are_cut_off_by_a_throttled_thread(lab):
-    """It cuts an LMR where many locks are held. The home goes on handing over other locks meanwhile."""
+    """The thread cuts an LMR where many locks are held. The home goes on handing over other locks meanwhile."""
     here, there = lites = in_one_machine(lab.n1, 2)
     here.lite("alloc", "cut", "128K", user="alice")
     here.lite("alloc", "kept", "4K", user="bob")
@@ -200,7 +199,7 @@ def test_locks_are_cut_off_by_a_throttled_thread(lab):
         cutter.write("\n")
         wait_until("it cuts", lambda: here.stats()["lock_claims"] < claims or not cutter.running, 100, lab.n1.time_scale)
         holder.write("\n")
-        # Less than the cutter's thread would need for all locks.
+        # In less time than the cutter's thread would need for all locks.
         waiter.wait_output("held", timeout=5)
         lab.n1.run(f"echo max >{box}/cpu.max")
         cutter.wait(60, check=True)
@@ -218,7 +217,7 @@ def test_locks_are_cut_off_by_a_throttled_thread(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=300, kernels=("6.1", "6.12"))
 def test_a_memory_cgroup_throttles_no_worker_that_enters_locks(lab):
-    """A process takes many locks while its memory cgroup has more than it should."""
+    """A process takes many locks while its memory cgroup is over its limit (memory.high)."""
     lites = in_one_machine(lab.n1, 2)
     here, vm = lites[0], lab.n1
     here.lite("alloc", "many", "128K", user="alice")
@@ -229,7 +228,7 @@ def test_a_memory_cgroup_throttles_no_worker_that_enters_locks(lab):
         vm.run(f"echo +memory >{box}/../cgroup.subtree_control")
         many = vm.spawn(f"echo $$ >{box}/cgroup.procs; exec {program_path('locks')} --index {here.index} "
                         f"many many --offset 4096 --count {_MANY} --shared")
-        # Stopped before it has all of them.
+        # Stops it before it has all of them, and lowers the limit.
         vm.run(f"until litectl stats -i {here.index} -j | grep -qE '\"lock_claims\": *[0-9]{{3}}'; do :; done; "
                f"kill -STOP $(cat {box}/cgroup.procs); echo 100K >{box}/memory.high; kill -CONT $(cat {box}/cgroup.procs)", timeout=60)
         seen = []
@@ -251,11 +250,11 @@ def test_a_memory_cgroup_throttles_no_worker_that_enters_locks(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=400, fresh=True, kernels=("6.1", "6.12"))
 def test_an_lmr_is_freed_beside_throttled_processes_that_map_it(lab):
-    """mmap(2) looks at each of the LMR's extents, and the home does not wait until all have been looked at."""
+    """The home does not wait until their mmap(2) has looked at all of the LMR's extents."""
     scale = lab.n1.time_scale
     here, there = lites = in_one_machine(lab.n1, 2, op_timeout=2000 * scale)
     there.lite("alloc", "held", "4K", "--mode", "0666", "--node", here.id)
-    # Each adds an extent.
+    # Each resize adds an extent.
     lab.n1.run(f"for pages in $(seq 2 64); do lite -i {there.index} resize held $((4 * pages))K || exit 1; done", timeout=60)
     with _box(lab.n1) as box:
         mappers = lab.n1.spawn([program_path("mapped"), "again", "held", str(here.index), "60"], user="alice")
@@ -276,8 +275,8 @@ def test_an_lmr_is_freed_beside_throttled_processes_that_map_it(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, fresh=True, timeout=400, kernels=("6.1", "6.12"))
 def test_throttled_threads_unmap_nothing_for_others(lab):
-    """They read an LMR that others map, so that one of them is the first to see that it is gone. To take all pages from page
-    tables would take that one far longer than the home waits."""
+    """Throttled threads read an LMR that others have mapped, so that one of them is the first to see that it is gone.
+    To remove all pages from page tables would take that thread far longer than the home waits."""
     here, there = lites = in_one_machine(lab.n1, 2, op_timeout=2000 * lab.n1.time_scale)
     half = 128 << 20
     there.lite("alloc", "held", 2 * half, "--mode", "0666", "--node", f"{there.id},{here.id}", timeout=60)
@@ -287,7 +286,7 @@ def test_throttled_threads_unmap_nothing_for_others(lab):
     readers.wait_output("ready", timeout=60)
     pids = " ".join(re.findall(r"^\d+$", readers.out, re.M))
     with _box(lab.n1) as box:
-        # Each has its own part, so that at any time one of them has a processor.
+        # Each has its own limit, so that at any time one of them may run.
         lab.n1.run(f"echo +cpu >{box}/cgroup.subtree_control; for pid in {pids}; do "
                    f"mkdir {box}/$pid; echo {20 * _QUOTA} {_PERIOD} >{box}/$pid/cpu.max; echo $pid >{box}/$pid/cgroup.procs; done")
         with _sessions_last(lites):
@@ -305,15 +304,15 @@ def test_throttled_threads_unmap_nothing_for_others(lab):
 
 @vmtest(nodes=2, fresh=True, timeout=400, kernels=("6.1", "6.12"))
 def test_a_fence_beside_throttled_threads(lab):
-    """They are in the middle of operations of all kinds when the session ends, and each needs seconds to take note of that.
-    The fence does not wait for them."""
+    """Threads are in the middle of all kinds of operations when the session ends, and each needs seconds to notice
+    that. The fence does not wait for them."""
     scale = lab.n1.time_scale
-    # A host that stands still for moments ends no session of the throng before the cut does.
+    # So long that moments in which the host stands still end no session before the cut.
     here, there = on_machines(lab, dead=60000 * scale, op_timeout=8000 * scale)
     there.lite("alloc", "held", "256K", "--mode", "0666")
     here.lite("alloc", "one", "4K", "--node", there.id)
     tries = []
-    # A fence takes time of its own, on a host that stands still much of it; but not each of three.
+    # On a host that stands still now and then a fence may take long, but hardly each of three.
     while len(tries) < 3 and (not tries or tries[-1] >= _FLUSH):
         with _box(lab.n1, f"{_QUOTA} {_PERIOD}") as box:
             throng = _throng(lab.n1, ["held", str(here.index), str(there.id), box, "110", "held"])
@@ -341,7 +340,7 @@ def _end(lab, here, there):
 
 
 def _spent(vm, thread, process):
-    """The seconds that a thread is ready to run but has no processor, sleeps, and runs, until its process ends."""
+    """{state: seconds} that a thread is ready but has no processor, is asleep and runs, until its process ends."""
     tracing = "/sys/kernel/tracing"
     events = f"{tracing}/events/sched/sched_switch {tracing}/events/sched/sched_wakeup"
     vm.run(f"[ -e {tracing}/trace ] || mount -t tracefs none {tracing}; cd {tracing}/events/sched; echo >{tracing}/trace; "
@@ -360,8 +359,7 @@ def _spent(vm, thread, process):
 # On the debug kernel the writers need all of the processor, so that an idle thread does not get any.
 @vmtest(nodes=2, timeout=300, netem=True, kernels=("6.1", "6.12"))
 def test_an_idle_thread_among_writers(lab):
-    """The thread waits for a slot like all others, for longer than an operation may take. The device makes progress
-    meanwhile, so no session ends."""
+    """A thread of policy idle waits long for a slot. The device makes progress meanwhile, so no session ends."""
     here, there = _slow_link(lab, op_timeout=2000 * lab.n1.time_scale)
     broken = [lite.broken() for lite in (here, there)]
     try:
@@ -375,7 +373,7 @@ def test_an_idle_thread_among_writers(lab):
 
 @vmtest(nodes=2, timeout=300, kernels=("6.1", "6.12"), netem=True)
 def test_a_throttled_thread_among_writers(lab):
-    """The same for a thread that its cgroup throttles to a hundredth of a processor."""
+    """The same for a thread with a hundredth of a processor."""
     here, there = _slow_link(lab, op_timeout=2000 * lab.n1.time_scale)
     vm, box = lab.n1, "/tmp/cgroup/box"
     vm.run("mkdir -p /tmp/cgroup; mount -t cgroup2 none /tmp/cgroup; echo +cpu >/tmp/cgroup/cgroup.subtree_control; "
@@ -393,7 +391,7 @@ def test_a_throttled_thread_among_writers(lab):
 
 @vmtest(nodes=2, timeout=300, netem=True)
 def test_a_crowd_keeps_no_pages_from_others(lab):
-    """Small operations have a page each, until their threads get a processor: those of a crowd are not all there are."""
+    """Each small operation has a page until its thread gets a processor. A crowd of them does not take all pages."""
     here, there = _slow_link(lab)
     pages = 64  # for each processor; the machine has one
     crowd = here.vm.spawn([program_path("queues"), "writes", "target", "0", "4096", str(2 * pages), "0"],
@@ -409,8 +407,7 @@ def test_a_crowd_keeps_no_pages_from_others(lab):
 
 @vmtest(nodes=2, timeout=300, netem=True)
 def test_calls_of_kernels_pass_bulk(lab):
-    """The amount of data that is written before a message is bounded: 1.4 MB, and what is posted while
-    the message travels."""
+    """At most 1.4 MB are written before a message, besides what is posted while the message travels."""
     # On a slow host 96 writers leave little processor time to anything else.
     here, there = _slow_link(lab, op_timeout=8000 * lab.n1.time_scale)
     try:
@@ -422,7 +419,7 @@ def test_calls_of_kernels_pass_bulk(lab):
 
 @vmtest(nodes=2, timeout=300, netem=True, kernels=("6.1", "6.12"))
 def test_an_lmr_is_freed_while_a_crowd_is_in_line(lab):
-    """Large operations of many threads wait for slots. Those of the LMR leave the line: what is in it would take longer than
+    """Large operations of many threads wait for slots. Those on the LMR leave the line, which would take longer than
     the home waits."""
     here, there = lites = _slow_link(lab, op_timeout=2000 * lab.n1.time_scale)
     piece, threads = 256 << 10, 240

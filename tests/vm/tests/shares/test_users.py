@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What one user begins and does not get done holds up no other user."""
+"""Work that a user begins and cannot finish holds up no other user."""
 
 import errno
 import statistics
@@ -12,8 +12,8 @@ setup = prepare_all
 
 @vmtest(nodes=3, timeout=300)
 def test_closing_many_files(lab):
-    """A user's process dies with hundreds of files open, and closing each takes seconds: homes wait for a silent store.
-    The lock and the function of another user's process are free when that dies."""
+    """A user's process dies with hundreds of open files, each of which takes seconds to close, because homes wait for a
+    silent store. The lock and the function of another user's process are free when that dies."""
     here, home, silent = lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
     vm, program = here.vm, program_path("users")
     here.lite("alloc", "words", "4K", user="bob")
@@ -43,8 +43,7 @@ def test_closing_many_files(lab):
 
 
 def _free_beside(lites, many, begun, done, one, is_busy=lambda: True):
-    """Both processes are ready. What @many does takes as long as the second node is silent; the LMR of @one is freed
-    meanwhile."""
+    """What process `many` does takes as long as the second node is silent. The LMR of `one` is freed meanwhile."""
     here, silent = lites
     silent.vm.pause()
     try:
@@ -69,7 +68,7 @@ def _end(lites):
 
 @vmtest(nodes=2, timeout=300)
 def test_freeing_many_lmrs(lab):
-    """A user frees hundreds of LMRs at once, which takes long: their store is silent. Another user's is freed meanwhile."""
+    """A user's hundreds of LMRs are being freed while their store is silent. Another user's LMR is freed meanwhile."""
     here, silent = lites = on_machines(lab, heartbeat=200_000, dead=600_000, op_timeout=200_000)
     words = [program_path("users"), "frees", str(here.index)]
     many = here.vm.spawn([*words, f"{here.id},{silent.id}", "400"], user="alice")
@@ -82,8 +81,8 @@ def test_freeing_many_lmrs(lab):
 
 @vmtest(nodes=2, timeout=300)
 def test_changing_many_lmrs(lab):
-    """A user changes hundreds of LMRs at once, which takes long: a node that has them mapped is silent. Another user's is
-    freed meanwhile, which tells the mapper of this node, too."""
+    """A user's hundreds of LMRs are being changed while a mapper is silent. Another user's LMR is freed meanwhile, for
+    which the home tells the mapper on its own node, too."""
     here, silent = lites = on_machines(lab, heartbeat=200_000, dead=600_000, op_timeout=200_000)
     program = program_path("users")
     many = here.vm.spawn([program, "changes", str(here.index), "400"], user="alice")
@@ -102,8 +101,7 @@ def test_changing_many_lmrs(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=300)
 def test_a_ring_that_another_user_makes(lab):
-    """A user's first call to a function is in line behind those of many threads of that user. Another user's call of the
-    same function does not wait for that."""
+    """A user's first call to a function is in line behind its other calls. Another user's does not wait for that."""
     here, there = lites = in_one_machine(lab.n1, 2)
     threads, rounds = 200, lab.scale(20, 6)
     said = run_program(lab, lites, "users", "bind", here.index, there.index, there.id, rounds, threads, timeout=250)
@@ -116,9 +114,9 @@ def test_a_ring_that_another_user_makes(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_calls_that_ask_for_rings(lab):
-    """A user begins hundreds of calls without waiting, each of a function that it has not called before, at a silent node.
+    """A user begins hundreds of calls at once, each of a function at a silent node that it has not called before.
     Another user's call begins meanwhile."""
-    # However slow this is, the node does not become suspect meanwhile, which would end their waits.
+    # However slow the test is, the node must not become suspect, which would end the waits.
     here, silent = lites = on_machines(lab, heartbeat=200_000, dead=600_000, op_timeout=200_000)
     silent.vm.pause()
     try:
@@ -126,7 +124,7 @@ def test_calls_that_ask_for_rings(lab):
         many.wait_output("ready", timeout=60)
         words = [program_path("crowd"), "queued", str(here.index), str(here.index), str(here.id), str(8000 * lab.n1.time_scale)]
         assert here.vm.run(words, user="bob", timeout=40).out == "0\n"
-        # The first user's own: it has no worker, but it ends in time.
+        # Another call of the first user gets no worker, but ends in time.
         words[-1] = str(500 * lab.n1.time_scale)
         assert here.vm.run(words, user="alice", timeout=40).out == f"{-errno.ETIMEDOUT}\n"
         assert here.stats()["calls_inflight"], "the other user's calls do not wait any more"
@@ -142,7 +140,7 @@ def test_calls_that_ask_for_rings(lab):
 
 @vmtest(nodes=2, timeout=200)
 def test_a_command_in_vain_is_cancelled(lab):
-    """It has no time-out and asks a silent node for a ring, and then waits for that node as long as it is suspect."""
+    """A call without a time-out asks a silent node for a ring, or waits for that node while it is suspect."""
     here, silent = lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
     connections = here.stats()["conns"]
     silent.vm.pause()

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""lite-perf can measure all that it claims to measure. The results do not matter here: see test_perf.py, test_echo.py, and
-`make bench`."""
+"""lite-perf can measure all that it claims. For results see test_perf.py, test_echo.py and `make bench`."""
 
 import contextlib
 import json
@@ -15,7 +14,7 @@ _ARMS = "lite,lite-vector,lite-uring,verbs,verbs-events,tcp,kernel-lite,kernel-v
 
 @contextlib.contextmanager
 def _serving(lite, arms="lite,verbs,tcp,write-imm,send"):
-    """lite-perf serve, for all arms or some."""
+    """Runs lite-perf serve, for all arms or some."""
     pid = lite.vm.run(f"lite-perf serve --background --arms {arms}").out.split()[-1]
     try:
         yield
@@ -34,7 +33,7 @@ def _kperf(vm):
 
 
 def _measure(first, second, workloads, *options):
-    """{workload: {label: outcome}} of one size each."""
+    """{workload: {label: outcome}}, with one size each."""
     out = first.vm.run(["lite-perf", "run", "--server", second.address, "--node", str(second.id), "--arms", _ARMS, "--workload",
                         workloads, "--sizes", "64", "--rounds", "2", "--count", "20", "--json", "-", *options], timeout=120).out
     results = {}
@@ -50,7 +49,7 @@ def _labels(arms, widths):
 
 @vmtest(alone=True, kernels=("6.1", "6.12"), timeout=200)
 def test_all_that_can_be_measured(lab):
-    """Every workload, with every arm that can do it; nothing is left behind at either end."""
+    """Every workload works with every arm that can do it, and nothing is left behind at either end."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     main, kernel = {"lite", "verbs", "tcp"}, {"kernel-lite", "kernel-verbs"}
     user = main | {"lite-vector", "lite-uring", "verbs-events"}
@@ -80,7 +79,7 @@ def test_all_that_can_be_measured(lab):
 
 
 def test_what_is_missing_is_said(lab):
-    """A missing piece is named, at the other end or at this one."""
+    """lite-perf names what is missing at either end."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
 
     def refused(*options):
@@ -118,8 +117,7 @@ def test_an_arm_that_the_server_lacks_is_named(lab):
 
 @vmtest(alone=True, kernels=("6.1", "6.12"), timeout=200, mem_mb=768, swap_mb=64)
 def test_every_way_to_move_a_file(lab):
-    """All ways to move a file, also if it is not in the page cache, and back. None holds a page of it afterwards. Times do not
-    matter here."""
+    """All ways to move a file, even one that is not in the page cache, and back. None holds a page of it afterwards."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     first.vm.run("swapoff /dev/vda && modprobe -q ext4 && mke2fs -q -t ext4 /dev/vda && mkdir -p /mnt/disk && "
                  "mount /dev/vda /mnt/disk", timeout=60)

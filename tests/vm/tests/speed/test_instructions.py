@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What small operations cost in instructions, beside their budgets. See budgets.py; tests/vm/instructions prints the
-figures."""
+"""What small operations cost in instructions, beside their budgets (budgets.py). tests/vm/instructions prints it."""
 
 import copy
 
@@ -10,7 +9,7 @@ from vmlab.testing import vmtest
 
 @vmtest(nodes=1, kernels=(budgets.KERNEL,), icount=True, kernel_args=budgets.KERNEL_ARGS)
 def test_within_the_budgets(lab):
-    """The counts by the clock and those in a trace, which must agree: see budgets.Meter."""
+    """No figure exceeds its budget. Counts by the clock and those in a trace must agree: see budgets.Meter."""
     meter, table = budgets.Meter(lab.n1), budgets.load()
     figures = meter.measure()
     for line in budgets.report_text(figures, table).splitlines():
@@ -22,7 +21,7 @@ def test_within_the_budgets(lab):
 
 @vmtest(nodes=1, fresh=True, kernels=(budgets.KERNEL,), icount=True, kernel_args=budgets.KERNEL_ARGS)
 def test_scheduling_costs_at_most_two_percent(lab):
-    """Where nothing waits, an operation passes the scheduler by."""
+    """When nothing waits, an operation passes by the scheduler."""
     meter = budgets.Meter(lab.n1)
     without = meter.medians()
     meter.schedule("fair")
@@ -34,7 +33,7 @@ def test_scheduling_costs_at_most_two_percent(lab):
 
 
 def _dearer(table, factor):
-    """Figures of a machine on which what LITE adds to a read of liblite's is larger by this factor."""
+    """The table, but LITE adds more, by this factor, to a read of liblite."""
     figures = copy.deepcopy(table)
     figures["operations"]["lite"]["read"] += round(budgets.above(table)["lite read"] * factor)
     return figures
@@ -42,7 +41,7 @@ def _dearer(table, factor):
 
 @vmtest(nodes=1, kernels=(budgets.KERNEL,), icount=True, kernel_args=budgets.KERNEL_ARGS)
 def test_what_is_dearer_is_seen(_lab):
-    """Tests the comparison: 3 % count as too much where the table was made; elsewhere, 11 % do."""
+    """The comparison finds 3 % too much in the table's environment, and 11 % elsewhere."""
     table = budgets.load()
 
     def over(figures):

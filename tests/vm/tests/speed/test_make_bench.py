@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""scripts/bench prepares the machines that it measures on, so this test does not prepare them. The results do not
-matter."""
+"""scripts/bench prepares the machines on which it measures, so this test does not. The results do not matter."""
 
 import importlib.machinery
 import importlib.util

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""LITE's costs beside native verbs: on the same machines, in the same run, taking turns."""
+"""LITE's costs beside native verbs, which take turns in one run on the same machines."""
 
 import json
 import signal
@@ -10,7 +10,7 @@ from vmlab.testing import vmtest
 setup = prepare_all
 
 def _measure(first, second, workload, size, rounds, count):
-    """{arm: outcome} of one workload, as lite-perf reports it."""
+    """{arm: outcome} of a workload as lite-perf reports it."""
     server = second.vm.run(f"lite-perf serve --background --bind {second.address} --arms verbs").out
     try:
         out = first.vm.run(f"lite-perf run --server {second.address} --node {second.id} --arms lite,verbs "
@@ -23,10 +23,10 @@ def _measure(first, second, workload, size, rounds, count):
 
 
 def _compare(lab, bound, most=None):
-    """The host is noisy, for longer than a round at a time, so the interval of a short run, which takes rounds for
-    independent, may lie above the bound by chance. A run with its whole interval below the bound is enough; otherwise a
-    longer one follows, and of the longest the ratio of medians decides; with @most, the lower end of its interval, and the
-    ratio of medians may be @most."""
+    """Compares reads of 64 B. The host may be noisy for longer than a round, but the interval of a run takes rounds for
+    independent, so that of a short run may lie above the bound by chance. A run with its whole interval below the bound
+    is enough, otherwise a longer one follows. In the longest, the ratio of medians must be below the bound; with
+    `most`, only the lower end of its interval, and the ratio of medians below `most`."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     seen = []
     for rounds in (21, 41, 81):
@@ -42,31 +42,29 @@ def _compare(lab, bound, most=None):
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600)
 def test_a_read_of_64_bytes_is_close_to_native_verbs(lab):
-    """A guard against becoming slower. The goal is the next test."""
+    """Reads do not become slower. The goal is the next test."""
     _compare(lab, 1.05, most=1.15)
 
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600, slow=True)
 def test_a_read_of_64_bytes_costs_no_more_than_native_verbs(lab):
-    """The goal. On emulated machines both are so close that noise decides, so this test runs only on request."""
+    """The goal. On emulated machines both are so close that noise decides, so this test runs only with --slow."""
     _compare(lab, 1.0)
 
-
-# --- what it costs to make memory usable ------------------------------------------------------------------------------
 
 _TRANSFERS = (512, 1024, 2048, 4096, 8192, 65536)
 
 
 def _figures(text):
-    """{name: number} from the output of the program "costs"."""
+    """{name: number} from the output of program `costs`."""
     return {name: float(value) for name, value in (line.split() for line in text.splitlines())}
 
 
 @vmtest(nodes=1, kernels=("6.1",), fresh=True, timeout=600, mem_mb=2048, icount=True)
 def test_looking_up_one_of_many_handles(lab):
-    """Instructions (on a machine that counts them instead of time): finding a handle among 100,000 (a third of that without
-    --thorough) and checking its rights costs as much as among 10. Beside it, the cost of as many regions registered with
-    native verbs, in instructions and memory."""
+    """Instructions (on a machine that counts them instead of time): it costs as much to find a handle among 100,000 (a
+    third of that without --thorough) and check its rights as among 10. Prints the costs of as many regions registered
+    with native verbs, in instructions and memory."""
     lite, = on_machines(lab, mem_limit="1G")
     counts = (10, 1000, lab.scale(100_000))
     count = counts[-1]
@@ -87,8 +85,8 @@ def test_looking_up_one_of_many_handles(lab):
 
 @vmtest(nodes=1, kernels=("6.1",), fresh=True, timeout=300, mem_mb=768, icount=True, slow=True)
 def test_copied_or_pinned(lab):
-    """Instructions (see above) of both ends: buffers longer than a page are pinned, not copied. At that length, the cost
-    per byte must not rise; and no kind of buffer must cost more than plain pages."""
+    """Instructions (see above) of both ends. Buffers longer than a page are pinned, not copied: there the cost per byte
+    must not rise. No kind of buffer must cost more than plain pages."""
     first, second = in_one_machine(lab.n1, 2)
     for what in ("read", "write"):
         costs = {}
@@ -106,8 +104,8 @@ def test_copied_or_pinned(lab):
 
 @vmtest(nodes=1, kernels=("6.1",), fresh=True, timeout=200, mem_mb=768, icount=True)
 def test_a_window_of_64(lab):
-    """Instructions (see above) per operation of 64 B with 64 in flight, both ends and the device counted: the costs of
-    vector calls and of io_uring commands beside native verbs. A guard against becoming slower."""
+    """Instructions (see above) per operation of 64 B with 64 in flight, of both ends and the device: vector calls and
+    io_uring commands beside native verbs. They must not become slower."""
     first, second = in_one_machine(lab.n1, 2)
     bounds = {"lite-vector": 0.36, "lite-uring": 1.45}
     server = lab.n1.run(f"lite-perf serve --background --bind {second.address} --arms verbs").out
@@ -129,9 +127,9 @@ def test_a_window_of_64(lab):
 
 @vmtest(nodes=1, kernels=("6.1",), fresh=True, timeout=300, mem_mb=1024, icount=True)
 def test_files_beside_copies(lab):
-    """Instructions (see above) of a file from the page cache to the other node, beside read(2) into registered memory and a
-    native write (static), the same with lite_write() (read-write), and mapping and registering (register); and of a native
-    write alone. A guard against becoming slower: the device's part is in all of them."""
+    """Instructions (see above) to send a file from the page cache, beside read(2) into registered memory and a native
+    write (static), the same with lite_write() (read-write), mapping and registering (register), and a native write
+    alone. It must not become slower. The device's part is in all of them."""
     first, second = in_one_machine(lab.n1, 2)
     server = lab.n1.run(f"lite-perf serve --background --bind {second.address} --arms verbs,tcp").out
     try:
@@ -154,8 +152,8 @@ def test_files_beside_copies(lab):
 
 @vmtest(nodes=1, kernels=("6.1",), fresh=True, timeout=200, mem_mb=768, icount=True)
 def test_a_new_process(lab):
-    """Instructions (see above) until a new process has its first remote bytes, beside a process that connects with verbs
-    and the RDMA CM, and one that does nothing; and the instructions in LITE itself. A guard against becoming slower."""
+    """Instructions (see above) until a new process has its first remote bytes, beside a process that connects with
+    verbs and the RDMA CM, and one that does nothing; and those of LITE itself. They must not become more."""
     first, second = in_one_machine(lab.n1, 2)
     own = _figures(run_program(lab, [first, second], "costs", "first").out)
     server = lab.n1.run(f"lite-perf serve --background --bind {second.address} --arms verbs,tcp").out
@@ -176,8 +174,8 @@ def test_a_new_process(lab):
 
 
 def _compare_mapping(lab, bounds):
-    """Maps an LMR of 1 MB of the other node, beside registering 1 MB and exchanging its key with that node: when no process
-    of this node has opened the LMR by its name yet (cold), and when one has just done so (map)."""
+    """Maps a remote LMR of 1 MB, when no process of the node has opened it by name yet (cold), and when one has just
+    done so (map), beside registering 1 MB and exchanging its key with the other node."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     server = second.vm.spawn([program_path("costs"), "serve"])
     server.wait_output("serving")
@@ -194,17 +192,15 @@ def _compare_mapping(lab, bounds):
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=300)
 def test_mapping_beside_registering(lab):
-    """A guard against becoming slower. The goal is the next test."""
+    """Mapping does not become slower. The goal is the next test."""
     _compare_mapping(lab, {"cold": 12, "map": 0.03})
 
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=300, slow=True)
 def test_mapping_costs_a_hundredth_of_registering(lab):
-    """The goal."""
+    """The goal for mapping."""
     _compare_mapping(lab, {"map": 0.01})
 
-
-# --- urgent operations beside a stream --------------------------------------------------------------------------------
 
 def _qos_mode(vm):
     return json.loads(vm.run("litectl qos show -j").out)["mode"]
@@ -219,12 +215,11 @@ def _qos_run(lite, other, *options):
     return ["lite-perf", "run", "--server", other.address, "--node", str(other.id), "--stream-size", "64K", "--quiet", *options]
 
 
-# On 6.12 the queueing discipline of the arm tcp-fq may end LITE's session: Documentation/limits.rst.
+# On 6.12 the queueing discipline of arm tcp-fq may end LITE's session: limits.rst.
 @vmtest(kernels=("6.1",), timeout=400, mem_mb=768)
 def test_urgent_operations_beside_a_stream(lab):
-    """All arms report latencies of reads, writes and calls with and without a stream of one process and of eight, and what the
-    stream does; and what share large writes of a high class get. The scheduling mode and the queueing discipline are as before.
-    Times do not matter here."""
+    """All arms report latencies of reads, writes and calls with and without a stream of one process or eight, its rate,
+    and the share of large writes of a high class. Scheduling mode and queueing discipline are restored."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     server = second.vm.run(f"lite-perf serve --background --bind {second.address} --arms lite,verbs,tcp,write-imm").out
     queue = _queue(first.vm)
@@ -262,8 +257,8 @@ def test_urgent_operations_beside_a_stream(lab):
 
 @vmtest(alone=True, kernels=("6.1", "6.12"), timeout=200, mem_mb=768)
 def test_what_a_stream_needs_is_put_back(lab):
-    """After a run that was interrupted the scheduling mode and the queueing discipline are those before it. A user without the
-    right is told so, and a discipline that an administrator has chosen stays; then fair queueing is left out."""
+    """An interrupted run restores the scheduling mode and the queueing discipline. A user without the right to change
+    them is told so. A discipline that an administrator has chosen stays, and fair queueing is left out."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     vm = first.vm
     server = second.vm.run(f"lite-perf serve --background --bind {second.address} --arms tcp").out
@@ -302,11 +297,8 @@ def test_what_a_stream_needs_is_put_back(lab):
         lite.check_idle()
 
 
-# --- one processor, and two ---------------------------------------------------------------------------------------------
-
 def _on_processors(lab):
-    """Prints the latency of small operations and of calls beside that of native verbs. Fails only if LITE's is twice as
-    long."""
+    """Prints latencies of small operations and calls beside native verbs. Fails only if LITE's is twice as long."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     second.vm.run(f"lite-perf serve --background --bind {second.address} --arms lite,verbs,write-imm")
     for options in ("--workload read-latency,write-latency --arms lite,verbs",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What stands on top of LITE: the example programs, and the measuring program."""
+"""Programs that use LITE: the examples, and lite-perf."""
 
 import json
 
@@ -9,7 +9,7 @@ from vmlab.testing import vmtest
 
 
 def setup(cluster):
-    """Tools, examples and module on all machines."""
+    """Installs tools, examples and module on all machines."""
     litelab.prepare_all(cluster)
     for node in cluster.nodes:
         for name in ("hello", "hello++", "greet", "tally", "checkpoint"):
@@ -43,7 +43,7 @@ def test_examples(lab):
     server.wait_output("serving", timeout=20)
     said = first.vm.run(["tally", str(second.id), "1", "2", "3", "4"]).out
     assert said.count("\n") == 4 and said.count("= 10\n") == 1, said
-    # The server refuses input that is not a number, or takes it as a short number, and goes on serving.
+    # Input that is no number is refused, or taken as a short number, and the server goes on.
     assert not first.lite("call", second.id, "tally", "-", stdin=b"123456789", check=False).ok
     assert first.lite("call", second.id, "tally", "-", stdin=b"\1").ok
     assert first.vm.run(["tally", str(second.id), "5"]).out == "+ 5 = 16\n"
@@ -58,13 +58,13 @@ def _checkpoints(first, second, megabytes, steps, every, path, timeout):
     assert f"saved step {steps}\n" in done and "continued" not in done, done
     result = done.splitlines()[-1]
     assert result.startswith("result "), done
-    # Nothing to do but the result, from the memory of the other node, and then from the file.
+    # Only the result is left to compute, from the memory of the other node, and then from the file.
     assert first.vm.run(command, timeout=timeout).out == f"continued after step {steps}\n{result}\n"
     first.lite("free", "state")
     assert first.vm.run(command, timeout=timeout).out == f"continued after step {steps}\n{result}\n"
     first.lite("free", "state")
     first.vm.run(["rm", path])
-    # Killed, perhaps in the middle of a checkpoint.
+    # It may be killed in the middle of a checkpoint.
     process = first.vm.spawn(command)
     process.wait_output(f"saved step {every * (steps // every // 3)}\n", timeout=timeout)
     process.kill(9)
@@ -75,7 +75,7 @@ def _checkpoints(first, second, megabytes, steps, every, path, timeout):
 
 
 def test_checkpoint(lab):
-    """A computation goes on after it was killed, and after the node with its checkpoints lost them."""
+    """A killed computation goes on, even if the node with its checkpoints has lost them."""
     first, second = litelab.on_machines(lab)
     for numbers in (["0", "40", "4"], ["2", "40", "0"]):
         assert first.vm.run(["checkpoint", "state", str(second.id), *numbers], check=False).rc == 1
@@ -84,7 +84,7 @@ def test_checkpoint(lab):
 
 @vmtest(nodes=2, mem_mb=1536, swap_mb=filesystems.DISK_MB, timeout=1200, slow=True, fresh=True, kernels=("6.1", "6.12"))
 def test_checkpoint_of_256_mb(lab):
-    """The same with a state that takes many requests, and with a file on a disk."""
+    """The same with a state that takes many requests, and a file on a disk."""
     first, second = litelab.on_machines(lab)
     filesystems.mount(first.vm, kinds=("xfs",))
     _checkpoints(first, second, 256, 12, 4, "/mnt/xfs/state", 300)

@@ -13,7 +13,7 @@ setup = prepare_all
 
 
 def _fails(result, status=1, text=""):
-    """A command failed as it should: status, one line on standard error, nothing on standard output."""
+    """Checks that a command failed as it should: status, standard error, nothing on standard output."""
     assert result.rc == status, result
     assert result.err and not result.out, result
     assert text.lower() in result.err.lower(), f"{text!r} not in {result.err!r}"
@@ -35,7 +35,7 @@ def test_write_here_read_there(lab):
 
 
 def test_files(lab):
-    """Several megabytes from a file on one machine into a file on the other."""
+    """Several megabytes go from a file on one machine to a file on the other."""
     first, second = on_machines(lab)
     data = lab.rng.randbytes(lab.scale(6_000_000, 500_000) + 321)
     digest = hashlib.sha256(data).hexdigest()
@@ -48,16 +48,16 @@ def test_files(lab):
     assert piped.out.split()[0] == digest
     first.vm.run("lite write file 0 </scratch/input", timeout=120)
     second.vm.run("rm /tmp/output")
-    # A file that does not fit is refused before anything is written, or the message says how much was written.
+    # A file does not fit.
     _fails(first.lite("write", "file", 1, "--file", "/scratch/input", check=False, timeout=120))
-    # If the output file cannot be written, the LMR's contents stay.
+    # A file cannot be opened.
     _fails(second.lite("read", "file", 0, 10, "--file", "/no/such/directory/x", check=False), text="no such file")
     _fails(first.lite("write", "file", 0, "--file", "/no/such/file", check=False), text="no such file")
     first.lite("free", "file")
 
 
 def test_put_and_get(lab):
-    """Files into LMRs and back, from the page cache; goes on after it was killed; checksums by the home."""
+    """Files go from the page cache into LMRs and back; killed transfers are resumed; homes compute checksums."""
     first, second = on_machines(lab)
     size = lab.scale(40 << 20, 20 << 20) + 4321
     (first.vm.scratch / "input").write_bytes(lab.rng.randbytes(size))
@@ -66,7 +66,7 @@ def test_put_and_get(lab):
     second.lite("get", "file", "/tmp/output", "-c", timeout=240)
     digest = first.vm.run("sha256sum </scratch/input").out
     assert second.vm.run("sha256sum </tmp/output").out == digest
-    # Continues one that was killed, wherever that was.
+    # A transfer continues wherever it was killed.
     second.vm.run("rm /tmp/output")
     # wait: timeout(1) does not wait until the process has closed the file.
     second.vm.run("lite get file /tmp/output & sleep 0.2; kill -KILL $!; wait $!", check=False)
@@ -152,8 +152,7 @@ def test_refusals(lab):
     for words in ([], ["nonsense"], ["read"], ["alloc", "x"], ["write", "x", "y", "z", "w", "v"], ["--nonsense"]):
         result = first.vm.run(["lite", *words], check=False)
         assert result.rc == 2 and result.err, (words, result)
-    # With standard output closed, the next open file would get its descriptor, here the node's device. Output must not go
-    # there.
+    # The node's device must not get the descriptor of the closed standard output: output would go there.
     _fails(first.vm.run("lite ls >&-", check=False), text="write error: Bad file descriptor")
     first.lite("free", "guarded")
 
@@ -191,7 +190,7 @@ def test_administration(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_index(lab):
-    """Selecting one of several nodes of a machine: -i, or LITE_INDEX."""
+    """-i and LITE_INDEX select one of several nodes of a machine."""
     lites = in_one_machine(lab.n1)
     lites[2].lite("alloc", "where", 10)
     stat = json.loads(lab.n1.run("lite stat where -j", env={"LITE_INDEX": "1"}).out)
@@ -202,7 +201,7 @@ def test_index(lab):
 
 
 def test_a_reader_that_goes_away(lab):
-    """`lite read | head` ends quietly, as other programs do."""
+    """`lite read | head` ends quietly, like other programs."""
     first, second = on_machines(lab)
     first.lite("alloc", "long", "8M", "--node", second.id)
     result = first.vm.run("(lite read long; echo $? >/tmp/status) | head -c 10 | wc -c", timeout=60)
@@ -213,7 +212,7 @@ def test_a_reader_that_goes_away(lab):
 
 
 def _first_screen():
-    """[(machine, user, command)]: the commands that the README shows before the installation."""
+    """[(machine, user, command)] that the README shows before the installation."""
     screen = (ROOT / "README.md").read_text(encoding="utf-8").split("## On real machines")[0]
     lines = [line for block in re.findall(r"^```console\n(.*?)^```$", screen, re.M | re.S) for line in block.splitlines()]
     found = [re.fullmatch(r"node(\d)([#$]) (lite .*)", line) for line in lines]
@@ -223,7 +222,7 @@ def _first_screen():
 
 @vmtest(nodes=3, timeout=300)
 def test_readme(lab):
-    """The commands of the README's first screen work as shown, in that order."""
+    """The commands of the README's first screen work as shown, in their order."""
     stop_all([Lite(vm) for vm in lab.nodes])
     lites = on_machines(lab)
     assert [lite.id for lite in lites] == [1, 2, 3]

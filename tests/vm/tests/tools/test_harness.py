@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The harness tests itself: everything that other tests rely on."""
+"""The harness tests itself: all that other tests rely on."""
 
 import pathlib
 import re
@@ -22,12 +22,12 @@ def _raises(kind, function):
 
 
 def _perftest(program, server, client, device="rxe0", server_ip=None):
-    """One perftest program between two nodes, or within one. Returns what the client printed."""
+    """Runs a perftest program between two nodes, or within one; returns what the client printed."""
     iterations = 100
     command = f"{program} -d {device} -n {iterations} -s 64"
     for _ in range(ATTEMPTS):
         p = server.spawn(command)
-        # The server prints nothing when it listens. Port 18515 is 0x4853; state 0A is LISTEN.
+        # The server does not tell that it listens. Port 18515 is 0x4853; state 0A is LISTEN.
         server.run("until grep -q ':4853 .* 0A ' /proc/net/tcp; do :; done")
         done = client.run(f"{command} {server_ip or server.ip}", timeout=60, check=False)
         if not done.ok:
@@ -41,8 +41,8 @@ def _perftest(program, server, client, device="rxe0", server_ip=None):
 
 @vmtest(alone=True)
 def test_time_runs_as_it_should(lab):
-    """The guests' clocks run at the right speed, whatever the host did while the machines booted (tsc.py). If a clock ran
-    twice as fast, nodes would take others for dead."""
+    """The guests' clocks run at the right speed, whatever the host did while they booted (tsc.py). With a clock that is
+    twice as fast a node would take others for dead."""
     def uptime(node):
         begun = time.monotonic()
         said = float(node.run("cat /proc/uptime").out.split()[0])
@@ -65,7 +65,7 @@ def test_ping(lab):
 
 
 def test_tools_are_real(lab):
-    """busybox has applets of these names, too."""
+    """They are not busybox's applets of the same names."""
     for tool in ("ip", "tc"):
         assert "iproute2" in lab.n1.run(f"{tool} -V").out
     assert "rxe0" in lab.n1.run("ibv_devices").out
@@ -89,8 +89,7 @@ def test_result(lab):
 
 
 def test_output_survives_exit(lab):
-    """Output that a command writes just before it ends arrives. Its children may write later, and run() does not wait for
-    them."""
+    """Output that a command writes just before its end arrives. run() does not wait for children that write later."""
     assert len(lab.n1.run("head -c 1000000 /dev/zero | tr '\\0' x").out) == 1_000_000
     assert lab.n1.run("(sleep 1000; echo late) & echo early").out == "early\n"
     lab.n1.run("killall sleep")
@@ -186,7 +185,7 @@ def test_netem_and_cut(lab):
 
 def test_pause(lab):
     lab.n2.pause()
-    # More than fits into the connection: the sender must not block.
+    # More than fits into the socket. The sender must not block.
     lab.n1.run("ping -c 2000 -i 0.001 -s 1400 -W 1 n2", check=False, timeout=60)
     lab.n2.resume()
     lab.n1.run("ping -c 2 -i 0.1 n2")
@@ -285,7 +284,7 @@ debug: unmapping init [mem 0xffffffff82e00000-0xffffffff82ffffff]
 
 @vmtest(nodes=1)
 def test_scanner(lab):
-    """Which lines count as complaints. The examples are in the kernel's own words, as not all can be provoked."""
+    """Which lines count as complaints. They are quoted from the kernel, because not all can be provoked."""
     with tempfile.TemporaryDirectory() as directory:
         console = Console("n0", pathlib.Path(directory) / "console")
         console.path.write_text("".join(f"[   12.345678] {line}\r\n" for line in _HARMLESS))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The example of a kernel module that uses LITE: it tests itself while it is loaded."""
+"""The example of a kernel module that uses LITE. It tests itself when it is loaded."""
 
 import errno
 import re
@@ -19,7 +19,7 @@ def _load(vm, **parameters):
 
 
 def _says(line, number):
-    """Kernels without CONFIG_SYMBOLIC_ERRNAME, the debug kernels, print errors as numbers."""
+    """Whether the line reports this errno. Debug kernels (without CONFIG_SYMBOLIC_ERRNAME) print numbers."""
     return errno.errorcode[number] in line or f" -{number}" in line
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""liblite-verbs.so: a checker of every byte, completion and error, with registrations unpinned."""
+"""liblite-verbs.so: a program checks every byte, completion and error, with unpinned registrations."""
 
 import preload
 from litelab import wait_until
@@ -11,7 +11,7 @@ setup = preload.setup
 
 @vmtest(timeout=300)
 def test_checker_natively(lab):
-    """The checker is right about verbs."""
+    """The checker accepts plain verbs."""
     unpinned(lab)
     check(lab, "all", lab.scale(100), "-q", env={})
     check(lab, "messages", lab.scale(60), "-e -s", env={})
@@ -19,49 +19,49 @@ def test_checker_natively(lab):
 
 @vmtest(timeout=300)
 def test_checker_data(lab):
-    """Random reads, writes and atomics: all bytes, and all completions in order."""
+    """Random reads, writes and atomics: all bytes are right, and all completions come in order."""
     unpinned(lab)
     check(lab, "data", lab.scale(400))
 
 
 @vmtest(timeout=300)
 def test_checker_messages(lab):
-    """Sends, with immediate too, and writes with immediate: in order after the writes before them."""
+    """Sends and writes, with and without immediate, take effect in order."""
     unpinned(lab)
     check(lab, "messages", lab.scale(100))
 
 
 @vmtest(timeout=300)
 def test_checker_errors(lab):
-    """Wrong keys, bounds and rights: the status that a device gives, and what is behind it is flushed."""
+    """Wrong keys, bounds and rights have the status that a device gives, and flush what is behind them."""
     unpinned(lab)
     check(lab, "errors", 0)
 
 
 @vmtest(timeout=300)
 def test_checker_overlaps(lab):
-    """Registrations of the same memory."""
+    """The same memory is registered several times."""
     unpinned(lab)
     check(lab, "overlaps", 0)
 
 
 @vmtest(timeout=300)
 def test_checker_changes(lab):
-    """Registrations that ibv_rereg_mr() changes, which Soft-RoCE of 6.1 cannot: old keys end, new ones are good."""
+    """ibv_rereg_mr() changes registrations, which Soft-RoCE of 6.1 cannot do: old keys end, new ones work."""
     unpinned(lab)
     check(lab, "changes", 0)
 
 
 @vmtest(timeout=300)
 def test_checker_sleeping(lab):
-    """All of it with completion events."""
+    """All checks with completion events."""
     unpinned(lab)
     check(lab, "all", lab.scale(200), "-e")
 
 
 @vmtest(timeout=300)
 def test_checker_shared_receives(lab):
-    """Receives of an SRQ."""
+    """Receives come from an SRQ."""
     unpinned(lab)
     check(lab, "messages", lab.scale(60), "-s")
     check(lab, "messages", lab.scale(60), "-s -e")
@@ -69,9 +69,9 @@ def test_checker_shared_receives(lab):
 
 @vmtest(timeout=300)
 def test_checker_loop(lab):
-    """Queues that are destroyed and reset while they are in use, by one process with itself."""
+    """A process destroys and resets queues while it uses them to talk to itself."""
     unpinned(lab)
-    # What is freed is overwritten, so that its use shows.
+    # Freed memory is overwritten, so that its use shows.
     env = {**PRELOAD, "MALLOC_PERTURB_": "165", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
     out = lab.n1.run(f"{CHECKER} loop {lab.scale(60)}", env=env, timeout=280).out
     assert out.endswith("good\n"), out
@@ -79,7 +79,7 @@ def test_checker_loop(lab):
 
 @vmtest(timeout=120)
 def test_checker_events(lab):
-    """The library's thread of events is late: it ends with its device, and a program gets no event of what it knew of."""
+    """The library's thread for events is late: it ends with its device, and no event is for an object that is gone."""
     unpinned(lab)
     out = lab.n1.run(f"{CHECKER} events {lab.scale(20)}", env=PRELOAD, timeout=60).out
     assert out.endswith("good\n"), out
@@ -87,7 +87,7 @@ def test_checker_events(lab):
 
 @vmtest(timeout=120)
 def test_checker_unreliable(lab):
-    """A receiver of an unreliable connection stops for a while: what it has posted receives for arrives."""
+    """A receiver of an unreliable connection stops for a while. Messages for which it has posted receives arrive."""
     unpinned(lab)
     for env in {}, PRELOAD:
         out = lab.n1.run(f"{CHECKER} unreliable", env=env, timeout=40).out
@@ -96,7 +96,7 @@ def test_checker_unreliable(lab):
 
 @vmtest(timeout=120)
 def test_checker_failures(lab):
-    """LMRs that cannot be made or freed, and no memory: what the program does not know of is not left behind."""
+    """LMRs cannot be made or freed, or memory is short: nothing of which the program does not know is left."""
     unpinned(lab)
     out = lab.n1.run(f"{CHECKER} failures", env=PRELOAD, timeout=60).out
     assert out.endswith("good\n"), out
@@ -104,7 +104,7 @@ def test_checker_failures(lab):
 
 @vmtest(timeout=120)
 def test_checker_successor(lab):
-    """Another process has the number and the keys of one that has ended, while a queue pair still knows the old memory."""
+    """A process gets number and keys of one that has ended, while a queue pair still knows that one's memory."""
     here, _ = unpinned(lab)
     client = None
     for _ in range(2):
@@ -123,7 +123,7 @@ def test_checker_successor(lab):
 
 @vmtest(timeout=300)
 def test_checker_other_users(lab):
-    """Memory of another user is used only if LITE_VERBS_MODE lets others in at both ends."""
+    """Another user's memory can be used only if LITE_VERBS_MODE at both ends allows that."""
     unpinned(lab)
     opened = {**PRELOAD, "LITE_VERBS_MODE": "0666"}
     for mine, theirs, good in ((opened, opened, True), (opened, PRELOAD, False), (PRELOAD, opened, False)):
@@ -134,16 +134,14 @@ def test_checker_other_users(lab):
         assert client.out.endswith("good\n" if good else "remote access error\n"), client.out + client.err + server.out
 
 
-# --- limits of a process ------------------------------------------------------------------------------------------------
-
 def _limited(limit, command):
-    """A command under one of dash's ulimits. It must not exceed what a user may have: RLIMIT_MEMLOCK is 8 MB."""
+    """A command with one of dash's ulimits, which must not exceed what a user may set: RLIMIT_MEMLOCK is 8 MB."""
     return f"sh -c 'ulimit {limit} && exec {command}'"
 
 
 @vmtest(timeout=240)
 def test_more_than_may_be_locked(lab):
-    """With 4 MB of RLIMIT_MEMLOCK, a program registers more than that, and more than the machine has."""
+    """With 4 MB of RLIMIT_MEMLOCK a program registers more than the machine has."""
     unpinned(lab)
     mb = 3000
     assert mb * 1024 > int(lab.n1.run("awk '/MemTotal/ { print $2 }' /proc/meminfo").out)
@@ -152,7 +150,7 @@ def test_more_than_may_be_locked(lab):
     out = preload.pair(lab, server, client, "ready", user="alice")
     assert f"large: {mb << 20} bytes\ngood" in out, out
 
-    # Plain verbs pin it: so little may be locked.
+    # Plain verbs would pin it, but so little may be locked.
     p = lab.n1.spawn(server, user="alice")
     p.wait_output("ready")
     lab.n2.run(f"{CHECKER} use {lab.n1.ip} 7000 1 {mb} large", check=False)
@@ -162,7 +160,7 @@ def test_more_than_may_be_locked(lab):
 
 @vmtest(timeout=240)
 def test_little_may_be_locked(lab):
-    """Bounce buffers of messages are as small as they must be, and are kept."""
+    """Bounce buffers of messages are as small as possible, and are kept for later messages."""
     unpinned(lab)
     server = _limited("-l 64", f"{CHECKER} serve 7000 8 2>/dev/null")
     client = _limited("-l 64", f"{CHECKER} use {lab.n1.ip} 7000 {lab.rng.getrandbits(31)} 48 messages 2>/tmp/said")
@@ -174,7 +172,7 @@ def test_little_may_be_locked(lab):
 
 @vmtest(mem_mb=448, swap_mb=512, fresh=True, slow=True, timeout=900)
 def test_more_than_memory(lab):
-    """All of a registration that is larger than the machine's memory is written, and parts are read back from its swap."""
+    """A registration larger than the machine's memory is written as a whole, and parts are read back from swap."""
     unpinned(lab)
     mb = 450
     assert mb * 1024 > int(lab.n1.run("awk '/MemTotal/ { print $2 }' /proc/meminfo").out)
@@ -185,7 +183,7 @@ def test_more_than_memory(lab):
 
 @vmtest(timeout=120)
 def test_no_threads(lab):
-    """Where no thread can be started, what needs none works, and the rest fails: it does not hang."""
+    """If no thread can be started, what needs none works, and the rest fails instead of hanging."""
     unpinned(lab)
     for what, options, expected in (("data", "", "good\n"), ("messages", "", "local QP operation error\n"),
                                     ("messages", "-e", "arm\n")):

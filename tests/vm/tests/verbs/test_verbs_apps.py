@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""liblite-verbs.so: unmodified programs of verbs from Debian."""
+"""liblite-verbs.so: unmodified verbs programs from Debian."""
 
 import re
 import statistics
@@ -26,8 +26,6 @@ def test_ibv_other_pingpongs(lab):
         assert "100 iters" in out or "400 iters" in out, out
 
 
-# --- perftest -----------------------------------------------------------------------------------------------------------
-
 def _perftest(lab, program, options="", env=None, iterations=100):
     command = f"{program} -d rxe0 -n {iterations} {options}"
     run = rdmacm_pair if "-R" in options.split() else pair
@@ -36,7 +34,7 @@ def _perftest(lab, program, options="", env=None, iterations=100):
 
 
 def _results(out, iterations):
-    """{bytes: the other columns} of perftest's table."""
+    """{bytes: other columns} of perftest's table."""
     return {int(size): [float(word) for word in rest.split()]
             for size, rest in re.findall(rf"^ *(\d+) +{iterations} +(.+)$", out, re.M)}
 
@@ -84,11 +82,9 @@ def test_perftest_all_sizes(lab):
         assert list(_results(out, 5)) == [2 << i for i in range(23)], out
 
 
-# --- librdmacm ----------------------------------------------------------------------------------------------------------
-
 def test_rping(lab):
     unpinned(lab)
-    # At the end one of its threads closes the channel of events that another may be about to read.
+    # At the end a thread of rping closes the event channel that another one may be about to read.
     out = rdmacm_pair(lab, f"rping -s -a {lab.n1.ip} -C 50 -V -v", f"rping -c -a {lab.n1.ip} -C 50 -V -v",
                       forgiven="rdma_get_cm_event: Bad file descriptor")
     assert out.count("rdma-ping-49: ") == 2, out
@@ -112,29 +108,25 @@ def test_rdma_client(lab):
     assert out.count("end 0") == 2, out
 
 
-# --- qperf --------------------------------------------------------------------------------------------------------------
-
 # qperf listens with IPv6 or not at all.
 @vmtest(timeout=240, kernel_args=("ipv6.disable=0",))
 def test_qperf(lab):
-    """With the RDMA CM: otherwise qperf gives a QP's address no GRH, which RoCE refuses."""
+    """With the RDMA CM, because without it qperf's address handles lack the GRH that RoCE needs."""
     unpinned(lab)
     for test in ("rc_lat", "rc_bw", "rc_bi_bw", "rc_rdma_write_lat", "rc_rdma_write_bw", "rc_rdma_write_poll_lat", "rc_rdma_read_lat",
                  "rc_rdma_read_bw", "rc_compare_swap_mr", "rc_fetch_add_mr"):
         out = pair(lab, "qperf", f"qperf -cm 1 -t 1 {lab.n1.ip} {test}", 19765, timeout=30, stays=True)
         print(out)
-        # Of reads it posts a thousand before it counts the first one, so that it may count none in a second.
+        # It posts a thousand reads before it counts the first, so it may count none in a second.
         assert re.search(r"(latency|bw|msg_rate) += +[\d.]+", out), out
 
-
-# --- UCX ----------------------------------------------------------------------------------------------------------------
 
 _UCX = ("/usr/bin/ucx_perftest", "/usr/lib/x86_64-linux-gnu/ucx/libuct_ib.so.0")
 
 
 @vmtest(timeout=240, files={path: path for path in _UCX})
 def test_ucx(lab):
-    """UCX's transport rc_verbs. UCP, above it, connects through UD, where UCX fails on plain Soft-RoCE ("unhandled timeout error")."""
+    """UCX's transport rc_verbs. UCP connects through UD, which fails on plain Soft-RoCE ("unhandled timeout error")."""
     unpinned(lab)
     for test in ("am_lat -s 64", "am_bw -s 4096 -D bcopy", "put_lat -s 64", "put_bw -s 4096 -D zcopy", "get -s 4096 -D zcopy", "fadd -s 8",
                  "cswap -s 8"):
@@ -147,10 +139,8 @@ def test_ucx(lab):
         preload.assert_used(client, server)
 
 
-# --- costs --------------------------------------------------------------------------------------------------------------
-
 def _in_turn(rounds, measure):
-    """{key: (native, preload)} of medians; measure(env) returns {key: number}."""
+    """{key: (native, preload)}, medians of the numbers that measure(env) returns as {key: number}."""
     values = {}
     for _ in range(rounds):
         for arm, env in enumerate(({}, PRELOAD)):
@@ -165,7 +155,7 @@ def _numbers(out):
 
 @vmtest(timeout=1800, mem_mb=1536, slow=True, alone=True)
 def test_costs(lab):
-    """What the library costs: medians of runs with and without it, in turn."""
+    """What the library costs: medians of alternating runs with and without it."""
     unpinned(lab)
     rounds = 7
 
@@ -177,7 +167,7 @@ def test_costs(lab):
         show(f"register {kb} KB", _in_turn(rounds, lambda env, kb=kb, n=repetitions: _numbers(
             lab.n1.run(f"{CHECKER} register {kb} {n}", env=env, timeout=120).out)), "us")
     show("a peer's", _in_turn(rounds, lambda env: _numbers(preload.check(lab, "first", 50, env=env))), "us")
-    # Of latencies the median of 300, of bandwidths the average.
+    # Latencies are medians of 300, bandwidths averages.
     for program, size, column, unit in (("ib_write_lat", 64, 2, "us"), ("ib_read_lat", 64, 2, "us"), ("ib_send_lat", 64, 2, "us"),
                                         ("ib_atomic_lat", 8, 2, "us"), ("ib_write_bw", 65536, 1, "MB/s"),
                                         ("ib_read_bw", 65536, 1, "MB/s"), ("ib_send_bw", 65536, 1, "MB/s")):
