@@ -1,55 +1,52 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Handing a lock on (kernel/sync/lock*.c): N takers take it, ROUNDS times each.
- * Checked: two takers never hold it at once; no taker waits for ever; and after
- * a holder has died, the next holder has been told so.
+ * Handing a lock over (kernel/sync/lock*.c, Documentation/locks.rst): N takers take it, ROUNDS
+ * times each. Checked: two takers never hold it at once; no taker waits for ever; and after a
+ * holder has died, the next holder is told so.
  *
- * Modelled: the word and every swap of it; the home's owner and queue; WAIT,
- * RELEASE, GRANT and PROBE as messages that take their time, overtake each
- * other, and are delivered twice; lost answers to swaps and GRANTs; takers that
- * give up waiting, or taking; processes and nodes that die while they hold
- * the lock. A swap without an answer, of the home or of a taker's node, is done
- * at any time before the next one of that node, or not at all: the next one is
- * posted in a later session, for which the last one was fenced. A claim is
- * (taker, round). Not modelled: sharing; LMRs that are freed; the order of the
- * queue (it is first in, first out); time.
+ * Modelled: the word and every swap of it; the home's owner and queue; WAIT, RELEASE, GRANT and
+ * PROBE as messages that take time, overtake each other, and are delivered twice; lost answers to
+ * swaps and GRANTs; takers that give up waiting, or taking; processes and nodes that die while they
+ * hold the lock. A swap that got no answer, of the home or of a taker's node, may still be done at
+ * any time before that node's next swap: the next one is posted in a later session, for which the
+ * session of the first was fenced. A claim is (taker, round). Not modelled: sharing; LMRs that are
+ * freed; the order of the queue (it is first in, first out); time.
  *
- * RETURNS times a node counts as dead that is only out of reach, and comes back
- * in the same life: its waiting claims ask again under the same names. What it
- * held is lost, but it does not know that, and sends RELEASE. Such a holder is
- * the exception to the first property (Documentation/locks.rst).
+ * RETURNS times a node that is only out of reach counts as dead, and comes back in the same life:
+ * its waiting claims ask again under the same names. It has lost the lock that it held, but does
+ * not know that, and sends RELEASE. Such a holder is the exception to the first property
+ * (Documentation/locks.rst).
  *
- * TROUBLES says what else goes wrong in a run; with HOME_ONLY it is only that the
- * home loses answers of its swaps. Each of these macros breaks the protocol;
- * tests/models/run says which of them the checker must find:
+ * TROUBLES says how much else goes wrong in a run; with HOME_ONLY it is only that the home loses
+ * answers to its swaps. Each of these macros breaks the protocol; tests/models/run says in which
+ * runs the checker must find that:
  *
  *   NO_REFUSE    a taker that no longer wants the lock does not refuse a GRANT
- *   NO_PROBE     the home believes the word: it does not ask its holder
+ *   NO_PROBE     the home believes the word: it does not ask the holder named there
  *   NO_RELEASE   a holder that finds the word MANAGED sends no RELEASE
- *   LATE_BACK    a lock counts as managed until its word has been handed back
+ *   LATE_BACK    the home manages the lock until its swap has handed the word back
  *   NO_SWEEP     the home does not notice the end of a node
- *   NO_EARLY     a RELEASE by the holder in the word is lost if the home has not
- *                yet seen that holder there
- *   NO_BOTH      the same if that holder is in the queue as well: its RELEASE
- *                ends its place in the queue, and nothing else
- *   NO_ASK       the home does not ask a holder that was in the word, and refuses
- *                a GRANT, how it gave the lock back
- *   NO_DIED      if a taker never learns of the death that its GRANT reports, the
- *                next taker is not told either
+ *   NO_EARLY     the home ignores a RELEASE by the holder in the word if it has not yet seen that
+ *                holder there
+ *   NO_BOTH      the same if that holder is in the queue as well: its RELEASE only removes it from
+ *                the queue
+ *   NO_ASK       if a holder found in the word refuses a GRANT, the home does not ask it how it
+ *                gave the lock back
+ *   NO_DIED      if a taker never learns of the death that its GRANT reports, the next taker is
+ *                not told either
  *   NO_HAD       a taker that had the lock refuses a repeated GRANT
- *   UNSURE_IS_NO a taker's swap without an answer counts as not done
- *   BACK_FIRST   without a queue the home repeats a swap that gives the word back
- *                before it knows what became of a later one, for MANAGED
- *   NO_MAYBE     a swap for MANAGED without an answer counts as not done
- *   NO_BACK      the same of a swap that gives the word back
- *   NO_OVER      the home's next session begins before the last one is fenced
- *   NO_NODE_OVER the same of a taker's node
+ *   UNSURE_IS_NO a taker's swap that got no answer counts as not done
+ *   BACK_FIRST   without a queue the home repeats a swap that gives the word back before it knows
+ *                the outcome of a later swap for MANAGED
+ *   NO_MAYBE     the home's swap for MANAGED counts as not done if it got no answer
+ *   NO_BACK      so does its swap that gives the word back
+ *   NO_OVER      the home's next session begins before the old one is fenced
+ *   NO_NODE_OVER so does the next session of a taker's node
  *   NO_SESSION   a taker that was out of reach accepts a GRANT of the old session
- *   NO_AGAIN     it does not ask again in the new one
+ *   NO_AGAIN     such a taker does not ask again in the new session
  *
- * With PROBE_ANY the home asks (PROBE) any owner, not only one that it found in
- * the word. The model without it shows that no taker that leaves the word alone
- * waits for ever.
+ * With PROBE_ANY the home asks (PROBE) any owner, not only one that it found in the word. Without
+ * it the model shows that no taker waits for ever as long as takers leave the word alone.
  */
 #ifndef N
 #define N 3
@@ -75,7 +72,7 @@
 #define FREE (TICKETS + 1)
 #define MANAGED (TICKETS + 2)
 #define DIED (TICKETS + 3)
-/* HELD by the first taker, but false: copied from another lock, say. */
+/* HELD by the first taker, but untrue: copied from another lock, say. */
 #define STALE (TICKETS + 4)
 #define held(w) ((w) < TICKETS || (w) == STALE)
 #define taker_of(t) ((t) == STALE -> 0 : (t) / ROUNDS)
@@ -92,12 +89,12 @@ byte troubles = TROUBLES;
 
 /* At the takers, by ticket. */
 mtype claim[TICKETS] = AWAY;
-bool told[TICKETS];         /* that a holder died */
+bool told[TICKETS];         /* it was told that a holder died */
 bool swapped[TICKETS];      /* it may be in the word, or have been replaced by MANAGED */
 bool asked[TICKETS];        /* the home may know of it */
 bool had[TICKETS];          /* it was granted */
-byte end_of[TICKETS];       /* LEFT: how */
-bool alive[N] = true;       /* its node */
+byte end_of[TICKETS];       /* LEFT: how it is to be given back */
+bool alive[N] = true;       /* the taker's node */
 
 /* Messages in flight. */
 byte wait_msg[TICKETS] = NONE; /* the holder that was seen in the word, or FREE */
@@ -105,25 +102,25 @@ byte release_msg[TICKETS];
 bool grant_msg[TICKETS];
 bool error_msg[TICKETS];    /* a GRANT with the error that the home got */
 bool refused_msg[TICKETS];
-/* A swap of the home without an answer, which may still be done. */
+/* A swap of the home that got no answer, and may still be done. */
 byte late_from = NONE;
 byte late_to;
-/* One of each node. */
+/* The same of each node. */
 byte sent_from[N] = NONE;
 byte sent_to[N];
 
 /* At the home. */
 bool managed;
 bool settling;
-bool back;                  /* a swap that gives the word back has no answer */
-byte maybe = FREE;          /* value that a swap without an answer may have made MANAGED */
-byte seen = FREE;           /* of the last WAIT */
-byte early[TICKETS];        /* RELEASE while settling, or maybe: how */
+bool back;                  /* a swap that gives the word back got no answer */
+byte maybe = FREE;          /* value that a swap that got no answer may have made MANAGED */
+byte seen = FREE;           /* the holder that the last WAIT named */
+byte early[TICKETS];        /* how it was released, while settling or maybe */
 bool died;
 bool probe;
 byte owner = NONE;
-bool found;                 /* in the word */
-bool owner_told;            /* it was granted with the news of a death */
+bool found;                 /* the owner was found in the word */
+bool owner_told;            /* the owner's GRANT reports a death */
 byte queue[TICKETS];
 byte queued;
 bool swept[N];
@@ -185,7 +182,7 @@ inline forget(at)
 	died = false
 }
 
-/* A swap has no answer: the home tells those in the queue, and tries again if it must. */
+/* A swap got no answer: the home sends the queue an error. It repeats the swap if it must. */
 inline settle_failed(at)
 {
 	do
@@ -202,7 +199,7 @@ inline settle_failed(at)
 	at = 0
 }
 
-/* The home begins its next swap: one without an answer is over, as it was posted in an earlier session. */
+/* The home begins a swap. One that got no answer is over, as its session has been fenced. */
 inline swap_over()
 {
 #ifndef NO_OVER
@@ -213,7 +210,7 @@ inline swap_over()
 #endif
 }
 
-/* The same of a taker's node. */
+/* A taker's node does. */
 inline node_swap_over(i)
 {
 #ifndef NO_NODE_OVER
@@ -224,7 +221,7 @@ inline node_swap_over(i)
 #endif
 }
 
-/* At the taker. */
+/* The taker forgets its claim. */
 inline over(t)
 {
 	claim[t] = AWAY;
@@ -238,7 +235,7 @@ inline over(t)
 	end_of[t] = 0
 }
 
-/* A holder does not hold the lock any more. */
+/* A holder no longer holds the lock. */
 inline outside(t, dies)
 {
 	if
@@ -247,7 +244,7 @@ inline outside(t, dies)
 	fi
 }
 
-/* Its node counts as dead, but it does not know that. */
+/* The holder's node counts as dead, but does not know that. */
 inline lose(t)
 {
 #if RETURNS
@@ -268,7 +265,7 @@ inline leave(t, how)
 	claim[t] = LEFT
 }
 
-/* A claim that did not become a lock. */
+/* The taker gives up a claim that did not get the lock. */
 inline give_up(t)
 {
 	if
@@ -277,7 +274,7 @@ inline give_up(t)
 	fi
 }
 
-/* It was not granted, and is not known to be out of the word. */
+/* The claim was not granted, and may be in the word. */
 #define may_be_in_word(t) (!had[t] && (swapped[t] || !asked[t]))
 
 inline give_back(t, how)
@@ -290,7 +287,7 @@ inline give_back(t, how)
 	:: word == t && may_be_in_word(t) ->
 		word = (how == DEAD -> DIED : FREE);
 		over(t)
-	/* The answer is lost. */
+	/* The answer to the swap is lost. */
 	:: trouble && word == t && may_be_in_word(t) ->
 		troubles--;
 		sent_from[taker_of(t)] = t;
@@ -320,20 +317,20 @@ inline disown(how)
 	probe = false
 }
 
-/* The messages of one claim: each is served at any time. */
+/* The messages of a claim, each served at any time. */
 proctype messages(byte t)
 {
 	byte at;
 
 end:	do
-	/* At the home: WAIT, */
+	/* The home serves WAIT, */
 	:: atomic {
 		wait_msg[t] != NONE ->
 		if
 		/* A node that counts as dead has no session. */
 		:: swept[taker_of(t)] -> wait_msg[t] = NONE
 		:: !swept[taker_of(t)] && owner == t -> grant_msg[t] = true
-		/* It has been released. */
+		/* The claim has been released. */
 		:: !swept[taker_of(t)] && owner != t && early[t]
 		:: else ->
 			find(t, at);
@@ -346,7 +343,7 @@ end:	do
 			fi
 		fi;
 		at = 0;
-		/* It may be delivered again. */
+		/* WAIT may be delivered again. */
 		if
 		:: wait_msg[t] = NONE
 		:: trouble && wait_msg[t] != NONE -> troubles--
@@ -370,7 +367,7 @@ end:	do
 				fi
 #endif
 #ifndef NO_EARLY
-			/* It may be the holder in the word. */
+			/* The claim may be in the word. */
 			:: at == queued && (settling || maybe != FREE) ->
 				early[t] = release_msg[t]
 			:: at == queued && !settling && maybe == FREE
@@ -400,12 +397,12 @@ end:	do
 		:: else
 		fi
 	}
-	/* At the taker: GRANT, */
+	/* The taker serves GRANT, */
 	:: atomic {
 		grant_msg[t] ->
 		if
 		:: grant_msg[t] = false
-		/* Its answer is lost, so the home sends it again. */
+		/* The answer is lost, so the home sends GRANT again. */
 		:: trouble -> troubles--
 		fi;
 		if
@@ -419,7 +416,7 @@ end:	do
 			told[t] = told[t] || (owner == t && owner_told)
 		:: alive[taker_of(t)] && claim[t] == HOLDING
 #ifndef NO_HAD
-		/* It is giving the lock back: RELEASE will say how. */
+		/* The taker is giving the lock back: RELEASE will say how. */
 		:: alive[taker_of(t)] && had[t] &&
 		   (claim[t] == ENDING || claim[t] == LEFT)
 #endif
@@ -429,7 +426,7 @@ end:	do
 #endif
 		fi
 	}
-	/* the same with an error, */
+	/* GRANT with an error, */
 	:: atomic {
 		error_msg[t] ->
 		error_msg[t] = false;
@@ -441,7 +438,7 @@ end:	do
 		:: else
 		fi
 	}
-	/* and giving the lock back in the background. */
+	/* and gives the lock back in the background. */
 	:: atomic {
 		claim[t] == LEFT && !release_msg[t] && alive[taker_of(t)] && !away(taker_of(t)) ->
 		give_back(t, end_of[t])
@@ -449,7 +446,7 @@ end:	do
 	od
 }
 
-/* Grants the lock to the first in the queue. */
+/* The home grants the lock to the first in the queue. */
 active proctype grants()
 {
 	byte at;
@@ -476,7 +473,7 @@ inline land(i)
 	sent_to[i] = 0
 }
 
-/* Swaps without an answer. */
+/* Swaps that got no answer are done. */
 active proctype late()
 {
 end:	do
@@ -501,7 +498,7 @@ end:	do
 #endif
 #define may_settle (!managed && (queued > 0 || maybe != FREE) && !may_repeat_back)
 
-/* A word that is not MANAGED: it was handed back, and carried that news. */
+/* A word that is not MANAGED was handed back, and carries the news of a death, if any. */
 inline word_is_back()
 {
 	if
@@ -518,7 +515,7 @@ active proctype work()
 	byte was, at;
 
 end:	do
-	/* Settle: swap the word for MANAGED, whatever it is: */
+	/* Settle: swap whatever the word is for MANAGED. */
 	:: atomic {
 		may_settle && (maybe == FREE || word == maybe || word == MANAGED) ->
 		swap_over();
@@ -552,7 +549,7 @@ end:	do
 			find(was, at);
 			if
 			:: at < queued ->
-				/* The taker did not know that its swap was done. */
+				/* The taker does not know that its swap was done. */
 				unqueue(at);
 				grant_msg[was] = true
 			:: else -> probe = true
@@ -562,7 +559,7 @@ end:	do
 		was = 0;
 		at = 0
 	}
-	/* the word is not what an earlier swap may have replaced; */
+	/* The word is not what an earlier swap may have replaced. */
 	:: atomic {
 		may_settle && maybe != FREE && word != maybe && word != MANAGED ->
 		swap_over();
@@ -573,7 +570,7 @@ end:	do
 		:: else
 		fi
 	}
-	/* or the answer is lost. */
+	/* The answer is lost. */
 	:: atomic {
 		may_settle && troubles > 0 ->
 		troubles--;
@@ -581,7 +578,7 @@ end:	do
 		if
 		:: maybe != FREE
 		:: maybe == FREE && word != MANAGED -> maybe = word
-		/* The word had that value before, or it was tried as if it were FREE. */
+		/* The home expected the value that the last WAIT named, or FREE. */
 		:: maybe == FREE -> maybe = seen
 		:: maybe == FREE
 		fi;
@@ -600,16 +597,16 @@ end:	do
 		:: owner != STALE && claim[owner] == AWAY -> disown(UNUSED)
 		:: owner != STALE && claim[owner] == LEFT && !had[owner] ->
 			disown(end_of[owner])
-		/* Also if it was granted: a RELEASE will follow. */
+		/* The claim has the lock, or had it: RELEASE will follow. */
 		:: else -> probe = false
 		fi
 	}
 #endif
 #ifdef PROBE_ANY
-	/* While others wait, the home asks any owner. */
+	/* While claims wait, the home asks any owner. */
 	:: atomic { managed && owner != NONE && queued > 0 && !probe -> probe = true }
 #endif
-	/* Hand back: the lock stops being managed before the swap. */
+	/* Hand back: the home stops managing the lock before it swaps the word. */
 	:: atomic {
 		(managed && owner == NONE && queued == 0) || may_repeat_back ->
 		swap_over();
@@ -622,7 +619,7 @@ end:	do
 		:: true ->
 			if
 			:: word == MANAGED -> word = (died -> DIED : FREE)
-			/* It was done before. */
+			/* An earlier swap was done. */
 			:: else
 			fi;
 			back = false;
@@ -665,7 +662,7 @@ inline sweep_node(i, at)
 }
 
 #ifndef NO_SWEEP
-/* The home counts a node as dead: some time after it died. */
+/* The home counts a node as dead some time after it died. */
 proctype sweep(byte i)
 {
 	byte at;
@@ -678,7 +675,7 @@ end:	atomic {
 #endif
 
 #if RETURNS
-/* The home counts a node as dead that is only out of reach; then that comes back. */
+/* The home counts a node as dead that is only out of reach. Then the node comes back. */
 proctype comes_back(byte i)
 {
 	byte at;
@@ -695,14 +692,14 @@ end:	atomic {
 			at = i * ROUNDS;
 			do
 			:: at < (i + 1) * ROUNDS ->
-				/* What was sent in the old session is not handled any more; */
+				/* Messages of the old session are dropped, */
 #ifndef NO_SESSION
 				grant_msg[at] = false;
 				error_msg[at] = false;
 #endif
 				refused_msg[at] = false;
 				wait_msg[at] = NONE;
-				/* claims that wait ask again. */
+				/* and waiting claims ask again. */
 #ifndef NO_AGAIN
 				if
 				:: claim[at] == WAITING -> wait_msg[at] = FREE
@@ -721,7 +718,7 @@ end:	atomic {
 
 inline die()
 {
-	/* The home notices later; the node sends nothing any more. */
+	/* The node sends nothing any more. The home notices later. */
 	alive[i] = false;
 	over(t);
 	goto dead
@@ -743,13 +740,12 @@ again:		atomic {
 			node_swap_over(i);
 			if
 			:: word == FREE || word == DIED || word == t ->
-				/* No taker overtakes the queue of a managed lock. */
 				assert(!managed);
 				told[t] = (word == DIED) || (word == t && told[t]);
 				word = t;
 				claim[t] = HOLDING
 			:: word != FREE && word != DIED && word != t ->
-				/* Only the home can have replaced our ticket, and only by MANAGED. */
+				/* Only the home replaces a ticket, and only by MANAGED. */
 				if
 				:: word != MANAGED ->
 					swapped[t] = false;
@@ -787,7 +783,7 @@ again:		atomic {
 		fi;
 		if
 		:: claim[t] == HOLDING
-		/* The home could not take the word over. */
+		/* The home sent an error. */
 		:: claim[t] == LEFT || claim[t] == AWAY -> goto next
 		:: atomic {
 			claim[t] == WAITING && trouble ->
@@ -801,7 +797,7 @@ again:		atomic {
 			die()
 		   }
 		fi;
-		/* This taker holds the lock. */
+		/* The taker has the lock. */
 		atomic {
 			if
 			:: is_lost(t)

@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Taking a name (kernel/memory/names/claim.c): three homes take the same name at
- * the same time. Checked: two homes that see each other never both get it, and
- * one home gets it.
+ * Claiming a name (kernel/memory/names/claim.c, Documentation/names.rst): three homes claim the
+ * same name at the same time. Checked: of homes that see each other at most one gets it, and one
+ * home does get it.
  *
- * Modelled: flags, PROBE with its precedence, yielding, the directory with ENTER
- * and stale entries, DROP; views of the membership that change one after the
- * other, so that two homes may take different nodes for the directory. Not
- * modelled: time-outs (a wait ends when its condition holds, or its node is
- * down), lost wake-ups (a wait is a guard), more than one LMR of a home, a
- * second life of a name.
+ * Modelled: flags; PROBE with its precedence; yielding; the directory with ENTER and stale entries;
+ * DROP; membership as each node sees it, which changes at one node after the other, so that two
+ * homes may take different nodes for the directory. Not modelled: time-outs (a wait ends when its
+ * condition holds, or its node is down), lost wake-ups (a wait is a guard), more than one LMR of a
+ * home, a second life of a name.
  *
- * tests/models/run says with which of these it is checked:
+ * tests/models/run lists the combinations of these that are checked:
  *
- *   JOIN     the last node is new: sessions with the others begin one after the
- *            other; either end of a session may use it first
+ *   JOIN     the last node is new: sessions with the others begin one after the other, and either
+ *            end of a session may use it first
  *   CRASH    a node dies, at any time; the others notice one by one
- *   FAIL     the LMR of a reserved name may fail to be made
+ *   FAIL     a home that has reserved the name may fail to make the LMR
  *   SPLIT    the first two nodes are down for each other, but not for the last
  *
- * and which of these faults in the protocol the checker must find:
+ * and these faults in the protocol, which the checker must find:
  *
  *   NO_FLAG       a home raises no flag while it asks
- *   NO_SESSION    PROBE is answered in a session that the answerer does not use
- *   NO_WAIT       a BUSY node of a higher id counts as FREE
+ *   NO_SESSION    a node answers PROBE in a session that it does not use itself
+ *   NO_WAIT       BUSY from a node with a higher id counts as FREE
  *   NO_DIRECTORY  no home enters its name in the directory
  *   NO_YIELD      a home without precedence waits with its flag up
  */
@@ -38,12 +37,12 @@ mtype state[N] = NONE;
 mtype outcome[N] = NOTHING;
 row view[N];            /* view[i].to[j]: i has a session with j */
 byte changes[N];
-byte entry[N];          /* at directory i: the home that has the name, + 1 */
+byte entry[N];          /* at directory i: the home that has the name + 1, or 0 */
 bool alive[N] = true;
 bool may_fail = true;
 bool dead_won;
 
-/* The highest id in view: any rule will do that depends on the view only. */
+/* The highest id in view. Any rule will do that depends only on the view. */
 inline directory(i, d)
 {
 	d = N - 1;
@@ -62,14 +61,11 @@ inline directory(i, d)
 #define up(i, j) (view[i].to[j])
 #define busy(j) (state[j] == CLAIMING)
 
-/* Wait until j answers, or is down; then the caller looks at the state of j. */
+/* Until j answers, or is down. Then the caller looks at the state of j. */
 #define answered(i, j) (!up(i, j) || answers(i, j))
 #define settled(i, j) (!up(i, j) || (answers(i, j) && !busy(j)))
 
-/*
- * r: 0: j does not have it, or is down (then: gone); 1: it has precedence;
- * 2: it has the name.
- */
+/* r = 0: j does not have the name, or is down (gone); 1: j has precedence; 2: j has the name. */
 inline ask(i, j, r, gone)
 {
 	r = 0;
@@ -125,10 +121,7 @@ proctype home(byte i)
 {
 	skip;
 #ifdef JOIN
-	/*
-	 * A node takes names only after it has tried to connect to all others;
-	 * here it waits until it has a session with each.
-	 */
+	/* A node that joins claims names only after it has tried to connect to all others. */
 	i != N - 1 || (up(i, 0) && up(i, 1));
 #endif
 #ifndef NO_FLAG
@@ -153,11 +146,10 @@ again:
 	:: r -> break
 	:: else ->
 		directory(i, d);
-		/* Until it answers, or it is down. */
 		atomic {
 			(d == i || answers(i, d) || !up(i, d)) ->
 			if
-			:: d != i && !up(i, d) -> is = 0 /* died: take the next */
+			:: d != i && !up(i, d) -> is = 0 /* it died: take the next */
 			:: else ->
 				if
 				:: entry[d] == 0 || entry[d] == was ||
@@ -178,7 +170,7 @@ again:
 			:: r
 			:: !r && !gone -> was = is
 			:: !r && gone ->
-				/* The directory will notice, too, or never will. */
+				/* The directory notices that, too, or it never will (SPLIT). */
 				if
 				:: d == i || !up(d, other) || !up(i, d)
 				:: alive[other] -> r = 3
@@ -189,7 +181,6 @@ again:
 #endif
 	if
 	:: r == 1 ->
-		/* The other home has precedence: yield, wait, begin again. */
 		state[i] = YIELDING;
 		atomic {
 			settled(i, other) ->
@@ -204,7 +195,7 @@ again:
 	fi;
 	if
 	:: r == 0 ->
-		/* The name is reserved; now the home makes the LMR. */
+		/* The name is reserved. The home makes the LMR. */
 #ifdef FAIL
 		if
 		:: atomic { may_fail -> may_fail = false; r = 4 }
@@ -217,7 +208,7 @@ again:
 	:: r == 0 -> atomic { state[i] = CONFIRMED; outcome[i] = WON }
 	:: else ->
 		state[i] = NONE;
-		/* DROP, to one member after the other. */
+		/* DROP goes to one member after the other. */
 		j = 0;
 		do
 		:: j < N ->
@@ -241,7 +232,7 @@ again:
 }
 
 #ifdef CRASH
-/* The process of the dead node stops: no other process waits for it. */
+/* A node dies. Its process stops, and no other waits for it. */
 proctype reaper()
 {
 	byte v, j;
@@ -330,13 +321,12 @@ init
 		run reaper();
 #endif
 	}
-	/* The end: every home knows its outcome. */
 	(outcome[0] != NOTHING && outcome[1] != NOTHING && outcome[2] != NOTHING);
 	d_step {
 		winners = (state[0] == CONFIRMED) + (state[1] == CONFIRMED) +
 			  (state[2] == CONFIRMED);
 		assert(winners <= 1);
-		/* No home gets EEXIST unless another got the name. */
+		/* One home got the name, unless the one that got it is dead. */
 		assert(winners == 1 || dead_won);
 	}
 }

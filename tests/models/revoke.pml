@@ -1,30 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Why freed memory is never accessed: the protocol of kernel/memory/memory.h and
- * Documentation/memory-safety.rst, for one LMR and one mapper. Operations go to
- * the share at the home or, with AT_STORE, to that at another store; both at
- * once would be too many states.
+ * Why freed memory is never accessed: the protocol of Documentation/memory-safety.rst, for one LMR
+ * and one mapper. Operations go to the share at the home or, with AT_STORE, to the share at another
+ * store; both at once would be too many states.
  *
- * Checked: no operation reaches memory after it was freed, in any order of
- * events; and, as everything here is bounded, freeing ends (no invalid end
- * state).
+ * Checked: no operation reaches memory after it was freed, whatever the order of events; and the
+ * free ends (everything here is bounded, so a free that does not is an invalid end state).
  *
- * What may happen at any time, up to the bounds: an end of a session takes the
- * session for dead (TROUBLES times), while the other end notices only later and
- * goes on posting; a packet is late, also that of an operation that failed long
- * ago; REVOKE and UNMAP overtake other messages; a process stops for any time (a
- * paused machine); the home stops waiting for an answer. A new session with the
- * store begins only when the queue pair of the old one is destroyed: then what
- * failed in the old one is over, and the mapper need not report it. With the
- * home it may begin before: there nothing rests on that.
+ * At any time, up to the bounds, one end of a session may take the session for dead (TROUBLES
+ * times) while the other end notices later and goes on posting; packets may be late, even those of
+ * an operation that failed long ago; REVOKE and UNMAP may overtake other messages; a process may
+ * stop for any time (a paused machine); the home may stop waiting for an answer. A new session with
+ * the store begins only when the queue pair of the old one is destroyed, so nothing that failed in
+ * the old session is in flight any more and the mapper need not report it. A new session with the
+ * home may begin earlier, because nothing relies on that order.
  *
- * Not modelled: a store that is a mapper itself; several handles that map at the
- * same time; lives (incarnations) that end; changes, with RECALL, the fence after
- * it (lite_recall_fence()), generations, and the old parts that MOVE and
- * RESIZE free; page faults.
+ * Not modelled: a store that is a mapper itself; several handles that map at the same time; lives
+ * (incarnations) that end; changes, with RECALL, the fence after it (lite_recall_fence()),
+ * generations, and the old parts that MOVE and RESIZE free; page faults.
  *
- * Each of the macros below leaves out one step that the argument rests on. The
- * model must then fail; otherwise it shows nothing.
+ * Each of the macros below leaves out one step that the argument rests on. The model must then
+ * fail; otherwise it shows nothing.
  */
 #ifdef NO_WAIT		/* the mapper answers REVOKE with operations in flight */
 #define WAIT false
@@ -41,7 +37,7 @@
 #else
 #define STORE_FENCE true
 #endif
-#ifdef NO_CONFIRM	/* the mapper uses MAP's reply in a newer session, unconfirmed */
+#ifdef NO_CONFIRM	/* the mapper uses the reply to MAP in a newer session, unconfirmed */
 #define CONFIRM false
 #else
 #define CONFIRM true
@@ -51,7 +47,7 @@
 #else
 #define TRY true
 #endif
-#ifdef NO_SESSION	/* operations are posted in the current session, whichever */
+#ifdef NO_SESSION	/* operations are posted in whatever session is current */
 #define SESSION false
 #else
 #define SESSION true
@@ -61,12 +57,12 @@
 #else
 #define UNCLEAN true
 #endif
-#ifdef NO_FENCE_FIRST	/* a session with the store begins before the last is fenced */
+#ifdef NO_FENCE_FIRST	/* a session with the store begins before the old one is fenced */
 #define FENCE_FIRST false
 #else
 #define FENCE_FIRST true
 #endif
-#ifdef NO_LEFT		/* the mappings before the present one are forgotten */
+#ifdef NO_LEFT		/* the answer to REVOKE does not cover earlier mappings */
 #define LEFT false
 #else
 #define LEFT true
@@ -79,15 +75,12 @@
 #define MAPPINGS 2	/* of the mapper, one after the other */
 #define OPS 1
 
-/* ---- memory and sessions ------------------------------------------------- */
-
 bool mem_home = true;	/* allocated */
 bool mem_store = true;
 
 /*
- * A session has two ends. Each end is a variable: the session that its node uses
- * now, 0: none. The queue pair of a dead end takes packets until it is
- * destroyed: the fence.
+ * A session has two ends. Each end is a variable: the session that its node uses now, 0: none. The
+ * queue pair of a dead end accepts packets until the fence destroys it.
  */
 byte hm_home = 1, hm_mapper = 1, hm_last = 1;
 byte sm_store = 1, sm_mapper = 1, sm_last = 1;
@@ -95,39 +88,34 @@ byte troubles = TROUBLES;
 bool qp_home[SESSIONS + 1] = { false, true, false };
 bool qp_store[SESSIONS + 1] = { false, true, false };
 
-/* Operations in flight, by session: also after they failed. */
+/* Operations in flight, by session; failed ones may still be. */
 bool packet_home[SESSIONS + 1], packet_store[SESSIONS + 1];
-bool done;		/* the operation that the mapper waits for */
+bool done;		/* the operation that the mapper waits for has completed */
 
-/* ---- messages ------------------------------------------------------------ */
-
+/* Messages. */
 mtype = { NONE, ASKED, SERVED, YES, NO, EUCLEAN };
-mtype reply;	/* to the mapper's MAP or LMR_EXTENTS; NONE: never comes */
+mtype reply;	/* to the mapper's MAP or LMR_EXTENTS; NONE: it never comes */
 mtype msg_revoke[SESSIONS + 1] = NONE;
 
-/* ---- home ---------------------------------------------------------------- */
-
+/* At the home. */
 bool dying, freed;
-byte count[SESSIONS + 1];	/* MAPs of the mapper */
+byte count[SESSIONS + 1];	/* MAPs of the mapper, by session */
 bool unclean_at_home[SESSIONS + 1];
 bool lost;
 
-/* ---- mapper -------------------------------------------------------------- */
-
+/* At the mapper. */
 mtype = { MAKING, ACTIVE, RETIRED, REVOKED };
 mtype state[MAPPINGS + 1] = MAKING;
-byte in_hm[MAPPINGS + 1], in_sm[MAPPINGS + 1];	/* sessions it is bound to */
+byte in_hm[MAPPINGS + 1], in_sm[MAPPINGS + 1];	/* sessions that it is bound to */
 byte in_flight[MAPPINGS + 1];
 bool unclean[MAPPINGS + 1];
 bool left[MAPPINGS + 1];	/* out of the table, but not yet released */
-bool unused[MAPPINGS + 1];	/* its last handle is closed */
+bool unused[MAPPINGS + 1];	/* its last handle is closed, or has another mapping */
 byte table, handle;		/* a mapping; 0: none */
 bool try, try_revoked;
 
 /* A failed operation may be in flight: the store has no later session with the mapper. */
 #define may_fly(m) (unclean[m] && sm_mapper <= in_sm[m])
-
-/* ---- sessions come and go ------------------------------------------------ */
 
 #ifdef AT_STORE
 #define FENCED(s) (hm_home != s) /* this session carries only messages */
@@ -138,7 +126,7 @@ bool try, try_revoked;
 active proctype sessions()
 {
 end:	do
-	/* An end notices, some time, that the other end is dead... */
+	/* An end eventually notices that the other end is dead... */
 	:: atomic { hm_mapper && hm_home != hm_mapper -> hm_mapper = 0 }
 	:: atomic { hm_home && hm_home != hm_mapper -> hm_home = 0 }
 #ifdef AT_STORE
@@ -152,7 +140,7 @@ end:	do
 	:: d_step { troubles && sm_mapper -> sm_mapper = 0; troubles-- }
 	:: d_step { troubles && sm_store -> sm_store = 0; troubles-- }
 #endif
-	/* Queue pairs of dead ends are destroyed some time. */
+	/* Queue pairs of dead ends are eventually destroyed. */
 #ifdef AT_STORE
 	:: atomic { qp_store[1] && sm_store != 1 -> qp_store[1] = false }
 	:: atomic { qp_store[2] && sm_store != 2 -> qp_store[2] = false }
@@ -163,7 +151,6 @@ end:	do
 	/* Only then does the home drop the mappings of that session. */
 	:: d_step { count[1] && FENCED(1) -> count[1] = 0; lost = true }
 	:: d_step { count[2] && FENCED(2) -> count[2] = 0; lost = true }
-	/* A new session. */
 	:: d_step { !hm_home && !hm_mapper && hm_last < SESSIONS ->
 		hm_last++;
 		hm_home = hm_last;
@@ -184,7 +171,7 @@ end:	do
 	od
 }
 
-/* Operations arrive. This is where memory is touched. */
+/* Operations arrive and touch memory. */
 active proctype network()
 {
 	byte s;
@@ -224,8 +211,6 @@ end:	do
 	od
 }
 
-/* ---- home ---------------------------------------------------------------- */
-
 inline fence_home(s)
 {
 	d_step {
@@ -243,11 +228,11 @@ inline fence_home(s)
 	}
 }
 
+/* The home frees the LMR, at any time. */
 active proctype free()
 {
 	byte s;
 
-	/* Any time. */
 	d_step {
 		dying = true;
 		s = 1;
@@ -275,16 +260,13 @@ active proctype free()
 		lost = true;
 		s++
 	   }
-	/* The home has waited long enough, or the session is over. */
+	/* The home waits no longer, or the session is over. */
 	:: s <= SESSIONS && msg_revoke[s] != NONE ->
 		fence_home(s);
 		s++
 	od;
 	mem_home = false;
-	/*
-	 * MEM_FREE. If the store is out of reach now, the home asks it later;
-	 * the store then fences the same mappers.
-	 */
+	/* MEM_FREE. A store that is out of reach is asked later, and fences the same mappers. */
 	d_step {
 		if
 		:: STORE_FENCE && lost ->
@@ -298,9 +280,7 @@ active proctype free()
 	freed = true
 }
 
-/* ---- mapper -------------------------------------------------------------- */
-
-/* REVOKE. It cannot be served in a session that is over at this end. */
+/* The mapper serves REVOKE, but not in a session that is over at its end. */
 active proctype revoker()
 {
 	byte s, m;
@@ -337,7 +317,7 @@ end:	do
 	od
 }
 
-/* UNMAP. If it cannot be sent, the session must end. */
+/* The mapper sends UNMAP; if it cannot, the session must end. */
 inline unmap(m)
 {
 	d_step {
@@ -359,7 +339,7 @@ inline unmap(m)
 	}
 }
 
-/* The last handle of a mapping is closed, or renewed, some time. */
+/* The last handle of a mapping is closed or renewed at some time. */
 active proctype release()
 {
 end:	do
@@ -378,7 +358,7 @@ end:	do
 	od
 }
 
-/* A handle: maps, and maps anew when its mapping is no longer usable. */
+/* A handle maps the LMR, and maps it anew when its mapping can no longer be used. */
 active proctype user()
 {
 	byte m, s, before;
@@ -414,7 +394,7 @@ end_used:		atomic {
 		fi;
 		m++;
 		before = sm_mapper;
-		/* MAP: the home serves it, and the reply arrives later. */
+		/* MAP: the home serves it at once, and the reply arrives later. */
 end_down:	atomic {
 			hm_mapper;
 			s = hm_mapper;
@@ -437,10 +417,7 @@ end_down:	atomic {
 		:: atomic { hm_mapper != s -> reply = NONE; try = false }
 		   goto again
 		fi;
-		/*
-		 * The session with the store: it is older than the MAP, or the
-		 * home has to confirm.
-		 */
+		/* The home has to confirm a session with the store that is newer than the MAP. */
 		in_sm[m] = sm_mapper;
 		if
 		:: CONFIRM && in_sm[m] != before ->
@@ -473,7 +450,7 @@ end_down:	atomic {
 			:: else ->
 				state[m] = ACTIVE;
 				table = m;
-				/* Another handle may keep the old mapping for long. */
+				/* The old mapping may live on, as another handle may have it. */
 				if
 				:: handle -> unused[handle] = true
 				:: else
@@ -488,7 +465,7 @@ again:		skip
 end:	false
 }
 
-/* Operations on that handle. */
+/* Operations on the handle. */
 active proctype operation()
 {
 	byte n, m, s;
@@ -526,7 +503,7 @@ end_unmapped:	atomic {
 		:: s != 0 ->
 			if
 			:: done
-			/* It timed out, or the session ended. */
+			/* The operation timed out, or the session ended. */
 			:: d_step { true ->
 				unclean[m] = true;
 				if

@@ -1,40 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Calls through rings: the protocol of Documentation/rpc.rst, for one client
- * node, one server node and one function. Calls take slots and records of a
- * ring that the client binds, and unbinds when it is idle; servers take
- * requests and answer them in any order; calls time out and are cancelled;
- * sessions break, and the two ends notice at different times.
+ * Calls through rings: the protocol of Documentation/rpc.rst, for one client node, one server node
+ * and one function. Calls take slots and records of a ring, which the client binds, and unbinds
+ * when it is idle. Servers take requests and answer them in any order. Calls time out and are
+ * cancelled. Sessions break, and the two ends notice at different times.
  *
  * Checked, whatever the order of events:
  *
- *   - a device writes and sends only memory that was not freed and that belongs
- *     to the call: no late reply in another call's record, no request over a
- *     request that no server has read yet
+ *   - devices write and send only memory that was not freed and belongs to the call: no late reply
+ *     in another call's record, and no request over one that no server has read yet
  *   - no request is served twice, and a caller gets only its own reply
- *   - no caller waits for ever: as only TIMEOUTS calls time out, a lost call is
- *     an invalid end state
+ *   - no caller waits for ever: only TIMEOUTS calls time out, a lost call is an invalid end state
  *   - in the end all slots, records, rings and mirrors are free
  *
- * Not modelled: lengths, the window of calls between two nodes, one-way messages
- * (their reply is empty), functions that are registered anew, memory by reference
- * of long calls (lite_slot_free() keeps it for the mirror's fence).
+ * Not modelled: lengths; the window of calls between two nodes; one-way messages (their reply is
+ * empty); functions that are registered anew; memory by reference of long calls (lite_slot_free()
+ * keeps it until the mirror is fenced).
  *
- * CALLS, SERVERS, BINDS, TIMEOUTS, IDLES and BREAKS say how much happens. Each
- * of the macros below leaves out one step that the argument rests on, and the
- * model must then fail.
+ * CALLS, SERVERS, BINDS, TIMEOUTS, IDLES and BREAKS say how much happens. Each of the macros below
+ * leaves out one step that the argument rests on, and the model must then fail.
  */
-#ifdef NO_CANCEL	/* a call that times out gives slot and record back */
+#ifdef NO_CANCEL	/* a call that times out frees slot and record at once */
 #define CANCEL_FIRST false
 #else
 #define CANCEL_FIRST true
 #endif
-#ifdef NO_ANSWER	/* ... as soon as CANCEL has been sent */
+#ifdef NO_ANSWER	/* ... frees them as soon as CANCEL has been sent */
 #define AWAIT_ANSWER false
 #else
 #define AWAIT_ANSWER true
 #endif
-#ifdef NO_SEQ		/* CANCEL says which slot, but not which call */
+#ifdef NO_SEQ		/* CANCEL names the slot, but not the call */
 #define SEQ false
 #else
 #define SEQ true
@@ -49,22 +45,22 @@
 #else
 #define ORDER true
 #endif
-#ifdef NO_COPY		/* requests are read where they are, cancelled or not */
+#ifdef NO_COPY		/* servers read requests in the ring, even cancelled ones */
 #define COPY false
 #else
 #define COPY true
 #endif
-#ifdef NO_FREE_FIRST	/* the server's slot is free after the reply only */
+#ifdef NO_FREE_FIRST	/* the server frees its slot only after it has sent the reply */
 #define FREE_FIRST false
 #else
 #define FREE_FIRST true
 #endif
-#ifdef NO_SETTLE	/* UNBIND does not wait until replies are confirmed */
+#ifdef NO_SETTLE	/* UNBIND does not wait until all replies are confirmed */
 #define SETTLE false
 #else
 #define SETTLE true
 #endif
-#ifdef NO_EMPTY		/* a ring is unbound with calls under way */
+#ifdef NO_EMPTY		/* a ring is unbound while calls are under way */
 #define EMPTY false
 #else
 #define EMPTY true
@@ -74,17 +70,17 @@
 #else
 #define GONE_IS_FINE true
 #endif
-#ifdef NO_ERASE		/* the number of a ring is forgotten after UNBIND */
+#ifdef NO_ERASE		/* the client forgets the number of a ring only after UNBIND */
 #define ERASE_FIRST false
 #else
 #define ERASE_FIRST true
 #endif
-#ifdef NO_FENCE		/* mirrors are freed when a session ends, unfenced */
+#ifdef NO_FENCE		/* mirrors are freed when a session ends, before the fence */
 #define FENCE false
 #else
 #define FENCE true
 #endif
-#ifdef NO_SERVER_FENCE	/* and so are rings */
+#ifdef NO_SERVER_FENCE	/* so are rings */
 #define SERVER_FENCE false
 #else
 #define SERVER_FENCE true
@@ -113,78 +109,74 @@
 #endif
 #define SESSIONS (BREAKS + 1)
 
-/* ---- the wire ------------------------------------------------------------ */
-
 mtype = { REQUEST, REPLY, CANCEL, CANCELLED, BIND, BOUND, UNBIND, UNBOUND };
 
 /*
- * Messages of each session, in order: kind, number of the ring, slot, call; then
- * the record's address: which ring or mirror, and where in it. For CANCELLED,
- * call is 0 if a reply will come or has come.
+ * Messages of each session, in order: kind, number of the ring, slot, call; then the record's
+ * address: which ring or mirror, and the unit in it. In CANCELLED, call is 0 if a reply will come
+ * or has come.
  */
 chan to_server[SESSIONS] = [4] of { mtype, byte, byte, byte, byte, byte };
 chan to_client[SESSIONS] = [4] of { mtype, byte, byte, byte, byte, byte };
-/* Calls between kernels, to be served by a worker. */
+/* Calls between kernels, which server_works() serves. */
 chan work = [3] of { byte, mtype, byte, byte, byte, byte };
 
 /*
- * An end of a session is up until its node knows that the session is over. The
- * queue pair accepts packets until it is destroyed: the fence.
+ * An end of a session is up until its node knows that the session is over. The queue pair accepts
+ * packets until the fence destroys it.
  */
 byte session;		/* the latest */
 bool up_client[SESSIONS], up_server[SESSIONS];
 bool qp_client[SESSIONS], qp_server[SESSIONS];
 byte breaks = BREAKS;
 
-/* ---- the client ---------------------------------------------------------- */
-
+/* At the client. */
 mtype = { NONE, NEW, LIVE, CLOSING, GONE };
 mtype = { FREE, WAITING, ENDED, FAILED, ABANDONED, CANCELLING };
 
-/* Rings have the numbers that their binds have here, to tell memory apart. */
+/* bind[b] is the client's end of ring[b]: the model tells memory apart by these numbers. */
 typedef bind_t {
 	mtype state = NONE;
 	byte in;		/* session */
-	byte index;		/* number of the ring, + 1 when it is known */
-	bool mirror;		/* is allocated */
-	byte callers;		/* that have a reference */
+	byte index;		/* the ring's number on the wire + 1; 0: not known yet */
+	bool mirror;		/* the mirror is allocated */
+	byte callers;		/* callers that have a reference */
 	mtype slot[SLOTS] = FREE;
 	byte call[SLOTS];
 	byte unit[SLOTS];
-	byte owner[SLOTS];	/* of a record: the call */
-	byte content[SLOTS];	/* of a record: the call that its bytes belong to */
+	byte owner[SLOTS];	/* the call that a record belongs to */
+	byte content[SLOTS];	/* the call that the bytes in a record are of */
 };
 bind_t bind[BINDS];
 byte binds;		/* made so far */
 byte timeouts = TIMEOUTS;
 byte idles = IDLES;
-byte in_line;		/* calls that have had room */
-byte finished;		/* calls */
+byte in_line;		/* calls that have got room so far */
+byte finished;		/* calls that have ended */
 
 typedef table_t { byte at[2] };
-table_t by_index[SESSIONS];	/* bind, + 1 */
+table_t by_index[SESSIONS];	/* number in bind[] + 1 */
 
-byte cancelled;		/* answer to CANCEL: 0: none yet, 1: no reply, 2: one */
+byte cancelled;		/* answer to CANCEL: 0: none yet; 1: no reply comes; 2: one does */
 bool unbound[BINDS];
 
-/* ---- the server ---------------------------------------------------------- */
-
+/* At the server. */
 mtype = { QUEUED, BUSY, TAKEN };
 
 typedef ring_t {
-	bool memory;		/* is allocated */
-	bool table;		/* is in the table */
-	bool over;		/* unbound, or its session is over */
+	bool memory;		/* the memory is allocated */
+	bool table;		/* the ring is in the table */
+	bool over;		/* the ring is unbound, or its session is over */
 	byte users;		/* threads that have a reference */
 	byte sent;		/* replies in flight */
-	bool unconfirmed;	/* the device may have to send them again */
+	bool unconfirmed;	/* the device may have to send replies again */
 	byte in;
 	byte index;
 	mtype req[SLOTS] = FREE;
 	byte call[SLOTS];
 	byte unit[SLOTS];
 	bool cancelled[SLOTS];
-	byte reader[SLOTS];	/* of a record: the call that a server reads it for */
+	byte reader[SLOTS];	/* the call for which a server reads, or will read, a record */
 	byte content[SLOTS];
 };
 ring_t ring[BINDS];
@@ -194,7 +186,7 @@ bool served[CALLS + 1];
 #define sends_client(s) (up_client[s])
 #define sends_server(s) (up_server[s])
 
-/* Ring and mirror are freed with the last reference, that of the table included. */
+/* The last reference frees ring or mirror; the table has one. */
 inline ring_put(b)
 {
 	if
@@ -223,9 +215,7 @@ inline slot_free(b, s)
 	bind[b].unit[s] = 0
 }
 
-/* ---- what arrives at the server ------------------------------------------ */
-
-/* The device writes the request, the receive handler looks at it. */
+/* The server's device writes requests into the ring; the receive handler looks at them. */
 active proctype server_receives()
 {
 	byte e, index, s, c, b, u, r;
@@ -257,7 +247,7 @@ end:	do
 			:: up_server[e] && r && !ring[r - 1].over ->
 				r--;
 				assert(r == b);
-				/* Else the server would blame the peer. */
+				/* Else the server would end the session. */
 				assert(ring[r].req[s] == FREE);
 				ring[r].req[s] = QUEUED;
 				ring[r].call[s] = c;
@@ -283,7 +273,7 @@ inline post_server(e, kind, index, s, c, b, u)
 	fi
 }
 
-/* CANCEL, BIND, UNBIND. */
+/* The server serves CANCEL, BIND and UNBIND. */
 active proctype server_works()
 {
 	byte e, index, s, c, b, r;
@@ -296,7 +286,7 @@ end:	do
 			atomic {
 				r = ring_at[e].at[index];
 				if
-				/* There was a reply: UNBIND comes after it. */
+				/* The ring is unbound, so there was a reply. */
 				:: up_server[e] && !r && GONE_IS_FINE -> c = 0
 				:: up_server[e] && (r || !GONE_IS_FINE) ->
 					assert(r && !ring[r - 1].over);
@@ -341,7 +331,7 @@ end:	do
 			}
 			atomic { post_server(e, BOUND, index, 0, 0, b, 0) }
 		:: kind == UNBIND ->
-			/* Wait for replies that may have to be sent again. */
+			/* Wait until the device need not send replies again. */
 			!SETTLE || !ring[b].unconfirmed || !up_server[e];
 			atomic {
 				r = ring_at[e].at[index];
@@ -349,7 +339,7 @@ end:	do
 				:: up_server[e] ->
 					assert(r && !ring[r - 1].over);
 					r--;
-					/* Else the session ends. */
+					/* Else the server would end the session. */
 					assert(ring[r].req[0] == FREE);
 #if SLOTS > 1
 					assert(ring[r].req[1] == FREE);
@@ -383,7 +373,7 @@ inline find_queued(b, s)
 	fi
 }
 
-/* Takes a request, answers it. */
+/* A server takes requests and answers them. */
 active [SERVERS] proctype server()
 {
 	byte b, s, c, u;
@@ -398,7 +388,7 @@ end:	do
 		u = ring[b].unit[s]
 	   }
 	   atomic {
-		/* Copied to the user. */
+		/* RECV copies the request. */
 		assert(ring[b].memory);
 		assert(ring[b].content[u] == c);
 		assert(!served[c]);
@@ -409,7 +399,7 @@ end:	do
 		:: ring[b].req[s] == BUSY && !ring[b].over &&
 		   !ring[b].cancelled[s] ->
 			ring[b].req[s] = TAKEN
-		/* Its caller waits for a reply. */
+		/* CANCEL was told that a reply comes. */
 		:: ring[b].req[s] == BUSY && !ring[b].over &&
 		   ring[b].cancelled[s]
 		:: else
@@ -419,7 +409,7 @@ end:	do
 		:: else
 		fi
 	   }
-	   /* By the time of the answer the request may be cancelled, or over. */
+	   /* REPLY. By now the request may be cancelled, or its ring over. */
 	   atomic {
 		if
 		:: !COPY && ring[b].memory -> assert(ring[b].content[u] == c)
@@ -480,15 +470,13 @@ end:	do
 	od
 }
 
-/* ---- what arrives at the client ------------------------------------------ */
-
 active proctype client_receives()
 {
 	byte e, index, s, c, b, u, m;
 	mtype kind;
 
 end:	do
-	/* Replies have been confirmed. */
+	/* The transport confirms replies. */
 	:: d_step { ring[0].unconfirmed && !ring[0].sent -> ring[0].unconfirmed = false }
 #if BINDS > 1
 	:: d_step { ring[1].unconfirmed && !ring[1].sent -> ring[1].unconfirmed = false }
@@ -504,7 +492,7 @@ end:	do
 		if
 		:: kind == REPLY ->
 			assert(bind[b].mirror);
-			/* A session that is over gives no record to a new call. */
+			/* After its session is over, a record goes to no new call. */
 			assert(bind[b].owner[u] == c || !up_client[e]);
 			bind[b].content[u] = c;
 			ring[b].sent--;
@@ -532,8 +520,6 @@ end:	do
 	od
 }
 
-/* ---- callers ------------------------------------------------------------- */
-
 inline take(b, s, u)
 {
 	if
@@ -542,7 +528,7 @@ inline take(b, s, u)
 	:: bind[b].slot[0] != FREE && bind[b].slot[1] == FREE -> s = 1
 #endif
 	fi;
-	/* Next-fit: any that is free. */
+	/* Any record that is free (the implementation is next-fit). */
 	if
 	:: !bind[b].owner[0] -> u = 0
 #if SLOTS > 1
@@ -561,7 +547,7 @@ inline take(b, s, u)
 #if BINDS > 1
 #define none_usable (!usable(0) && !usable(1))
 #define none_live (bind[0].state != LIVE && bind[1].state != LIVE)
-/* Another ring of the session has been made meanwhile. */
+/* Another ring of the session has become LIVE meanwhile. */
 #define is_late(b) (bind[1 - b].state == LIVE && bind[1 - b].in == bind[b].in)
 #else
 #define none_usable (!usable(0))
@@ -569,7 +555,7 @@ inline take(b, s, u)
 #define is_late(b) false
 #endif
 
-/* Calls are alike, so they take room in the order of their numbers. */
+/* Calls are alike, so they can take room in the order of their numbers. */
 proctype caller(byte c)
 {
 	byte b, s, u;
@@ -580,10 +566,7 @@ again:	atomic {
 #if BINDS > 1
 		:: usable(1) -> b = 1
 #endif
-		/*
-		 * Needs a session; binds again while BINDS allows it. Does not wait for the
-		 * ring that another user is making.
-		 */
+		/* In a session it may bind, even if another user is making a ring. */
 		:: none_live && up_client[session] && binds < BINDS ->
 			b = binds;
 			binds++;
@@ -613,7 +596,7 @@ made:	bind[b].callers++;
 		fi
 	}
 	goto bound;
-late:	/* Nothing was sent through it: give it back. */
+late:	/* This ring was not used: give it back. */
 	atomic {
 		unbound[b] || !qp_client[bind[b].in];
 		bind[b].state = GONE;
@@ -668,8 +651,6 @@ bound:	/* Wait in line for room. */
 	atomic { bind[b].callers--; mirror_put(b) }
 done:	atomic { finished++; b = 0; s = 0; u = 0 }
 }
-
-/* ---- the client's work --------------------------------------------------- */
 
 inline find_abandoned(b, s)
 {
@@ -731,7 +712,7 @@ end:	do
 #define unused(b) (bind[b].slot[0] == FREE)
 #endif
 
-/* Idle rings are closed, and then unbound; at last all are. */
+/* The client closes idle rings, and in the end all, and then unbinds them. */
 proctype idle(byte b)
 {
 	byte e;
@@ -750,7 +731,7 @@ proctype idle(byte b)
 		e = bind[b].in;
 		bind[b].state = CLOSING
 	}
-	/* The last call has ended; its CANCEL may still be in flight. */
+	/* The last call has ended, but its CANCEL may still be in flight. */
 	atomic {
 		unused(b) || !EMPTY || bind[b].state == GONE;
 		if
@@ -783,8 +764,6 @@ proctype idle(byte b)
 end:	skip
 }
 
-/* ---- sessions ------------------------------------------------------------ */
-
 #if BREAKS
 inline fail_slot(b, s)
 {
@@ -796,7 +775,7 @@ inline fail_slot(b, s)
 	fi
 }
 
-/* The client notices: all calls end. It fences, and then frees the mirrors. */
+/* The client notices that the session is over: it ends all calls, fences, and frees mirrors. */
 proctype client_end()
 {
 	byte b;
@@ -856,6 +835,7 @@ inline forget(b, s)
 	fi
 }
 
+/* The server notices: it drops all requests, fences, and frees rings. */
 proctype server_end()
 {
 	byte b;
@@ -903,7 +883,7 @@ proctype server_end()
 	qp_server[0] = false
 }
 
-/* Both ends know: a new session begins, whether the old one is fenced or not. */
+/* When both ends know it, a new session begins, whether the old one is fenced or not. */
 proctype reconnect()
 {
 	d_step {
@@ -916,8 +896,6 @@ proctype reconnect()
 	}
 }
 #endif
-
-/* ---- all of it ----------------------------------------------------------- */
 
 init {
 	byte b, s;
@@ -945,7 +923,6 @@ init {
 #endif
 	}
 	finished == CALLS;
-	/* In the end all rings, mirrors and slots are free. */
 	do
 	:: b < binds ->
 		bind[b].state == GONE && !bind[b].mirror && !ring[b].memory;

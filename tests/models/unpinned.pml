@@ -1,31 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Why no node reaches a page that the kernel takes away from a process, while it
- * is (a part of) an unpinned LMR: kernel/memory/unpinned/, and
- * Documentation/memory-safety.rst, "Chunks of unpinned LMRs". One page, its home
- * and one mapper; the kernel takes the page away, and a fork shares it with a
- * child, each once, any time, also at the same time.
+ * Why no node reaches a page that the kernel takes away from a process while the page is (a part
+ * of) an unpinned LMR: kernel/memory/unpinned/, and Documentation/memory-safety.rst, "Chunks of
+ * unpinned LMRs". There are one page, its home and one mapper. The kernel takes the page away once,
+ * and a fork shares it with a child once: each at any time, possibly both at the same time.
  *
- * Checked: no write of the mapper arrives in a page that is not the process's
- * alone; and the kernel is never held up for good (no invalid end state).
+ * Checked: no write of the mapper arrives in a page that is not the process's alone; and the kernel
+ * is never held up for good (no invalid end state).
  *
- * What may happen at any time: a packet is late, also that of a mapper that has
- * died; ENDS overtakes the answer to LMR_CHUNK; the mapper dies, or stands still
- * until the home has fenced it; the kernel looks the page up before or after it
- * was changed.
+ * At any time a packet may be late, even one of a mapper that has died; ENDS may overtake the
+ * answer to LMR_CHUNK; the mapper may die, or stand still until the home has fenced it; the server
+ * may look the page up before or after the kernel changes it.
  *
- * Not modelled: sessions that begin anew, which are those of revoke.pml, as a
- * chunk is an LMR for its mapper.
+ * Not modelled: sessions that begin anew. They are as in revoke.pml, because for its mapper a chunk
+ * is an LMR.
  *
- * Each of the macros below leaves out one step that the argument rests on. The
- * model must then fail; otherwise it shows nothing.
+ * Each of the macros below leaves out one step that the argument rests on. The model must then
+ * fail; otherwise it shows nothing.
  */
-#ifdef NO_SPOIL		/* a chunk is entered though its page was being changed meanwhile */
+#ifdef NO_SPOIL		/* a chunk enters the table although its page was changed meanwhile */
 #define SPOIL false
 #else
 #define SPOIL true
 #endif
-#ifdef NO_QUIET		/* an invalidation counts as over when LITE has let go */
+#ifdef NO_QUIET		/* an invalidation counts as over when LITE returns from it */
 #define QUIET false
 #else
 #define QUIET true
@@ -70,37 +68,32 @@
 #define CHUNKS 3	/* of the page, one after the other */
 #define OPS 2
 
-/* ---- memory -------------------------------------------------------------- */
-
 mtype = { FREE, OURS, SHARED };
 mtype frame[FRAMES + 1] = FREE;
-byte page;		/* frame that the process has; 0: none */
-byte given;		/* frames given to it so far */
-byte under_way;		/* invalidations between their begin and end */
+byte page;		/* the frame that the process has; 0: none */
+byte given;		/* frames given to the process so far */
+byte under_way;		/* invalidations that have begun and not ended */
 
-/* ---- home ---------------------------------------------------------------- */
-
+/* At the home. */
 bool upset;		/* an invalidation may not be over */
 bool bringing, spoilt;
-byte table;		/* chunk; 0: none */
+byte table;		/* the chunk that is in the table; 0: none */
 byte made;		/* chunks made so far */
 byte of_frame[CHUNKS + 1];
 bool ending[CHUNKS + 1], dying[CHUNKS + 1], counted[CHUNKS + 1];
-bool qp = true;		/* takes packets of the mapper */
+bool qp = true;		/* accepts packets of the mapper */
 
-/* ---- messages ------------------------------------------------------------ */
-
+/* Messages. */
 mtype = { NONE, ASKED, SERVED, BUSY, YES };
 mtype request, reply;
-byte replied;		/* the chunk */
+byte replied;		/* the chunk that the reply names */
 mtype ends[CHUNKS + 1] = NONE;
-byte packet;		/* to a frame; 0: none in flight */
+byte packet;		/* the frame that the write in flight goes to; 0: none */
 
-/* ---- mapper -------------------------------------------------------------- */
-
+/* At the mapper. */
 bool dead;
-byte have;		/* chunk that it may use */
-byte used;		/* chunk that an operation has entered */
+byte have;		/* the chunk that it may use */
+byte used;		/* the chunk that an operation has entered */
 bool asking, overtaken, done;
 
 /* The process touches its page, or a chunk needs it writable. */
@@ -109,7 +102,7 @@ inline touch()
 	if
 	:: page && frame[page] == OURS
 	:: (!page || frame[page] == SHARED) && given < FRAMES ->
-		/* What was shared is the child's. */
+		/* A shared frame is left to the child. */
 		given++;
 		page = given;
 		frame[page] = OURS
@@ -117,7 +110,7 @@ inline touch()
 	fi
 }
 
-/* Serves LMR_CHUNK. */
+/* The home serves LMR_CHUNK. */
 active proctype server()
 {
 	byte c;
@@ -196,7 +189,7 @@ proctype invalidation(bool fork)
 		if
 		:: !told || !counted[c]
 		:: ends[c] == YES
-		/* It has waited long enough, or the session is over. */
+		/* The home waits no longer, or the session is over. */
 		:: ends[c] != NONE -> qp = qp && !FENCE
 		fi;
 		table = 0
@@ -230,7 +223,7 @@ end:	do
 	od
 }
 
-/* The mapper dies. The home notices it later, and fences it; then it drops its MAPs. */
+/* The mapper dies. The home notices later, fences the mapper, and then drops its MAPs. */
 active proctype session()
 {
 	byte c;
@@ -263,8 +256,6 @@ end:	do
 	od
 }
 
-/* ---- mapper -------------------------------------------------------------- */
-
 active proctype mapper()
 {
 end:	do
@@ -285,7 +276,7 @@ end_reply: atomic { !dead && reply != NONE ->
 	od
 }
 
-/* Serves ENDS. */
+/* The mapper serves ENDS. */
 active proctype ender()
 {
 	byte c;
@@ -315,9 +306,8 @@ active proctype operation()
 end:	do
 	:: n < OPS ->
 		n++;
-		/* Enter. */
 end_enter:	atomic { !dead && have -> used = have };
-		/* Post: what was posted goes on if the mapper dies. */
+		/* A posted write stays in flight even if the mapper dies. */
 end_post:	atomic { !dead && !packet -> packet = of_frame[used]; done = false };
 end_done:	atomic { !dead && done -> used = 0; done = false }
 	od
