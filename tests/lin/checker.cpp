@@ -54,9 +54,9 @@ class Search {
         assign_slots();
     }
 
-    // Operations of unknown end stay open for long, and there may be many. Most of them, if they
-    // happened at all, are followed by a known operation. So the first search lets only one of them
-    // happen in a row, and each further search twice as many.
+    // There may be many operations of unknown end, which stay open for long. If one happened, a
+    // known operation mostly follows. So the first search lets only one happen in a row, and each
+    // further search twice as many.
     Result run() {
         Result result;
         for (row_limit_ = 1;; row_limit_ *= 2) {
@@ -113,7 +113,7 @@ class Search {
         states_.clear();
     }
 
-    // An operation that its process did not see end cannot happen after the end of its death.
+    // An operation of unknown end cannot happen after the death of its process.
     void bind_to_deaths() {
         std::map<std::uint32_t, Index> deaths;
         bool shared = false;
@@ -131,7 +131,7 @@ class Search {
             if (operation.kind == Kind::die && !deaths.emplace(operation.process, i).second)
                 throw std::invalid_argument("dies twice: " + to_string(operation));
         }
-        // Else two processes would share a bit, and one's death would count for the other.
+        // Otherwise processes would share a bit, and the death of one would count for another.
         if (shared && most >= readers_max)
             throw std::invalid_argument("too many processes for a lock that is shared");
         death_.assign(operations_.size(), none);
@@ -148,7 +148,7 @@ class Search {
         }
     }
 
-    // At equal times begins come first, as operations that touch overlap.
+    // At equal times begins come first, because operations that touch overlap.
     void order_events() {
         for (Index i = 0; i < operations_.size(); i++) {
             events_.push_back({operations_[i].begin, i, false});
@@ -161,7 +161,7 @@ class Search {
         });
     }
 
-    // Each open operation has one slot, the same in every configuration.
+    // An open operation has the same slot in every configuration.
     void assign_slots() {
         std::vector<Index> free;
         Index slots = 0;
@@ -209,9 +209,9 @@ class Search {
         }
     }
 
-    // An operation that changes nothing now need not be tried later as well. Exceptions: a write,
-    // which may change the state later, and a death, which ends the operations of its process. The
-    // answers of all others fix what they change. Returns whether time can advance now.
+    // An operation that changes nothing now need not be tried later, too, because its answer fixes
+    // what it changes. Exceptions are a write, which may change the state later, and a death, which
+    // ends the operations of its process. Returns whether time can advance now.
     bool take_what_changes_nothing() {
         for (const Index i : open_) {
             if (i == none || has(mask_, slot_[i]) || operations_[i].optional() ||
@@ -225,7 +225,7 @@ class Search {
         return has(mask_, slot_[events_[next_].operation]);
     }
 
-    // False: this configuration was seen before.
+    // Returns false if this configuration was seen before.
     bool remember() {
         std::vector<std::uint64_t> key{next_, state_.value, state_.orphaned, state_.readers, row_};
         key.insert(key.end(), mask_.begin(), mask_.end());
@@ -237,7 +237,7 @@ class Search {
     std::vector<Choice> choices() {
         std::vector<Choice> result;
         const Index ending = events_[next_].operation;
-        // It may also never have happened.
+        // The operation may never have happened.
         if (operations_[ending].optional())
             result.push_back({ending, state_, row_});
         std::set<std::tuple<Kind, std::uint64_t, std::uint64_t, std::uint32_t>> alike;
@@ -255,7 +255,7 @@ class Search {
                     limited_ = true;
                     continue;
                 }
-                // Of equal operations that stay open for ever, one will do.
+                // Of equal operations that stay open for ever, one is enough.
                 if (operation.end == never && death_[i] == none &&
                     !alike
                          .emplace(operation.kind, operation.a, operation.b,
@@ -297,7 +297,7 @@ class Search {
         }
     }
 
-    // The explanation shows where the search came furthest.
+    // Notes the furthest point of the search, for the explanation.
     void note() {
         if (next_ < furthest_)
             return;
@@ -339,12 +339,12 @@ class Search {
     }
 
     std::vector<Operation> operations_;
-    std::vector<Index> death_;  // of the process, if it dies
+    std::vector<Index> death_;  // by operation: the death of its process, or none
     std::vector<Event> events_;
     std::vector<Index> slot_;
     State initial_;
 
-    // The present configuration: time is before events_[next_].
+    // The current configuration: time is before events_[next_].
     std::size_t next_ = 0;
     State state_;
     unsigned row_ = 0;  // operations of unknown answer that have happened since the last known one

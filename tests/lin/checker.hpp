@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Is a history linearizable: could each operation have happened at one moment between its begin and
-// its end, one after the other, with the answers that were given?
+// Decides whether a history is linearizable: could each operation have happened at one moment
+// between its begin and its end, one after the other, with the answers that were given?
 //
-// Wing and Gong's search with Lowe's improvements. The search goes through the events in the order
-// of time. When an operation ends, it must have happened: the search tries it and the other open
-// operations in each order. It visits a configuration (position in time, open operations that have
-// happened, state) only once. So the configurations depend on the operations that are open at one
-// time, and not on the length of the history.
+// Wing and Gong's search with Lowe's improvements goes through the events in the order of time.
+// When an operation ends, it must have happened: the search tries it and the other open operations
+// in each order. It visits a configuration (position in time, open operations that have happened,
+// state) only once, so the cost depends on how many operations are open at a time.
 #pragma once
 
 #include <cstddef>
@@ -24,26 +23,26 @@ namespace lin {
 enum class Verdict : std::uint8_t {
     linearizable,
     not_linearizable,
-    undecided,  ///< too many configurations: neither shown
+    undecided,  ///< too many configurations to show either
 };
 
 struct Result {
     Verdict verdict = Verdict::linearizable;
-    std::string explanation = {};  ///< if not linearizable: the point that no order gets beyond
+    std::string explanation = {};  ///< if not linearizable: the point that no order passes
     std::size_t configurations = 0;
 };
 
 inline constexpr std::size_t default_budget = 4'000'000;
 
-/// Checks the operations on one word, in any order, whatever their keys say. Throws
-/// std::invalid_argument if they make no sense: an end before its begin, an operation that has an
-/// answer but no end, words and locks mixed, a process that dies twice or acts after its death.
+/// Checks the operations on one word, given in any order; ignores their keys. Throws
+/// std::invalid_argument if they make no sense: an end before its begin, an answer without an end,
+/// words and locks mixed, a process that dies twice or acts after its death.
 Result check(std::span<const Operation> operations, State initial = {},
              std::size_t budget = default_budget);
 
-/// Checks each word separately (a history is linearizable if those of all its words are). The
-/// result is that of the first word that is not linearizable, else of the first undecided one.
-/// Words begin as `initial` says, or as all zeroes.
+/// Checks each word separately: a history is linearizable if those of all its words are. The result
+/// is that of the first word that is not linearizable, else of the first undecided one. Words that
+/// are not in `initial` begin as all zeroes.
 Result check_all(std::span<const Operation> history,
                  const std::map<std::uint64_t, State>& initial = {},
                  std::size_t budget = default_budget);

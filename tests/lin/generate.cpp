@@ -92,7 +92,7 @@ class Generator {
         running.operation.begin = time_;
     }
 
-    // The caller of a lock operation dies; the caller of a word operation goes on.
+    // After a lost lock operation the caller dies; after one on a word it goes on.
     void lose(Running& running) {
         Operation& operation = running.operation;
         operation.answer = Answer::unknown;
@@ -215,7 +215,7 @@ std::vector<Operation> any_history(std::size_t operations, bool lock, std::mt199
         }
         history.push_back(operation);
     }
-    // No process acts after the end of its death.
+    // No process acts after its death has ended.
     std::erase_if(history, [death = history](const Operation& operation) {
         return std::ranges::any_of(death, [&](const Operation& other) {
             return other.kind == Kind::die && other.process == operation.process &&

@@ -21,15 +21,14 @@ struct Shape {
     double lost = 0;              ///< share of operations with unknown answers
 };
 
-/// A linearizable history: the generator lets each operation happen at a moment between its begin
-/// and its end.
+/// A linearizable history: each operation happens at a moment between its begin and its end.
 std::vector<Operation> right_history(const Shape& shape, std::mt19937_64& random);
 
-/// A few operations with any answers at any times, most of them not linearizable.
+/// A few operations with any answers at any times; most such histories are not linearizable.
 std::vector<Operation> any_history(std::size_t operations, bool lock, std::mt19937_64& random);
 
-/// Tries each order of the operations that are known to have happened, with each subset of the
-/// others. For few operations.
+/// Tries each order of the operations known to have happened and any subset of the others. For few
+/// operations.
 bool brute_force(const std::vector<Operation>& operations);
 
 }  // namespace lin

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The operations of processes on words that they share, as the processes saw them: the input of the
-// checker.
+// The input of the checker: operations of processes on shared words, as the processes saw them.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +9,10 @@
 
 namespace lin {
 
-/// Time of a clock that all processes of a history share and that never goes back.
+/// Time of a monotonic clock that all processes of a history share.
 using Time = std::uint64_t;
 
-/// End of an operation that no process has seen end: it may still take effect.
+/// End of an operation that may still take effect, because no process has seen it end.
 inline constexpr Time never = std::numeric_limits<Time>::max();
 
 enum class Kind : std::uint8_t {
@@ -29,10 +28,9 @@ enum class Kind : std::uint8_t {
     lock,
     trylock,
     unlock,
-    lock_shared,  ///< also if it does not wait
+    lock_shared,  ///< waiting or not
     unlock_shared,
-    die,  ///< the process is killed; its locks become free, at once or later, and exclusive ones
-          ///< orphaned
+    die,  ///< the process is killed; its locks become free, now or later, exclusive ones orphaned
 };
 
 enum class Answer : std::uint8_t {
@@ -50,7 +48,7 @@ struct Operation {
     Answer answer = Answer::done;
     std::uint64_t a = 0;
     std::uint64_t b = 0;
-    std::uint64_t result = 0;  ///< the value before, if done; of a read: the value
+    std::uint64_t result = 0;  ///< if done: the value before, or read
     Time begin = 0;            ///< not later than the call
     Time end = never;          ///< not earlier than its return, unless the answer is unknown
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests of the checker: right histories, histories with every kind of error, small histories
-// against brute force, and the cost of large histories.
+// Tests of the checker: right histories, every kind of error, small histories against brute force,
+// and the cost of large ones.
 #include <algorithm>
 #include <stdexcept>
 
@@ -74,7 +74,7 @@ TEST_CASE("overlapping operations have no order") {
     CHECK(right({op(1, 0, 10, Kind::write, 1), op(2, 2, 3, Kind::read, 0, 0),
                  op(2, 4, 5, Kind::read, 0, 1)}));
     CHECK(right({op(1, 0, 5, Kind::write, 1), op(2, 5, 6, Kind::read, 0, 0)}));  // they touch
-    // Wrong in both orders: each operation would have to come after the other.
+    // Wrong, because each operation would have to come after the other.
     CHECK(wrong({op(1, 0, 10, Kind::fetch_add, 1, 1), op(2, 0, 10, Kind::fetch_add, 1, 1)}));
 }
 
@@ -339,7 +339,7 @@ TEST_CASE("large right histories") {
     const Result result = check(history);
     CHECK(result.explanation.empty());
     CHECK(result.verdict == Verdict::linearizable);
-    // The cost, independent of the machine: few dead ends.
+    // Independent of the machine: there are few dead ends.
     CHECK(result.configurations < 10 * history.size());
 }
 

@@ -106,13 +106,13 @@ std::optional<State> take(const Operation& operation, State state) {
     const bool taken = state.value || (shared ? state.readers & bit(operation) : state.readers);
     switch (operation.answer) {
         case Answer::busy:
-            // A shared taker may be refused although only others share the lock: an exclusive taker
-            // that waits goes first.
+            // A shared taker may be refused although others only share the lock, because a waiting
+            // exclusive taker goes first.
             if (!state.value && !state.readers)
                 return {};
             return state;
         case Answer::unknown:
-            // A taker that finds the lock taken, and gives up, has changed nothing.
+            // A taker that finds the lock taken and gives up changes nothing.
             if (taken)
                 return state;
             break;

@@ -14,9 +14,8 @@ namespace lin {
 
 /// All zero: a word that is 0, a lock that is free.
 struct State {
-    std::uint64_t value = 0;  ///< of the word; of a lock: 1 + the process that has it, or 0
-    bool orphaned =
-        false;  ///< of a lock: its exclusive holder has died, and there was no other since
+    std::uint64_t value = 0;    ///< of the word; of a lock: 1 + the process that has it, or 0
+    bool orphaned = false;      ///< of a lock: its last exclusive holder has died
     std::uint64_t readers = 0;  ///< of a lock: bits of the processes that share it
 
     bool operator==(const State&) const = default;
@@ -27,10 +26,10 @@ struct State {
 };
 
 /// The state after the operation, or nothing if it cannot have had this answer in this state. An
-/// operation of unknown answer may have had any.
+/// unknown answer may have been any.
 ///
-/// A lock is robust: when its exclusive holder dies it becomes free, and every shared holder is
-/// told so, up to and including the next exclusive holder. It is not recursive.
+/// A lock is robust, and not recursive: when its exclusive holder dies it becomes free, and every
+/// holder is told so, up to and including the next exclusive one.
 std::optional<State> apply(const Operation& operation, State state);
 
 /// Processes that share locks have lower numbers.

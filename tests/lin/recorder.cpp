@@ -39,7 +39,7 @@ Recorder::Recorder(std::size_t parts, std::size_t room)
 
 Recorder::~Recorder() { munmap(memory_, bytes_); }
 
-// The count comes last: a process that is killed before has not begun the operation.
+// The count is stored last: a process that is killed before has not begun the operation.
 void Recorder::Part::begin(Operation operation) {
     const std::size_t i = count_.load(std::memory_order_relaxed);
     if (i == room_)
@@ -53,12 +53,11 @@ void Recorder::Part::begin(Operation operation) {
 
 void Recorder::Part::end(Answer answer, std::uint64_t result) {
     Operation& operation = operations_[count_.load(std::memory_order_relaxed) - 1];
-    // An operation of unknown answer has no end.
     if (answer == Answer::unknown)
         return;
     operation.end = now();
     operation.result = result;
-    // Last, as above: if the process is killed before, history() drops the end.
+    // The answer is stored last: if the process is killed before, history() drops the end.
     std::atomic_thread_fence(std::memory_order_release);
     operation.answer = answer;
 }

@@ -16,8 +16,8 @@ namespace lin {
 /// CLOCK_MONOTONIC, in ns: the same for all processes of a machine.
 Time now();
 
-/// Room for the operations of several processes, each in a part of its own. It is shared memory, so
-/// the records of a killed process survive. Make it before the processes are forked.
+/// Room for the operations of several processes, in a part for each thread. It is shared memory, so
+/// records survive killed processes. Make it before the processes are forked.
 class Recorder {
   public:
     Recorder(std::size_t parts, std::size_t room);
@@ -28,14 +28,14 @@ class Recorder {
     /// One part; used by one thread.
     class Part {
       public:
-        /// Call this before the operation. Its answer is unknown until end(). Throws
-        /// std::length_error when there is no room left.
+        /// Call it before the operation, the answer of which is unknown until end(). Throws
+        /// std::length_error if there is no room left.
         void begin(Operation operation);
 
-        /// Call this after the operation. Without it the operation has no known end.
+        /// Call it after the operation. Without it the operation has no known end.
         void end(Answer answer, std::uint64_t result = 0);
 
-        /// Removes the operation: it was refused, and will never take effect.
+        /// Removes an operation that was refused, and will never take effect.
         void cancel();
 
         std::size_t left() const { return room_ - count_.load(std::memory_order_relaxed); }
