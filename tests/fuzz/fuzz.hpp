@@ -34,7 +34,7 @@ inline void require(bool condition, const char* what) {
     std::abort();
 }
 
-// Takes values off the front of the input; zeroes once it is used up.
+// Takes values from the front of the input, and zeroes when that is used up.
 class Input {
   public:
     Input(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
@@ -51,7 +51,7 @@ class Input {
     bool empty() const { return size_ == 0; }
     std::size_t size() const { return size_; }
 
-    // The rest in a block of exactly its size: the address sanitizer sees a read beyond it.
+    // The rest, in a block of exactly its size, so that the address sanitizer sees reads beyond it.
     std::unique_ptr<std::uint8_t[]> rest() const {
         auto copy = std::make_unique<std::uint8_t[]>(size_);
         if (size_ > 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tables of extents as a peer sends them, and ranges as a user asks for them: a transfer that
-// passes both checks must stay within the extents.
+// Tables of extents from a peer, and ranges from a user: a transfer that passes both checks must
+// stay within the extents.
 #include "fuzz.hpp"
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kShares = 4;
 
-// Small values most of the time: random 64-bit numbers hardly ever make a sound table.
+// Half of the values are small, because random 64-bit numbers hardly ever make a sound table.
 std::uint64_t take_number(Input& input) {
     const auto word = input.take<std::uint64_t>();
     return word & 1 ? word >> 1 : (word >> 1) % 65536;
@@ -34,8 +34,7 @@ std::vector<lite_extent> take_table(Input& input) {
     return table;
 }
 
-// Walks through the table as a transfer does: every piece is inside its extent, and the pieces make
-// up the range.
+// Walks through the table like a transfer: every piece is in its extent, and all make up the range.
 void carry_out(const std::vector<lite_extent>& table, std::uint64_t offset, std::uint64_t length) {
     const auto n = static_cast<std::uint32_t>(table.size());
     auto i = lite_extent_find(table.data(), n, offset);

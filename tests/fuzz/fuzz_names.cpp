@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names as a user passes them, and immediate data as a peer does.
+// Names from a user, and immediate data from a peer.
 #include "fuzz.hpp"
 
 using namespace lite_fuzz;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rings: records taken and freed in any order, and what a peer says of records and bindings.
+// Rings: records are taken and freed in any order; a peer sends records, bindings and lists.
 #include "fuzz.hpp"
 
 #include <algorithm>

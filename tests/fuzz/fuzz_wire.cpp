@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Everything that comes from a peer: private data of connections, heads of messages, requests,
-// replies. A message that passes its check must be safe to use: the fuzzer reads it in the same way
-// as the module.
+// All that comes from a peer: private data of connections, heads of messages, requests, replies. A
+// message that passes its check must be safe to use: the fuzzer reads it as the module does.
 #include "fuzz.hpp"
 
 using namespace lite_fuzz;

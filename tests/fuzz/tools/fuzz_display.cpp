@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Prints bytes from outside: the output must contain nothing that a terminal
-// obeys, whatever the bytes and however they are cut into pieces.
+// Prints bytes from outside: whatever they are, and however they are cut into pieces, the output
+// must contain nothing that a terminal obeys.
 
 #include "common/text/format.hpp"
 #include "common/text/hexdump.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Words that should be addresses with ports.
+// Parses words that should be addresses, maybe with ports.
 
 #include "common/endpoint.hpp"
 #include "common/error.hpp"

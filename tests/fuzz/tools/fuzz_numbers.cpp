@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Words that should be numbers: each parser either refuses a word with a text, or
-// returns a value that prints as a word of the same value.
+// Parses words that should be numbers: each parser either refuses a word, with a text, or returns a
+// value that, printed and parsed again, is the same.
 
 #include "common/error.hpp"
 #include "common/text/format.hpp"
