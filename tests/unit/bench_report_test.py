@@ -98,7 +98,7 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(verdict_of(documents, "most LMRs").text(), "met")
 
     def test_files(self):
-        """The best sets count; processor time is that of both machines."""
+        """The best sets count. Processor time is that of both machines."""
         def moved(label, rate, cpu):
             return outcome(label, [rate] * 3, facts={"cpu_here": cpu, "cpu_there": 1.0, "held": 4096.0})
 
@@ -153,7 +153,7 @@ class Tables(unittest.TestCase):
             self.assertLessEqual(len(set(lines)), 1)
 
     def test_facts(self):
-        """What the stream did has columns; a row without it has a dash."""
+        """The stream's figures have columns; a row without them has dashes."""
         documents = {"qos-write": document("qos-write", 64, [
             outcome("lite fair", [90] * 3, facts={"stream_alone": 9.5, "stream_beside": 9.0, "kept": 0.95}),
             outcome("lite fair idle", [10] * 3, 0)])}
@@ -219,7 +219,7 @@ class Plots(unittest.TestCase):
         self.assertIn("set yrange [0:]", text)
 
     def test_lines_of_sets(self):
-        """A line for each number of sets at a time, a point for each length of one."""
+        """There is a line for each number of sets at a time, and a point for each length of a set."""
         outcomes = [outcome(f"lite {n}x{pages}", [n * pages] * 3, n) for n in (1, 6) for pages in (16, 1024)]
         outcomes.append(outcome("read-write 1x16", [5] * 3, 1))
         plot, = (plot for plot in bench_plots.PLOTS if plot.name == "file-sets")

@@ -12,7 +12,7 @@ fail() {
 	exit 1
 }
 
-# The only programs in PATH; above all no apt-get and no sudo.
+# The only programs in PATH: neither apt-get nor sudo is among them.
 for tool in awk bash cat comm dirname env mkdir paste readlink rm sed sort touch; do
 	ln -s "$(command -v $tool)" "$dir/$tool"
 done
@@ -27,7 +27,7 @@ fake() {
 said=$(run build) || fail "without dpkg it fails: $said"
 [[ $said == *"not a Debian system"*" g++ "*" meson "* && $said != *$'\n'* ]] || fail "without dpkg it says: $said"
 
-# The answers of dpkg-query for the group "model", with some names from after Debian 12.
+# Answers of dpkg-query for the group "model", some with names that are newer than Debian 12.
 fake dpkg-query <<<"cat '$dir/packages'"
 installed() { printf '%s\n' "$@" >"$dir/packages"; }
 
@@ -41,8 +41,8 @@ installed "ii gcc, " "ii libc6-dev, " "rc spin, "
 ! said=$(run --check model) || fail "it does not miss spin"
 [[ $said == spin ]] || fail "it misses: $said"
 
-# All is there, but QEMU is old; backports has a newer one. A user without root, with no sudo or a useless one, gets a
-# warning. The upgrade is tried only once.
+# All is installed, but QEMU is old, and backports has a newer one. Users without root or a sudo that works get a warning.
+# The upgrade is tried only once.
 installed
 mapfile -t vm < <(run --check vm)
 installed "${vm[@]/#/ii }"
@@ -64,7 +64,7 @@ done
 [[ $(<"$dir/asked") == *"install --no-install-recommends -t bookworm-backports qemu-system-x86"* ]] || fail "it ran: $(<"$dir/asked")"
 [[ $(wc -l <"$dir/asked") == 1 ]] || fail "it ran more than that: $(<"$dir/asked")"
 
-# Root's upgrade. Its apt-get upgrades to what is not old.
+# Root upgrades, with an apt-get that installs a QEMU that is not old.
 rm -rf "$dir/cache" "$dir/asked"
 fake id <<<'echo 0'
 fake apt-get <<<"echo \"\$*\" >>'$dir/asked'; ln -sf '$dir/not-old' '$dir/dpkg'"

@@ -122,7 +122,7 @@ class device final : public lite::internal::device {
         return handle_call(arg);
     }
 
-    // For files with offsets only.
+    // Only for files that have offsets.
     int call(lite_ioc_file& arg, bool send) {
         arg.moved = 0;
         if (arg.size != sizeof(arg) || arg.flags || arg.reserved)
@@ -290,7 +290,7 @@ class device final : public lite::internal::device {
             return -EINVAL;
         auto* const ops = reinterpret_cast<lite_op*>(static_cast<std::uintptr_t>(arg.ops));
         arg.n_failed = 0;
-        // Backwards, as the order is unspecified.
+        // Backwards, because the order is unspecified.
         for (__u32 i = arg.n_ops; i-- > 0;) {
             ops[i].reserved1 = 0;
             ops[i].result = 0;
@@ -625,7 +625,7 @@ class device final : public lite::internal::device {
         target.info.n_nodes = static_cast<std::uint32_t>(target.nodes.size());
     }
 
-    // By handle, or, if that is 0, by name; @has: the rights of the handle or of the caller.
+    // By handle, or by name if that is 0. @has: the rights of the handle, or those of the caller.
     int find(std::uint64_t lh, const char (&name)[LITE_NAME_SIZE], std::shared_ptr<lmr>& target,
              std::uint32_t* has = nullptr) {
         std::uint32_t rights = 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A LITE cluster in the memory of a test: a device that understands the ioctls
-// of the ABI, strictly as <uapi/lite.h> defines them, so that the library and
-// the tools on top of it can be tested without a kernel.
+// A LITE cluster in the memory of a test: a device that obeys the ioctls of the ABI strictly as
+// <uapi/lite.h> defines them, to test the library and the tools without a kernel.
 #pragma once
 
 #include "device.hpp"
@@ -43,14 +42,14 @@ class cluster {
     // The next operation with this opcode fails with -@error after @bytes.
     void fail_op(lite_opcode opcode, int error, std::uint64_t bytes = 0);
 
-    // The next file moves @bytes only; then the next call, this one if @bytes is 0, fails.
+    // The next call for a file moves @bytes only; the one after it (this one if @bytes is 0) fails.
     void fail_file(int error, std::uint64_t bytes = 0);
 
     std::shared_ptr<lmr> find(const std::string& name) const;
     std::size_t open_handles() const { return m_open_handles; }
     std::size_t open_files() const { return m_open_files; }
 
-    // Most LMRs in the answer to a LIST call.
+    // The maximum number of LMRs in the answer to a LIST call.
     std::uint32_t list_batch = 3;
     // The calling user and group; new LMRs belong to them.
     std::uint32_t uid = 1000;

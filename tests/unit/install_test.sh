@@ -67,7 +67,7 @@ boot "a b c" "" $'0:start --index 0 --idle -m 1G\njoin -t 5s a\njoin -t 5s b' -m
 boot "a c" yes $'0:start --index 0 --idle\njoin -t 5s a\njoin -t 5s c\nstop\nstart --index 0'
 boot "a c" "" $'1:start --index 0 --idle\njoin -t 5s a\njoin -t 5s c\nstop'
 boot "r c" yes $'1:start --index 0 --idle\njoin -t 5s r\njoin -t 5s c\nstop'
-# What is stopped is the node that the unit has started, not one that was there before.
+# The unit stops the node that it has started, not one that was there before.
 boot "a" "" $'1:start --index 0 --idle -f' -f
 boot "a" "" $'1:start --index 0 --idle -f -t' -f -t
 boot "" "" $'1:start --index 0 -t\nstop' -t

@@ -147,7 +147,7 @@ TEST_CASE("lite put and get", "[lite]") {
     CHECK(lite({"get", "x:1:3", "-", "-c"}).out == data.substr(1, 3));
     check_silent(lite({"get", "x", "/dev/null"}));
     CHECK_FALSE(exists(directory / "out.lite-part"));
-    // The longest name that a file can have, and an attempt before this one.
+    // With the longest name that a file can have, and after an attempt that failed.
     const auto longest = directory / std::string(255, 'n');
     lite.cluster.fail_file(EHOSTDOWN, 4);
     CHECK(lite({"get", "x:0:9", longest}).status == 1);
@@ -174,7 +174,7 @@ TEST_CASE("lite put, get and cp: a colon ends a name that ends in a number", "[l
     CHECK(lite.content("b:2", 10) == "0123456789");
     CHECK(lite({"get", "b\\x3a2:7", "-"}).out == "789");
 
-    // A length of 0 is no way to say so, and would empty the file.
+    // A length of 0 would empty the file.
     lite({"alloc", "a", "8"});
     check_usage(lite({"get", "a:1:0", directory / "out"}),
                 "NAME: 'a:1:0' has the length 0: there is nothing to copy");
@@ -202,7 +202,7 @@ TEST_CASE("lite put and get: refusals", "[lite]") {
     check_usage(lite({"put", directory / "in", "x:1:2"}),
                 "the length is that of the file: give the LMR as NAME[:OFFSET]");
     CHECK(lite({"put", directory / "in", "x", "-n", "1"}).status == 2);
-    // Not what an earlier attempt with this file has made.
+    // This LMR is not from an earlier attempt with the file.
     check_failure(lite({"put", directory / "in", "x", "-a", "-r"}),
                   "put x: an LMR of that name exists, with another length (9 bytes)");
     check_failure(lite({"put", directory.path(), "y", "-a"}),
@@ -210,7 +210,7 @@ TEST_CASE("lite put and get: refusals", "[lite]") {
     check_failure(lite({"put", directory / "in", "y:0xfffffffffffffff8", "-a"}),
                   "put y: more than an LMR can have");
     CHECK_FALSE(lite.cluster.find("y"));
-    // The mode of an LMR that is made holds from when it is complete.
+    // A new LMR gets its mode when it is complete.
     check_silent(lite({"put", directory / "in", "public", "-a", "-m", "0444", "-c"}));
     CHECK(lite.cluster.find("public")->info.mode == 0444);
     CHECK(lite.content("public", 10) == "0123456789");
@@ -302,7 +302,7 @@ TEST_CASE("lite put from a pipe needs no more memory than the data", "[lite]") {
         CHECK(lite.cluster.find("x")->info.length == data.size());
         CHECK(lite.content("x", data.size()) == data);
         check_silent(lite({"free", "x"}));
-        // Less than a page, and less than the data.
+        // The room is less than a page, or less than the data.
         for (const std::uint64_t less : {4095U, 9999U}) {
             room = less;
             CHECK(put(data, {"put", "-", "x", "-a"}).status == 1);
@@ -365,11 +365,11 @@ TEST_CASE("lite put and get go on where they were interrupted", "[lite]") {
     CHECK(read_file(directory / "out.lite-part") == data.substr(0, 9));
     REQUIRE(::rmdir((directory / "out").c_str()) == 0);
 
-    // What is there already need not be a beginning of it, or shorter.
+    // The old part file may be of other data, and longer.
     write_file(directory / "out.lite-part", pattern(data.size() + 10, 7));
     check_silent(lite({"get", "x", directory / "out", "-r"}));
     CHECK(read_file(directory / "out") == data);
-    // Without --resume it does not count.
+    // Without --resume an old part file is ignored.
     write_file(directory / "out.lite-part", "xyz");
     check_silent(lite({"get", "x:0:2", directory / "out"}));
     CHECK(read_file(directory / "out") == data.substr(0, 2));
@@ -402,12 +402,12 @@ TEST_CASE("lite put and cp go on only with an LMR of their user", "[lite]") {
     CHECK(lite.cluster.find("x")->info.mode == 0666);
     check_silent(lite({"free", "x"}));
 
-    // What root makes on a node with root squash.
+    // An LMR that root makes on a node with root squash.
     make(65534, 0600);
     CHECK(lite(put).status == (user == 0 || user == 65534 ? 0 : 1));
     check_silent(lite({"free", "x"}));
 
-    // The mode is the one asked for, while it is copied, too.
+    // The mode is the requested one even during the copy.
     make(user, 0666);
     std::uint32_t meanwhile = 0;
     lite.cluster.intercept = [&](unsigned long request, void*) -> std::optional<int> {
@@ -523,7 +523,7 @@ TEST_CASE("lite get ends with a signal while it waits for the reader of a FIFO",
     const auto fifo = directory / "fifo";
     REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
     lite({"alloc", "x", "100"});
-    // This file has the number of the system call that a thread waits in.
+    // This file has the number of the system call in which the thread waits.
     const auto waits_in = "/proc/self/task/" + std::to_string(::gettid()) + "/syscall";
     std::thread sender([&, self = ::pthread_self()] {
         while (!read_file(waits_in).starts_with(std::to_string(SYS_openat) + " "))
@@ -573,7 +573,7 @@ TEST_CASE("lite put and get of what the kernel cannot splice", "[lite]") {
     CHECK(lite.content("x", data.size()) == data);
     check_silent(lite({"get", "x", directory / "out", "-c"}));
     CHECK(read_file(directory / "out") == data);
-    // Also if the first pieces need not be copied.
+    // The same if the first pieces need not be copied.
     const auto longer = pattern(piece + 4321);
     write_file(directory / "in", longer);
     check_silent(lite({"put", directory / "in", "y", "-a"}));

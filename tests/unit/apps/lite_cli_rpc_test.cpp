@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The commands of "lite" that serve functions and call them. The test plays the
-// kernel.
+// The commands of "lite" that serve functions and call them. The test plays the kernel.
 
 #include "lite_machine.hpp"
 
@@ -36,10 +35,10 @@ class functions {
         };
     }
 
-    // The requests for a server, in order.
+    // Requests for a server, in order.
     std::deque<std::string> requests;
     std::uint32_t request_flags = 0;
-    // The server's replies to them, and the statuses.
+    // The server's replies, and their statuses.
     std::vector<std::string> replies;
     std::vector<std::uint32_t> statuses;
     // Errors of the wait for a request, each used once.
@@ -100,7 +99,7 @@ class functions {
         r.token = 0;
         if (r.flags & LITE_RPC_REPLY_ONLY)
             return 0;
-        // The wait has a limit: a signal may come just before it.
+        // The wait is bounded, because a signal may come just before it.
         CHECK(r.timeout_ms > 0);
         if (!interruptions.empty()) {
             const int error = interruptions.front();
@@ -241,7 +240,7 @@ TEST_CASE("lite serve answers each request once", "[lite][rpc]") {
     CHECK(f.replies == std::vector<std::string>{"one", "", "three"});
     CHECK(f.statuses == std::vector<std::uint32_t>{0, 0, 0});
 
-    // Also if the next request comes later.
+    // The same if the next request comes later.
     f.replies.clear();
     f.requests = {"one", "two"};
     f.pauses = {-ETIMEDOUT, -EINTR};
@@ -306,7 +305,7 @@ TEST_CASE("lite serve waits while memory is short", "[lite][rpc]") {
     machine lite;
     functions f(lite);
     f.requests = {"one", "two"};
-    // Short of memory for a request, for an answer, and for the last answer.
+    // Memory is short for a request, for an answer, and for the last answer.
     f.interruptions = {-ENOMEM, -ENOMEM};
     f.reply_errors = {-ENOMEM, 0, -ENOMEM};
     f.pauses = {-ENOMEM};
@@ -315,7 +314,7 @@ TEST_CASE("lite serve waits while memory is short", "[lite][rpc]") {
     CHECK(f.interruptions.empty());
     CHECK(f.reply_errors.empty());
 
-    // It stops waiting after a signal.
+    // A signal ends the retries.
     f.interruptions.assign(1000, -ENOMEM);
     lite.cluster.intercept = [next = lite.cluster.intercept](unsigned long request, void* arg) {
         if (request == LITE_IOC_RPC_RECV)
@@ -369,10 +368,10 @@ TEST_CASE("lite serve --exec ends the command after a signal", "[lite][rpc]") {
     machine lite;
     functions f(lite);
     const std::string command = GENERATE(
-        // While its output is open; after it has closed its output.
+        // The command's output is open; it is closed.
         "sleep 1000 & kill -TERM $PPID; wait", "exec >&-; sleep 1000 & kill -TERM $PPID; wait");
     CAPTURE(command);
-    // A pipe that is open in all processes of the command.
+    // All processes of the command have this pipe open.
     int alive[2];
     REQUIRE(::pipe2(alive, O_CLOEXEC) == 0);
     ::fcntl(alive[1], F_SETFD, 0);
@@ -435,7 +434,7 @@ TEST_CASE("lite call", "[lite][rpc]") {
     // A word that looks like a list is one word.
     CHECK(lite({"call", "0", "echo", "[1,2]"}).status == 0);
     CHECK(f.asked == "[1,2]");
-    // Of a request that is too long, lite reads one byte more than allowed.
+    // lite reads one byte more than a request may have.
     f.call_error = -E2BIG;
     check_failure(lite({"call", "0", "7", "-"}, std::string(LITE_RPC_BULK_MAX + 100, 'x')),
                   "call 7: longer than the function's requests, or replies, may be");

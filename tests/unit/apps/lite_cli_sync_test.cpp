@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The commands of "lite" that take locks and wait at barriers. The test plays the
-// kernel.
+// The commands of "lite" that take locks and wait at barriers. The test plays the kernel.
 
 #include "lite_machine.hpp"
 
@@ -56,8 +55,7 @@ struct locks {
     int barrier_error = 0;
 };
 
-// The test sees the program's exit status and its files: its output is not
-// redirected.
+// The program's output is not redirected: tests see its exit status and its files.
 result run_locked(machine& lite, const std::vector<std::string>& before,
                   const std::string& script) {
     auto words = before;
@@ -163,7 +161,7 @@ TEST_CASE("lite lock that is killed keeps the lock until its program is gone", "
     machine lite;
     lite({"alloc", "x", "4K"});
     const locks l(lite);
-    // A pipe that only lite has open, like its node, and a pipe that the program has open, too.
+    // Only lite has the first pipe open, like its node; the program has the second open, too.
     int device[2];
     int program[2];
     REQUIRE(::pipe2(device, O_CLOEXEC) == 0);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The commands of "lite" on a fake cluster: what they do, what they print, and
-// how they fail.
+// The commands of "lite" on a fake cluster: what they do, what they print, and how they fail.
 
 #include "lite_machine.hpp"
 

@@ -31,10 +31,10 @@ struct kernel_side {
     std::vector<bool> dumps;
     std::vector<message> answers;
     std::optional<tools::refusal> refusal;
-    // Which requests it refuses; empty: all.
+    // The requests that it refuses if there is a refusal; empty: all.
     std::function<bool(const message&)> refuses;
     int losses = 0;
-    // Answers to JOIN and NODE_GET; when these are used up, @answers.
+    // Answers to JOIN and NODE_GET; after these, @answers.
     std::vector<message> in_turn;
 };
 

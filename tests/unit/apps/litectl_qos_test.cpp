@@ -73,7 +73,7 @@ class hierarchy {
         return st.st_ino;
     }
 
-    // As when a service starts again: another directory has the name.
+    // Another directory gets the name, as when a service starts again.
     void make_anew(const std::string& name) const {
         std::filesystem::rename(root / name, std::filesystem::path(m_place / "old"));
         add(name);
@@ -86,7 +86,7 @@ class hierarchy {
     const std::filesystem::path root = m_place / "cgroup";
 };
 
-// The control groups of the rules in the file, and their weights.
+// "GROUP=WEIGHT " for each rule in the file.
 std::string rules_in(const std::string& file) {
     std::string all;
     const auto said = json::parse(read_file(file));
@@ -131,7 +131,7 @@ TEST_CASE("litectl qos", "[litectl]") {
     CHECK(json::parse(litectl({"qos", "show", "-j"}).out)["rules"][0]["ceiling"] == 2);
     litectl.kernel.asked.clear();
     CHECK(litectl({"qos", "set", "-m", "sw-pri", "-u", "5", "-w", "7"}).status == 0);
-    REQUIRE(litectl.kernel.asked.size() == 3);  // the last to keep what holds now
+    REQUIRE(litectl.kernel.asked.size() == 3);  // the last gets the rules, to keep them
     CHECK(litectl.kernel.asked[0].u8(LITE_A_QOS_MODE) == LITE_QOS_SW_PRI);
     CHECK(litectl.kernel.asked[1].u32(LITE_A_UID) == 5U);
     CHECK(litectl.kernel.asked[1].u32(LITE_A_WEIGHT) == 7U);
@@ -165,7 +165,7 @@ TEST_CASE("litectl qos: rules outlive a node", "[litectl]") {
     CHECK(litectl.kernel.asked[1].u8(LITE_A_PRIORITY) == LITE_PRIORITY(6));
     CHECK(litectl.kernel.asked[2].u8(LITE_A_QOS_MODE) == LITE_QOS_FAIR);
 
-    // Nothing holds any more: the rule stays until it is removed, and then nothing is kept.
+    // In mode none the rule is kept until it is removed; then no file is left.
     CHECK(litectl({"qos", "set", "-m", "none", "-i", "3"}).status == 0);
     CHECK(json::parse(read_file(litectl.world.qos_file + ".3"))["rules"][0]["weight"] == 300);
     CHECK(litectl({"qos", "reset", "-u", "1000", "-i", "3"}).status == 0);
@@ -179,7 +179,7 @@ TEST_CASE("litectl qos: rules outlive a node", "[litectl]") {
         CHECK(r.status == 0);
         CHECK(r.err.find(litectl.world.qos_file + ": not all rules hold: ") != std::string::npos);
     }
-    // One wrong rule does not keep the others, nor the mode, from holding.
+    // One wrong rule keeps neither the others nor the mode from taking effect.
     litectl.kernel.asked.clear();
     write_file(
         litectl.world.qos_file,
@@ -197,7 +197,7 @@ TEST_CASE("litectl qos: rules outlive a node", "[litectl]") {
     CHECK(r.err.find("it is lost when the node stops") != std::string::npos);
 }
 
-// Else a node that starts again would be told of one that holds beside any ceiling.
+// Otherwise the next start would set a default, which holds beside any ceiling.
 TEST_CASE("litectl qos: no default stays none", "[litectl]") {
     machine litectl;
     message rule(LITE_CMD_QOS_GET);
@@ -261,7 +261,7 @@ TEST_CASE("litectl qos: control groups", "[litectl]") {
     CHECK(litectl.kernel.asked[0].u8(LITE_A_TENANTS) == LITE_QOS_BY_CGROUP);
     CHECK(litectl.kernel.asked[1].u64(LITE_A_CGROUP) == st.st_ino);
     CHECK(!litectl.kernel.asked[1].u32(LITE_A_UID));
-    // The file has names: numbers mean nothing after the next boot.
+    // The file has names, because numbers change with the next boot.
     const auto kept = json::parse(read_file(litectl.world.qos_file));
     CHECK(kept["tenants_are"] == "cgroup");
     REQUIRE(kept["rules"].size() == 1);
@@ -301,7 +301,7 @@ TEST_CASE("litectl qos: control groups", "[litectl]") {
     CHECK(litectl({"qos", "set", "-m", "fair"}).status == 0);
     CHECK(json::parse(read_file(litectl.world.qos_file))["rules"].size() == 1);
 
-    // A service that does not run keeps its rule in the file, until that is removed.
+    // The rule of a service that does not run stays in the file until it is removed.
     std::filesystem::remove_all(hierarchy / "work.slice/db");
     litectl.kernel.answers = {mode};
     CHECK(litectl({"qos", "set", "-m", "fair"}).status == 0);
@@ -322,14 +322,14 @@ TEST_CASE("litectl qos: a rule outlives the directory of its control group", "[l
     CHECK(litectl({"qos", "set", "-m", "fair"}).status == 0);
     CHECK(rules_in(file) == "work.slice/db=300 ");
 
-    // What is set for the new directory takes its place.
+    // A rule for the new directory replaces the one in the file.
     auto anew = rule_of(groups.number("work.slice/db"));
     litectl.kernel.answers.push_back(anew);
     write_file(file, R"({"mode": "fair", "rules": [{"cgroup": "work.slice/db", "weight": 9}]})");
     CHECK(litectl({"qos", "set", "-g", "work.slice/db", "-w", "300"}).status == 0);
     CHECK(rules_in(file) == "work.slice/db=300 ");
 
-    // The kernel has none for the new directory: the one in the file goes.
+    // The file's rule is removed even if the kernel has none for the new directory.
     litectl.kernel.answers.pop_back();
     litectl.kernel.refusal.emplace(ENOENT, "this tenant has no rule");
     litectl.kernel.refuses = [](const message& asked) {
@@ -379,7 +379,7 @@ TEST_CASE("litectl qos reset: a control group by other names", "[litectl]") {
 
 TEST_CASE("litectl qos: control groups end while one is looked for", "[litectl]") {
     const hierarchy groups;
-    // Some come behind those that end, whatever the order of the file system.
+    // So many that in any order some come after those that end.
     std::vector<std::string> lasting;
     for (int i = 0; i < 16; i++)
         groups.add(lasting.emplace_back("work-" + std::to_string(i) + ".slice"));
@@ -409,10 +409,10 @@ TEST_CASE("litectl qos set: half of it is refused", "[litectl]") {
     const hierarchy groups;
     litectl.world.cgroups = groups.root;
     litectl.kernel.answers = {fair()};
-    // Nothing is asked for before the group is known.
+    // Without the group the kernel is asked nothing.
     CHECK(litectl({"qos", "set", "-m", "fair", "-g", "absent", "-w", "5"}).status == 1);
     CHECK(litectl.kernel.asked.empty());
-    // The mode holds, and is kept.
+    // The mode takes effect, and is kept.
     litectl.kernel.refusal.emplace(ENOSPC, "there are too many rules");
     litectl.kernel.refuses = [](const message& asked) { return asked.u32(LITE_A_UID).has_value(); };
     const auto half = litectl({"qos", "set", "-m", "fair", "-u", "7", "-w", "5"});
@@ -434,18 +434,18 @@ TEST_CASE("litectl qos: rules that were not restored stay in the file", "[litect
     };
     write_file(file, R"({"mode": "fair", "rules": [{"uid": 5, "weight": 50, "ceiling": 4},
                      {"uid": 1000, "weight": 9, "ceiling": 4}, {"uid": -1}, {"uid": 4294967296}]})");
-    // The kernel has one for uid 1000, which was set meanwhile.
+    // The kernel has a rule for uid 1000, set meanwhile. The file keeps that for uid 5,
     litectl.kernel.answers = {fair(), rule_of_alice()};
     CHECK(litectl({"qos", "set", "-u", "1000", "-w", "300"}).status == 0);
     CHECK(uids() == "1000=300 5=50 ");
 
-    // Also when the kernel refuses a new one.
+    // even if the kernel refuses a new one,
     litectl.kernel.refusal.emplace(ENOSPC, "there are too many rules");
     litectl.kernel.refuses = [](const message& asked) { return asked.u32(LITE_A_UID).has_value(); };
     CHECK(litectl({"qos", "set", "-m", "fair", "-u", "5", "-w", "60"}).status == 1);
     CHECK(uids() == "1000=300 5=50 ");
 
-    // Until they are removed, although the kernel has none.
+    // until it is removed, although the kernel has no such rule.
     litectl.kernel.refusal.emplace(ENOENT, "this tenant has no rule");
     CHECK(litectl({"qos", "reset", "-u", "5"}).status == 0);
     CHECK(uids() == "1000=300 ");

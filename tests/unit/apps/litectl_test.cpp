@@ -213,7 +213,7 @@ TEST_CASE("litectl start without a secret needs --insecure", "[litectl]") {
                       " does not exist; 'litectl secret' makes one, which all members need (or "
                       "--insecure: without)");
     CHECK(litectl.kernel.asked.empty());
-    // Then litectl does not use an existing secret either.
+    // With --insecure litectl does not use an existing secret either.
     write_file(litectl.world.default_secret, "by default\n");
     const auto r = litectl({"start", "--insecure"});
     CHECK(r.status == 0);

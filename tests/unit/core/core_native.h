@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What kernel/core and kernel/wire use of the kernel, for tests and fuzzers, which are programs:
- * see kernel/core/types.h.
- */
+/* What kernel/core and kernel/wire use of the kernel, for programs: see kernel/core/types.h. */
 #ifndef LITE_CORE_NATIVE_H
 #define LITE_CORE_NATIVE_H
 
@@ -97,7 +94,7 @@ static inline void bitmap_clear(unsigned long* map, unsigned int at, unsigned in
         map[at / 64] &= ~(1UL << at % 64);
 }
 
-/* Only for areas that begin anywhere: no alignment. */
+/* Ignores the alignment. */
 static inline unsigned long bitmap_find_next_zero_area(unsigned long* map, unsigned long size,
                                                        unsigned long at, unsigned int n,
                                                        unsigned long align_mask) {

@@ -14,8 +14,8 @@ constexpr std::uint32_t kShares = 5;
 
 std::uint64_t length_of(const Table& table) { return table.back().start + table.back().length; }
 
-// A table like the module's: share after share, pieces of whole pages except for the last. No two
-// neighbours touch.
+// A table like the module's: share after share, in pieces of whole pages (except the last) that do
+// not touch their neighbours.
 Table random_table(Random& random, std::size_t pieces) {
     Table table;
     std::uint64_t start = 0;
@@ -23,7 +23,7 @@ Table random_table(Random& random, std::size_t pieces) {
     for (std::size_t i = 0; i < pieces; ++i) {
         const auto length = i + 1 == pieces ? random.between(1, LITE_PAGE_SIZE)
                                             : LITE_PAGE_SIZE << random.between(0, 10);
-        // Even multiples of 64 MB apart, in no particular order.
+        // At even multiples of 64 MB, in no particular order.
         const auto addr = 0xffff888000000000ULL + (random.between(0, 1 << 20) << 26);
         table.push_back({start, length, addr, share});
         start += length;

@@ -26,14 +26,14 @@ std::vector<std::byte> bytes_of_file(const SampleFile& file) {
     return bytes;
 }
 
-/// Of this thread.
+/// CPU time of this thread.
 std::chrono::nanoseconds cpu_time() {
     timespec time{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-/// What move_parts() does, in order: {begins, slot, offset, length}.
+/// A step of move_parts().
 struct Step {
     bool begins;
     unsigned slot;
@@ -76,7 +76,7 @@ TEST_CASE("parts of a file end in order, when their slots are needed") {
 }
 
 TEST_CASE("a file is copied through a buffer, both ways") {
-    // The memory of the fake arm is of two pages.
+    // The fake arm has two pages of memory.
     const SampleFile file("/tmp", 2 * page - 7);
     const auto original = bytes_of_file(file);
     for (const Shape shape : {Shape{1, 1}, Shape{2, 1}, Shape{1, 2}}) {
@@ -120,7 +120,7 @@ TEST_CASE("processors are busy while something is computed") {
     const auto begin = cpu_time();
     while (cpu_time() - begin < std::chrono::milliseconds(200)) {
     }
-    // The kernel tells times in steps of 10 ms.
+    // The kernel reports times in steps of 10 ms.
     CHECK(busy_time() - before >= 150'000'000);
     const Processors here_only{Target{}};
     CHECK_FALSE(here_only.knows_both());

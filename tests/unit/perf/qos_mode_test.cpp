@@ -19,7 +19,7 @@ namespace {
 
 // The tests have one thread. NOLINTBEGIN(concurrency-mt-unsafe)
 
-/// A litectl that writes down the modes which are set, and refuses sw-pri.
+/// A litectl that records the modes that are set, and refuses sw-pri.
 class FakeLitectl {
   public:
     explicit FakeLitectl(const std::string& shown) {

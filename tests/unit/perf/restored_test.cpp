@@ -18,8 +18,7 @@ using namespace perf;
 
 namespace {
 
-/// A file to which a command appends values, except those that are numbers: these it refuses with
-/// that status.
+/// A file to which a command appends values. It refuses a number, with this number as exit status.
 class Log {
   public:
     Log() {
@@ -64,7 +63,7 @@ TEST_CASE("a change that fails changes nothing") {
     {
         Restored setting("found", log.command());
         CHECK_FALSE(setting.set("1"));
-        // Several digits are one answer, too.
+        // Numbers of several digits are refused, too.
         CHECK_FALSE(setting.set("127"));
         CHECK_FALSE(setting.set("100"));
     }
@@ -88,7 +87,7 @@ TEST_CASE("a value is restored also if its owner is killed while it is being cha
     const Log log;
     const std::string gate = log.path() + ".gate";
     REQUIRE(mkfifo(gate.c_str(), 0600) == 0);
-    // Its write end is inherited by the shell: it reads as ended when that has done everything.
+    // The shell inherits its write end, so reading it ends when the shell has done everything.
     std::array<int, 2> ended{};
     REQUIRE(pipe(ended.data()) == 0);
     const pid_t owner = fork();
@@ -98,7 +97,7 @@ TEST_CASE("a value is restored also if its owner is killed while it is being cha
         _exit(0);
     }
     close(ended[1]);
-    // Opens when the change waits for it.
+    // Can be opened when the change waits for it.
     const int let = open(gate.c_str(), O_WRONLY);
     REQUIRE(let >= 0);
     kill(owner, SIGKILL);

@@ -37,7 +37,7 @@ TEST_CASE("the pace of a stream counts operations in part") {
     CHECK(pace.in({start + 2s, start + 8s}) == Approx(2.0 / 6));
     CHECK(pace.in({start + 1500ms, start + 3s}) == Approx(1 / 1.5));
     CHECK(pace.in({start + 5s, start + 6s}) == Approx(0.25));
-    // Nothing is known of what came before the first one, or comes after the last one.
+    // Before the first figure and after the last one nothing is known.
     CHECK(pace.in({start, start + 1s}) == Approx(1));
     CHECK(pace.in({start + 9s, start + 10s}) == 0);
     CHECK(Pace().in({start, start + 1s}) == 0);
@@ -53,7 +53,7 @@ TEST_CASE("in one transport, a small call waits for the large ones before it") {
     CHECK(transport.under_way == 0);
     auto kind = [](const std::vector<Request>& posted) { return posted.at(0).op; };
     auto call = std::ranges::find(transport.posted, Op::read, kind);
-    // From the first call on: another one whenever three large ones have been posted.
+    // From the first call on, there is a call after every three large operations.
     for (std::ptrdiff_t i = 0; call != transport.posted.end(); ++call, i++)
         CHECK(kind(*call) == (i % 4 ? Op::write : Op::read));
     CHECK(kind(transport.posted.back()) == Op::write);
@@ -82,7 +82,7 @@ TEST_CASE("the error of a stream is reported") {
     const std::array<Transport*, 1> streams{&failing};
     ThreadStreams threads(streams, {large, 1});
     CHECK_THROWS_WITH(contest_beside(urgent, small, threads, brief), "the stream broke");
-    // Nothing is left of them: they can be started again.
+    // The threads have ended, so they can be started again.
     CHECK_THROWS_WITH(contest_beside(urgent, small, threads, brief), "the stream broke");
 }
 

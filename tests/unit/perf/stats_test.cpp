@@ -11,7 +11,7 @@ using perf::summarize;
 
 namespace {
 
-// Rounds in which the machine gets slower, by the same factor for both arms.
+// Rounds in which the machine slows down by the same factor for both arms.
 Rounds noisy(double median, std::uint64_t seed, std::size_t rounds, double drift) {
     std::mt19937_64 random(seed);
     std::uniform_real_distribution<double> spread(0.9, 1.1);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The layout of the ABI, as published: sizes and offsets never change, fields
- * are only appended. Compiled as C and as C++, which must agree.
- *
- * To be included with CHECK(condition, text) being a static assertion.
+ * The layout of the ABI, as published: sizes and offsets never change, fields are only appended.
+ * Compiled as C and as C++, which must agree. The includer defines CHECK(condition, text) as a
+ * static assertion.
  */
 
 #define SIZE(type, size) CHECK(sizeof(type) == (size), "size of " #type)
@@ -179,7 +178,7 @@ AT(struct lite_ioc_move, node, 40);
 AT(struct lite_ioc_move, reserved, 44);
 AT(struct lite_ioc_move, name, 48);
 
-/* The library's own structure, on machines with pointers of 8 bytes. */
+/* A structure of the library, on machines with 8-byte pointers. */
 #ifdef __LP64__
 SIZE(struct lite_alloc_params, 40);
 AT(struct lite_alloc_params, size, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* As uapi_layout.h, which includes it: the structures of uapi/lite_rpc.h. */
+/* The structures of uapi/lite_rpc.h. uapi_layout.h includes this. */
 
 SIZE(struct lite_ioc_rpc_register, 96);
 AT(struct lite_ioc_rpc_register, size, 0);
@@ -79,7 +79,7 @@ AT(struct lite_ioc_rpc_recv, req_flags, 68);
 AT(struct lite_ioc_rpc_recv, reply_room, 72);
 AT(struct lite_ioc_rpc_recv, answered, 76);
 
-/* Of the library. */
+/* Structures of the library. */
 SIZE(struct lite_rpc_params, 40);
 AT(struct lite_rpc_params, size, 0);
 AT(struct lite_rpc_params, flags, 4);

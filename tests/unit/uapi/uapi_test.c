@@ -20,7 +20,7 @@
 #undef CHECK
 
 int main(void) {
-    /* The whole API, so that the linker has to find every function. */
+    /* The linker has to find every function of the API. */
     static void (*const api[])(void) = {
         (void (*)(void))lite_open,
         (void (*)(void))lite_close,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* As uapi_layout.h, which includes it: the structure of uapi/lite_uring.h. */
+/* The structure of uapi/lite_uring.h. uapi_layout.h includes this. */
 
 SIZE(struct lite_uring_cmd, 16);
 AT(struct lite_uring_cmd, arg, 0);

@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::size_t block = LITE_ARENA_BLOCK;
 
-// A node that gives out blocks, and remembers which LMRs there are.
+// A node that gives out blocks and records LMRs.
 struct machine {
     fake::cluster cluster;
     std::map<std::uint64_t, std::string> lmrs;
@@ -168,7 +168,7 @@ TEST_CASE("arena: allocations are apart, aligned, and keep their contents") {
         CHECK(lite_arena_free(arena.get(), p.at) == 0);
     CHECK(arena.trim() == node.mapped);
     CHECK(node.lmrs.empty());
-    // It takes a new chunk, with a new name.
+    // The arena takes a new chunk, with a new name.
     void* memory = nullptr;
     CHECK(lite_arena_alloc(arena.get(), 1, 0, &memory) == 0);
     CHECK(node.lmrs.begin()->second == "buffers." + std::to_string(chunks));
@@ -299,14 +299,14 @@ TEST_CASE("arena: a chunk stays if its LMR cannot be freed") {
     CHECK(arena.trim() == 0);
     CHECK(is_mapped(memory));
     void* again = nullptr;
-    // The LMR may be gone for peers.
+    // The memory is not used again, because its LMR may be gone for peers.
     CHECK(lite_arena_alloc(arena.get(), 1, 0, &again) == 0);
     CHECK(again != memory);
     node.free_error = 0;
     CHECK(lite_arena_free(arena.get(), again) == 0);
     CHECK(arena.trim() == (eager ? block : 2 * block));
     CHECK(!is_mapped(memory));
-    // One that another user has freed is gone.
+    // Memory of an LMR that another user has freed is gone.
     REQUIRE(lite_arena_alloc(arena.get(), 1, 0, &memory) == 0);
     node.free_error = EIDRM;
     CHECK(lite_arena_free(arena.get(), memory) == 0);
@@ -331,7 +331,7 @@ TEST_CASE("arena: other threads do not wait for a new chunk") {
 }
 
 TEST_CASE("arena: a child leaves the parent's LMRs, and its own memory, alone") {
-    // The second tells no library.
+    // _Fork() runs no handlers of libraries.
     const auto make_child = GENERATE(&::fork, &::_Fork);
     machine node;
     auto context = node.cluster.context();
@@ -340,7 +340,7 @@ TEST_CASE("arena: a child leaves the parent's LMRs, and its own memory, alone") 
     REQUIRE(lite_arena_alloc(arena->get(), 100, 0, &memory) == 0);
     const pid_t child = make_child();
     if (!child) {
-        // Here the fake's memory is inherited; the kernel's is not, and something else is there.
+        // The child has inherited the fake's memory; it would not inherit the kernel's.
         arena.reset();
         ::_exit(node.lmrs.size() == 1 && is_mapped(memory) ? 0 : 1);
     }

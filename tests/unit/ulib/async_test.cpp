@@ -70,7 +70,7 @@ class null_device final : public lite::internal::device {
     int m_fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
 };
 
-// Some containers have no io_uring; Linux before 6.0 has no such /dev/null.
+// Some containers have no io_uring, and before Linux 6.0 /dev/null accepts no commands.
 bool works() {
     static const bool works = [] {
         std::vector<called> calls;
@@ -193,7 +193,7 @@ TEST_CASE_METHOD(Async, "async: tasks, and what they throw", "[async]") {
     // The failure of a spawned task ends run().
     ex().spawn(after(ex(), 1ms, [] { throw std::runtime_error("beside"); }));
     CHECK_THROWS_WITH(ex().run(sleep_for_ever(ex())), "beside");
-    // And that of the task itself ends the spawned ones: they may use what its caller has.
+    // The failure of run()'s task ends spawned ones, which may use memory of run()'s caller.
     bool is_over = false;
     ex().spawn(sleep_and_tell(ex(), is_over));
     CHECK_THROWS_WITH(ex().run(fail("in the end")), "in the end");
@@ -204,7 +204,7 @@ TEST_CASE_METHOD(Async, "async: tasks, and what they throw", "[async]") {
 TEST_CASE_METHOD(Async, "async: a spawned task fails before its first wait", "[async]") {
     if (!works())
         return;
-    // For a day, if run() waits before it looks.
+    // run() would wait for a day if it did not look first.
     ::alarm(60);
     ex().spawn(fail("at once"));
     CHECK_THROWS_WITH(ex().run(sleep_for_ever(ex())), "at once");
@@ -458,7 +458,7 @@ TEST_CASE_METHOD(Async, "async: a child leaves to its parent what that holds", "
     ex().run(ex().sleep(1ms));
     const pid_t child = ::fork();
     if (!child) {
-        // For ever, if it waits for the parent's operations.
+        // It would wait for ever if it waited for the parent's operations.
         ::alarm(60);
         held.reset();
         request.reset();

@@ -135,7 +135,7 @@ TEST_CASE("closing with the handle of an LMR that another user has got, and free
     node.stats = 0;
     lite_close(std::exchange(node.ctx, node.cluster.open()));
     CHECK_FALSE(is_mapped(memory));
-    // The blocks are not looked up while all are ended: that would destroy one of them.
+    // No block is looked up while all are being ended: that would destroy it.
     CHECK(node.stats == 0);
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("a child with the process id of its parent leaves unpinned memory alon
             return node.memory;
         },
         [&](void* memory) {
-            // The child has something else at the address.
+            // The child maps something else at the address.
             if (is_mapped(memory) ||
                 ::mmap(memory, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
                        -1, 0) != memory)

@@ -23,11 +23,11 @@ int in_child(const auto& body) {
                                                                              : -1;
 }
 
-// The result of in_child_of_same_pid() where namespaces cannot be made.
+// The result of in_child_of_same_pid() if namespaces cannot be made.
 constexpr int no_namespaces = 77;
 
-// A process 1 of a namespace makes something by @make(). A child of it, the process 1 of another
-// one, calls @use(that). Returns the result.
+// Calls @make() in process 1 of a namespace, and @use() of its result in a child of that process,
+// which is process 1 of another namespace. Returns the result of @use().
 int in_child_of_same_pid(const auto& make, const auto& use) {
     return in_child([&] {
         if (::unshare(CLONE_NEWUSER | CLONE_NEWPID))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The C API: the structures of the ABI that it fills in, and the results that it
-// takes from them.
+// The C API: the structures of the ABI that it fills in, and the results that it takes from them.
 
 #include "fake_node.hpp"
 #include "recording.hpp"
@@ -155,7 +154,7 @@ TEST_CASE("lite_alloc takes parameters of other versions", "[liblite]") {
     CHECK(std::string(node.last.name) == "y");
     longer.news = 1;
     CHECK(lite_alloc(node.ctx, &longer.known, &lh) == -E2BIG);
-    // No size at all: what it points beyond is not read.
+    // An impossible size: memory beyond the structure is not read.
     struct {
         lite_alloc_params known;
         std::array<std::byte, 8192> zeroes;
@@ -504,13 +503,13 @@ TEST_CASE("lite_rpc_strerror says what an errno means for functions", "[liblite]
         CHECK_FALSE(text.empty());
         CHECK(text.find('\n') == std::string::npos);
         CHECK(text.back() != '.');
-        // The texts must not speak of regions or locks.
+        // Texts about calls must not mention regions or locks.
         CHECK(text.find("LMR") == std::string::npos);
         CHECK(text.find("lock") == std::string::npos);
         CHECK(text.find("handle") == std::string::npos);
         CHECK(text.find("features") == std::string::npos);
     }
-    // A cancelled call may be the only one: the text must not speak of others.
+    // A cancelled call may be the only one, so the text must not mention others.
     CHECK(std::string(lite_strerror(ECANCELED)).find("others") == std::string::npos);
     CHECK(std::string(lite_rpc_strerror(0)) == "success");
     CHECK(std::string(lite_rpc_strerror(EXDEV)) == ::strerrordesc_np(EXDEV));

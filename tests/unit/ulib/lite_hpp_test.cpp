@@ -237,7 +237,7 @@ TEST_CASE("nor do they in a child that has the process id of the parent", "[lite
                                      return 1;
                                  region.reset();
                                  const bool wrongly = released;
-                                 // Its own ones it does release.
+                                 // The child releases its own objects.
                                  node.map("x");
                                  return !wrongly && released ? 0 : 2;
                              });

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Mapped LMRs and registered memory: the library's requests, and the ownership of
-// its objects.
+// Mapped LMRs and registered memory: the library's requests, and the ownership of its objects.
 
 #include "fake_node.hpp"
 

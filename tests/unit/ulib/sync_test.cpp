@@ -282,8 +282,7 @@ TEST_CASE("lite_barrier_open makes a missing barrier", "[liblite][sync]") {
     CHECK(lite_barrier_open(node.get(), nullptr, 0600, &first) == -EINVAL);
     CHECK(lite_barrier_open(node.get(), "x", 0777, &first) == -EINVAL);
 
-    // Another process makes the barrier between the two look-ups; or makes and frees it again and
-    // again.
+    // Another process makes the barrier between the two look-ups, or makes and frees it repeatedly.
     int misses = 1;
     cluster.intercept = [&misses](unsigned long request, void*) -> std::optional<int> {
         return request == LITE_IOC_MAP && misses-- > 0 ? std::optional(-ENOENT) : std::nullopt;

@@ -35,7 +35,7 @@ TEST_CASE("keys are unique, and come back late and changed") {
     CHECK(std::set<uint32_t>(keys.begin(), keys.end()).size() == keys.size());
     CHECK(std::all_of(keys.begin(), keys.end(), [](uint32_t k) { return process_of(k) == 9; }));
 
-    // One is changed all the time, while the others stay.
+    // One key is given back and taken again all the time; the others stay.
     std::set<uint32_t> seen;
     uint32_t key = keys[17];
     for (uint32_t i = 0; i < slots_kept * generations; i++) {
@@ -94,7 +94,7 @@ TEST_CASE("a range is covered by the LMRs that are there, and new ones") {
     CHECK(c.pieces(120, 130).size() == 1);
     CHECK(c.pieces(200, 300)[0].id == 0);
     CHECK(c.pieces(0, 100).size() == 1);
-    // Not longer than an LMR may be.
+    // No piece is longer than an LMR may be.
     CHECK(c.pieces(400, 2900).size() == 3);
 
     c.use(1);
@@ -206,7 +206,7 @@ TEST_CASE("a place is free when the program knows of a completion behind it") {
     o.post(wr_kind::lite);
     o.post(wr_kind::lite);
     CHECK_FALSE(o.room());
-    o.free_up_to(0);  // an older one says nothing new
+    o.free_up_to(0);  // an older one frees nothing
     CHECK_FALSE(o.room());
 }
 

@@ -145,7 +145,7 @@ lite_wire_op operation(bool two, std::uint64_t operand = 0, std::uint32_t arg = 
     return op;
 }
 
-// A spoiler with the flags that this memory operation may not have.
+// A spoiler with the flags that a memory operation may not have, if it may have @allowed.
 Spoiler flags_but(std::uint32_t allowed) {
     Spoiler spoiler = FIELD(lite_wire_op, flags);
     for (const std::uint32_t flag :
@@ -167,8 +167,8 @@ std::vector<Spoiler> operation_spoilers(std::vector<Spoiler> more) {
     return more;
 }
 
-// A claim on a lock, or an arrival at a barrier for @n; @argument is valid for the call, the values
-// in @refused are not.
+// A claim on a lock, or an arrival at a barrier for @n, with a valid argument; values in @refused
+// are not valid.
 Message lock_request(const char* label, std::uint16_t call, std::uint32_t argument,
                      std::vector<std::uint64_t> refused, std::uint32_t n = 0) {
     lite_wire_lock lock{};

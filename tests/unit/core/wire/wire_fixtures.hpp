@@ -4,7 +4,7 @@
 
 #include "../support.hpp"
 
-// By offset, as members of packed structures cannot be bound to references.
+// By offset, because references cannot be bound to members of packed structures.
 #define FIELD(type, member, ...)                                               \
     Spoiler {                                                                  \
 #member, offsetof(type, member), sizeof(type::member), { __VA_ARGS__ } \
@@ -53,17 +53,17 @@ struct Message {
 std::vector<Message> requests();
 std::vector<Message> replies();
 
-// OP_PACK, many operations in one call: in a file of its own.
+// OP_PACK, many operations in one call: pack_fixtures.cpp.
 Message pack();
 Message pack_reply(std::uint32_t status, std::uint32_t error);
 
-// Chunks of unpinned LMRs: in a file of their own.
+// Chunks of unpinned LMRs: chunk_fixtures.cpp.
 Message chunk();
 Message chunk_reply();
 Message ends();
 Message unmaps();
 
-// The answer to a MAP: of an LMR of four extents, with as many shares and extents behind its head.
+// The answer to a MAP of an LMR of four extents, with so many shares and extents after the head.
 Bytes map_reply(std::uint32_t shares, std::uint32_t told);
 
 // Further answers to memory operations.

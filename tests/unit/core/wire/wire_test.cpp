@@ -192,7 +192,7 @@ TEST_CASE("wire: only by its id a chunk is mapped, with its place in its LMR") {
             CAPTURE(call, base);
             CHECK(run(lite_wire_reply_check, call, reply) ==
                   (call == LITE_CALL_LMR_MAP ? 0 : -EPROTO));
-            // A chunk has extents.
+            // A chunk must have extents.
             reply = map_reply(1, 0);
             poke(reply, offsetof(lite_wire_map_reply, of), 8, 8);
             poke(reply, offsetof(lite_wire_map_reply, n_extents), 4, 0);
@@ -315,8 +315,7 @@ TEST_CASE("wire: the head of a message") {
         bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
         lite_wire_msg spoilt{};
         std::memcpy(&spoilt, bytes.data(), sizeof(spoilt));
-        // The check leaves these four fields to other code: any value is valid, or, for the sizes,
-        // any smaller value.
+        // Other code checks these fields: any value is valid here, or any smaller value of a size.
         const auto at = bit / 8;
         const bool free_field =
             (at >= offsetof(lite_wire_msg, call) && at < offsetof(lite_wire_msg, length)) ||
@@ -455,13 +454,12 @@ TEST_CASE("wire: a handler makes calls only in later lanes than its own") {
         {LITE_CALL_LMR_AWAIT,
          {LITE_CALL_LMR_GRANT, LITE_CALL_LMR_SETATTR, LITE_CALL_LMR_RESIZE, LITE_CALL_LMR_MOVE}},
         {LITE_CALL_OP_PREPARE, {LITE_CALL_LMR_MAP, LITE_CALL_LMR_EXTENTS, LITE_CALL_LMR_UNMAP}},
-        // These wait for operations that have entered, and such an operation may wait for a call on
-        // the right.
+        // These wait for operations that have entered, which may wait for a call on the right.
         {LITE_CALL_LMR_REVOKE, {LITE_CALL_OP_COPY}},
         {LITE_CALL_LMR_RECALL,
          {LITE_CALL_OP_SET, LITE_CALL_OP_COPY, LITE_CALL_OP_COMPARE, LITE_CALL_OP_CHECKSUM,
           LITE_CALL_OP_ATOMIC, LITE_CALL_OP_PACK}},
-        // Bringing in pages may need memory, and that the end of other chunks.
+        // Bringing in pages may need memory, for which other chunks may have to end.
         {LITE_CALL_LMR_CHUNK, {LITE_CALL_LMR_ENDS}},
         {LITE_CALL_LMR_ENDS,
          {LITE_CALL_OP_SET, LITE_CALL_OP_COPY, LITE_CALL_OP_COMPARE, LITE_CALL_OP_CHECKSUM,
@@ -510,7 +508,7 @@ TEST_CASE("wire: a refusal to connect is never an errno with a local meaning") {
     for (const int error : {ENOTCONN, EEXIST, ESTALE, EKEYREJECTED, EBUSY, EALREADY})
         CHECK(lite_wire_refusal(static_cast<std::uint32_t>(error)) == -error);
     CHECK(lite_wire_refusal(0) == -EPROTO);
-    // Their local meanings: try again, time-out, killed caller, internal to the kernel.
+    // Locally these mean: try again, time-out, killed caller, internal to the kernel.
     for (const std::uint32_t error :
          {0U + EAGAIN, 0U + ETIMEDOUT, 0U + EINTR, 0U + EBADMSG, 512U, 4095U, ~0U})
         CHECK(lite_wire_refusal(error) == -EIO);
