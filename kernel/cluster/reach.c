@@ -13,6 +13,8 @@
 #define LITE_PATIENT_TRIES 3
 /* Number of nodes that lite_cluster_call_all() calls at the same time. */
 #define LITE_CALLED_AT_ONCE 16
+/* Least room for a reply, bytes. All calls take more than a page: kvmalloc() can use vmalloc(). */
+#define LITE_CALLED_REPLY 256U
 
 /* Is a node up, suspect, or this one? Any context. */
 bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
@@ -358,16 +360,17 @@ struct lite_call_one {
 int lite_cluster_call_all(struct lite_cluster *cl, u32 after, bool self,
 			  const struct lite_call_desc *d, lite_call_done done, void *ctx)
 {
-	struct lite_call_one *all[LITE_CALLED_AT_ONCE], *one;
-	const size_t size = struct_size(one, reply, DIV_ROUND_UP(d->reply_max, 8));
+	struct lite_call_one *one;
+	const size_t size =
+		struct_size(one, reply, DIV_ROUND_UP(max(d->reply_max, LITE_CALLED_REPLY), 8));
+	void *all;
 	unsigned long deadline;
 	u32 node = after;
 	bool local;
 	int err = 0;
 	u32 i, n;
 
-	for (i = 0; i < LITE_CALLED_AT_ONCE; i++)
-		all[i] = kmalloc(size, GFP_KERNEL | __GFP_NOFAIL);
+	all = kvmalloc(LITE_CALLED_AT_ONCE * size, GFP_KERNEL | __GFP_NOFAIL);
 	do {
 		n = 0;
 		deadline = jiffies + (d->timeout ?: cl->kcalls->timeout);
@@ -375,7 +378,7 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after, bool self,
 			local = node == lite_cluster_id(cl);
 			if (local && !self)
 				continue;
-			one = all[n++];
+			one = all + n++ * size;
 			*one = (struct lite_call_one){ .node = node, .d = *d };
 			one->d.reply = one->reply;
 			/* One deadline for all: the time-outs of silent members must not add up. */
@@ -389,18 +392,19 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after, bool self,
 		}
 		/* First settle all: a slow member must not delay the fence of a stuck one. */
 		for (i = 0; i < n; i++) {
-			if (!all[i]->err)
-				lite_kcall_settle(&all[i]->d);
+			one = all + i * size;
+			if (!one->err)
+				lite_kcall_settle(&one->d);
 		}
 		for (i = 0; i < n; i++) {
-			one = all[i];
+			one = all + i * size;
 			if (!one->err)
 				one->err = lite_kcall_end(one->conn, &one->d);
 			if (one->conn)
 				lite_conn_put(one->conn);
 		}
 		for (i = 0; i < n && !err; i++) {
-			one = all[i];
+			one = all + i * size;
 			one->d.no_wait = false;
 			one->d.deadline = 0;
 			if (one->err == -EAGAIN)
@@ -409,7 +413,6 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after, bool self,
 				err = done(ctx, one->node, one->err, one->reply);
 		}
 	} while (node && !err);
-	for (i = 0; i < LITE_CALLED_AT_ONCE; i++)
-		kfree(all[i]);
+	kvfree(all);
 	return err;
 }

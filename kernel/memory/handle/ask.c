@@ -286,6 +286,15 @@ static int lite_list_one(struct lite_lister *l, u32 home, u64 after)
 	return err;
 }
 
+/* Ask a home for what follows its first reply, of which @err is the result. */
+static int lite_list_rest(struct lite_lister *l, u32 home, int err)
+{
+	while (err == 1 && l->n < l->max)
+		err = lite_list_one(l, home, l->info[l->n - 1].id);
+	return err;
+}
+
+/* A home with more LMRs is asked for them at once, so that the other answers are not wasted. */
 static int lite_list_answer(void *ctx, u32 node, int err, const void *reply)
 {
 	struct lite_lister *l = ctx;
@@ -293,7 +302,8 @@ static int lite_list_answer(void *ctx, u32 node, int err, const void *reply)
 	if (err == -EINTR)
 		return err;
 	/* If the node is suspect, asking it again waits for it. */
-	return err ? lite_list_one(l, node, 0) : lite_list_take(l, node, reply);
+	err = err ? lite_list_one(l, node, 0) : lite_list_take(l, node, reply);
+	return lite_list_rest(l, node, err);
 }
 
 /*
@@ -322,7 +332,7 @@ int lite_memory_list(struct lite_memory *mem, u64 *cursor, struct lite_lmr_info 
 	if (err)
 		return err;
 	if (home)
-		err = lite_list_one(&l, home, after);
+		err = lite_list_rest(&l, home, lite_list_one(&l, home, after));
 	if (!err)
 		err = lite_cluster_call_all(mem->cl, home, true, &l.d, lite_list_answer, &l);
 	if (err < 0)
