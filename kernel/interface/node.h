@@ -112,7 +112,6 @@ struct lite_file *lite_file_new(struct lite_node *node);
 void lite_file_close(struct lite_file *lf);
 long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 long lite_ioctl_any(struct lite_file *lf, unsigned int nr, void __user *user, bool nowait);
-long lite_ioctl_op(struct lite_file *lf, struct lite_op __user *user);
 struct io_uring_cmd;
 int lite_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
 void lite_urings_free(struct lite_urings *idle);

@@ -96,7 +96,7 @@ struct lite_revoked {
 
 /* Mappings kept for memory operations of peers: mapper/peer_mapping.c */
 struct lite_peer_mapping {
-	struct list_head mappings; /* struct lite_mapping, under map_lock */
+	struct list_head list;     /* struct lite_mapping, under map_lock */
 	u32 n;
 	bool closed;               /* keeps no more mappings; under map_lock */
 	struct delayed_work work;  /* drops idle mappings */
@@ -166,7 +166,7 @@ struct lite_memory {
 	struct lite_name_cache name_cache;
 	struct work_struct retire_work; /* retires mappings of dead sessions */
 	spinlock_t views_lock;     /* protects the lists of views */
-	struct lite_peer_mapping lent;
+	struct lite_peer_mapping peer_mappings;
 	struct lite_issues issues;
 	struct lite_packs packs;
 

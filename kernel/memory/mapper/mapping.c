@@ -66,7 +66,7 @@ void lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 	else
 		trace_lite_retired(m->home, m->id, m->length);
 	lite_ops_close(m);
-	if (m->lent)
+	if (m->for_peers)
 		lite_peer_mapping_kick(m);
 }
 

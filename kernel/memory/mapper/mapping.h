@@ -63,9 +63,9 @@ struct lite_mapping {
 	struct lite_line_place left;
 	unsigned long careful;     /* jiffies: a small piece was tried after large ones failed */
 	u64 grants;                /* MAPs of this node that the home counts; under map_lock */
-	bool lent;                 /* mem->lent has a reference, for peers; under map_lock */
-	struct list_head lent_list;
-	unsigned long lent_used;   /* jiffies: a memory operation of a peer last used it */
+	bool for_peers;            /* mem->peer_mappings has a reference; under map_lock */
+	struct list_head peer_list;
+	unsigned long peer_used;   /* jiffies: a memory operation of a peer last used it */
 	struct lite_conn *conn;    /* session of the MAP; holds a reference; NULL: at home here */
 	u32 n_shares;
 	struct lite_map_share *share; /* the nodes that hold its memory; the first is the home */

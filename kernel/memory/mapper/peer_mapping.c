@@ -23,7 +23,7 @@ static bool lite_peer_mapping_is_idle(const struct lite_mapping *m)
 					    LITE_PEER_MAPPING_IDLE;
 
 	return m->state != LITE_MAPPING_ACTIVE ||
-	       time_after(jiffies, READ_ONCE(m->lent_used) + idle);
+	       time_after(jiffies, READ_ONCE(m->peer_used) + idle);
 }
 
 /* Take the least recently used mapping, of idle and dead ones or of @all, off the list; or NULL. */
@@ -32,17 +32,17 @@ static struct lite_mapping *lite_peer_mapping_take(struct lite_memory *mem, bool
 	struct lite_mapping *m, *oldest = NULL;
 
 	lockdep_assert_held(&mem->map_lock);
-	list_for_each_entry(m, &mem->lent.mappings, lent_list) {
+	list_for_each_entry(m, &mem->peer_mappings.list, peer_list) {
 		if (!all && !lite_peer_mapping_is_idle(m))
 			continue;
-		if (!oldest || time_before(READ_ONCE(m->lent_used), READ_ONCE(oldest->lent_used)))
+		if (!oldest || time_before(READ_ONCE(m->peer_used), READ_ONCE(oldest->peer_used)))
 			oldest = m;
 	}
 	if (!oldest)
 		return NULL;
-	list_del(&oldest->lent_list);
-	oldest->lent = false;
-	mem->lent.n--;
+	list_del(&oldest->peer_list);
+	oldest->for_peers = false;
+	mem->peer_mappings.n--;
 	return oldest;
 }
 
@@ -62,19 +62,19 @@ static void lite_peer_mapping_reap(struct lite_memory *mem, bool all)
 
 static void lite_peer_mapping_work(struct work_struct *work)
 {
-	struct lite_memory *mem = container_of(work, struct lite_memory, lent.work.work);
+	struct lite_memory *mem = container_of(work, struct lite_memory, peer_mappings.work.work);
 
 	lite_peer_mapping_reap(mem, false);
 	spin_lock(&mem->map_lock);
-	if (mem->lent.n && !mem->lent.closed)
-		queue_delayed_work(mem->wq, &mem->lent.work, LITE_PEER_MAPPING_PERIOD);
+	if (mem->peer_mappings.n && !mem->peer_mappings.closed)
+		queue_delayed_work(mem->wq, &mem->peer_mappings.work, LITE_PEER_MAPPING_PERIOD);
 	spin_unlock(&mem->map_lock);
 }
 
 void lite_peer_mapping_init(struct lite_memory *mem)
 {
-	INIT_LIST_HEAD(&mem->lent.mappings);
-	INIT_DELAYED_WORK(&mem->lent.work, lite_peer_mapping_work);
+	INIT_LIST_HEAD(&mem->peer_mappings.list);
+	INIT_DELAYED_WORK(&mem->peer_mappings.work, lite_peer_mapping_work);
 }
 
 /* A mapping on the list has left ACTIVE: have it dropped. */
@@ -83,8 +83,8 @@ void lite_peer_mapping_kick(struct lite_mapping *m)
 	struct lite_memory *mem = m->mem;
 
 	lockdep_assert_held(&mem->map_lock);
-	if (!mem->lent.closed)
-		mod_delayed_work(mem->wq, &mem->lent.work, 0);
+	if (!mem->peer_mappings.closed)
+		mod_delayed_work(mem->wq, &mem->peer_mappings.work, 0);
 }
 
 /* Drop all kept mappings. May sleep; calls homes. */
@@ -97,9 +97,9 @@ void lite_peer_mapping_drop(struct lite_memory *mem)
 void lite_peer_mapping_close(struct lite_memory *mem)
 {
 	spin_lock(&mem->map_lock);
-	mem->lent.closed = true;
+	mem->peer_mappings.closed = true;
 	spin_unlock(&mem->map_lock);
-	cancel_delayed_work_sync(&mem->lent.work);
+	cancel_delayed_work_sync(&mem->peer_mappings.work);
 	lite_peer_mapping_drop(mem);
 }
 
@@ -110,15 +110,15 @@ static void lite_peer_mapping_keep(struct lite_mapping *m)
 	struct lite_mapping *out = NULL;
 
 	spin_lock(&mem->map_lock);
-	WRITE_ONCE(m->lent_used, jiffies);
-	if (!m->lent && !mem->lent.closed && m->state == LITE_MAPPING_ACTIVE) {
-		if (mem->lent.n == LITE_PEER_MAPPING_MAX)
+	WRITE_ONCE(m->peer_used, jiffies);
+	if (!m->for_peers && !mem->peer_mappings.closed && m->state == LITE_MAPPING_ACTIVE) {
+		if (mem->peer_mappings.n == LITE_PEER_MAPPING_MAX)
 			out = lite_peer_mapping_take(mem, true);
 		refcount_inc(&m->ref);
-		list_add_tail(&m->lent_list, &mem->lent.mappings);
-		m->lent = true;
-		mem->lent.n++;
-		queue_delayed_work(mem->wq, &mem->lent.work, LITE_PEER_MAPPING_PERIOD);
+		list_add_tail(&m->peer_list, &mem->peer_mappings.list);
+		m->for_peers = true;
+		mem->peer_mappings.n++;
+		queue_delayed_work(mem->wq, &mem->peer_mappings.work, LITE_PEER_MAPPING_PERIOD);
 	}
 	spin_unlock(&mem->map_lock);
 	if (out)
@@ -182,7 +182,7 @@ struct lite_mapping *lite_peer_mapping_enter(struct lite_memory *mem,
 		lite_ops_put(m);
 		return ERR_PTR(err);
 	}
-	WRITE_ONCE(m->lent_used, jiffies);
+	WRITE_ONCE(m->peer_used, jiffies);
 	return m;
 }
 

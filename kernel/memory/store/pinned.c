@@ -256,14 +256,14 @@ struct lite_pinned *lite_pinned_borrow(struct lite_memory *mem, struct page **pa
 
 /*
  * Give borrowed pages back. @lost: they are in quarantine, where a reference keeps them for good.
- * Pages that were never lent may be in other use by now: leave them alone.
+ * Pages that were never exposed may be in other use by now: leave them alone.
  */
 static void lite_run_return(const struct lite_pinned *pin, const struct lite_pinned_run *run,
 			    bool lost)
 {
 	u32 i;
 
-	if (!pin->lent)
+	if (!pin->exposed)
 		return;
 	if (lost)
 		lite_limit_lose(&pin->mem->limit, (u64)run->n << PAGE_SHIFT);

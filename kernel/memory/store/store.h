@@ -44,7 +44,7 @@ struct lite_pinned {
 	struct lite_memory *mem;
 	/* A chunk of an unpinned LMR: only a lease pins its pages, and sets @user and @mm. */
 	bool borrowed;
-	bool lent;                    /* if @borrowed: peers may know where the pages are */
+	bool exposed;                 /* if @borrowed: peers may know where the pages are */
 	bool written;                 /* if @borrowed: peers may write to the pages */
 	struct user_struct *user;     /* charged for RLIMIT_MEMLOCK */
 	struct mm_struct *mm;         /* its VmPin counts the pages */

@@ -211,7 +211,7 @@ int lite_chunk_add(struct lite_chunk *c, const struct lite_bring *b)
 		/* A chunk at this index has just ended, and the reserved memory went with it. */
 		err = -EAGAIN;
 	if (!err) {
-		c->alloc->pinned->lent = true;
+		c->alloc->pinned->exposed = true;
 		spin_lock(&c->lmr->lock);
 		c->lmr->closed = false;
 		spin_unlock(&c->lmr->lock);

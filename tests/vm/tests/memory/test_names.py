@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Names: one of many creators wins, whichever nodes come or go meanwhile. No name is lost with its directory."""
 
-from litelab import (dead_seconds, in_one_machine, nodes_in, on_machines, prepare, prepare_all, program_path,
+import json
+
+from litelab import (dead_seconds, in_one_machine, join_all, nodes_in, on_machines, prepare, prepare_all, program_path,
                      program_scale, run_program, stop_all, times, traced_calls, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
@@ -48,6 +50,29 @@ def test_names_that_come_and_go(lab):
     said = run_program(lab, lites, "namerace", "churn", "--rounds", rounds, timeout=280, case_timeout=600).out
     assert int(said.split()[0]) >= rounds, said
     _idle(lites)
+
+
+@vmtest(nodes=1, cpus=2, timeout=300)
+def test_listing_asks_each_home_once(lab):
+    """A list has the LMRs of homes that need two replies each, and makes no calls beyond these."""
+    lites = nodes_in(lab.n1, 4)
+    for lite in lites:
+        # Heartbeats are calls, too.
+        lite.start(heartbeat=1_000_000, dead=3_000_000)
+    join_all(lites)
+    wait_complete(lites)
+    names = {f"{lite.id}-{i}" for lite in lites for i in range(7)}
+    for name in names:
+        lites[0].lite("alloc", name, "4K", "--node", name.split("-")[0])
+    before = lites[1].stats()["calls"]
+    listed = json.loads(lites[1].lite("ls", "-j").out)
+    calls = lites[1].stats()["calls"] - before
+    assert {lmr["name"] for lmr in listed} == names, listed
+    assert calls <= 2 * (len(lites) - 1), calls
+    for name in names:
+        lites[0].lite("free", name)
+    _idle(lites)
+    stop_all(lites)
 
 
 @vmtest(nodes=1, cpus=2, timeout=500)
