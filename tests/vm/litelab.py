@@ -145,6 +145,10 @@ class Lite:
         return self.vm.run(["litectl", words[0], "-i", str(self.index), *(str(w) for w in words[1:])], check=check,
                            **options)
 
+    def set_mode(self, mode):
+        """Chooses how the node schedules operations."""
+        self.vm.run(["litectl", "qos", "set", "-i", str(self.index), "--mode", mode])
+
     def start(self, check=True, secret=None, **options):
         """Starts the node with options of `litectl start`: id=3, mem_limit="64M", root_squash=True, ... Its secret is
         that of all tests unless one is given or the node is insecure. All users may use it unless a mode is given."""
@@ -354,6 +358,28 @@ def run_catch(lab, lites, name, spec="", timeout=300, **options):
         raise AssertionError(f"{name} {spec} failed on {lites[0]}:\n{said}") from None
     assert re.search(r"All tests passed", result.out), result.out
     return result
+
+
+@contextlib.contextmanager
+def beside_bulk(lites):
+    """Meanwhile these nodes schedule operations, and the first and last one move bulk, of the highest and the lowest class,
+    to and from the second."""
+    for lite in lites:
+        lite.set_mode("fair")
+    lites[0].lite("alloc", "bulk", "8M", "--node", lites[1].id)
+    streams = [lite.vm.spawn([program_path("queues"), "stream", "bulk", str(at << 20), str(1 << 20), "2", priority],
+                             env={"LITE_INDEX": str(lite.index)})
+               for lite, at, priority in ((lites[0], 0, "1"), (lites[0], 2, "8"), (lites[-1], 4, "1"), (lites[-1], 6, "8"))]
+    for stream in streams:
+        stream.wait_output("ready", timeout=60)
+    yield
+    for stream in streams:
+        stream.close_stdin()
+    for stream in streams:
+        stream.wait(60, check=True)
+    lites[0].lite("free", "bulk")
+    for lite in lites:
+        lite.set_mode("none")
 
 
 def _shortened(text, first=120, last=8):

@@ -3,8 +3,8 @@
 
 import signal
 
-from litelab import (Lite, dead_seconds, in_one_machine, join_all, module_path, nodes_in, on_machines, prepare_all, probed, program_path,
-                     run_catch, serve, stop_all, wait_complete, wait_until)
+from litelab import (Lite, beside_bulk, dead_seconds, in_one_machine, join_all, module_path, nodes_in, on_machines,
+                     prepare_all, probed, program_path, run_catch, serve, stop_all, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -14,6 +14,16 @@ setup = prepare_all
 def test_three_nodes_in_one_machine(lab):
     lites = in_one_machine(lab.n1)
     run_catch(lab, lites, "rpc_test", timeout=540, case_timeout=300)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300)
+def test_messages_on_nodes_that_schedule(lab):
+    """Messages keep their order behind bulk of a higher class."""
+    lites = in_one_machine(lab.n1)
+    with beside_bulk(lites):
+        run_catch(lab, lites, "rpc_test", "messages: in their order*", timeout=280, case_timeout=250)
     for lite in lites:
         lite.check_idle()
 

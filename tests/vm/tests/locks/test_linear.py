@@ -4,7 +4,7 @@ for an order that explains it. All these threads are in one machine, so that the
 
 import time
 
-from litelab import (Lite, in_one_machine, join_all, prepare_all, program_path, stop_all, times, wait_complete,
+from litelab import (Lite, beside_bulk, in_one_machine, join_all, prepare_all, program_path, stop_all, times, wait_complete,
                      wait_until)
 from vmlab import CommandFailed
 from vmlab.testing import vmtest
@@ -40,6 +40,20 @@ def test_three_nodes(lab):
         print(f"      home {home}: {total} operations")
         assert not unknown, unknown
         lites[0].lite("free", "words")
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300)
+def test_on_nodes_that_schedule(lab):
+    """The atomics wait for their turns behind bulk of a higher class, and pass other bulk."""
+    lites = in_one_machine(lab.n1)
+    _words(lites[0], "words", lites[1])
+    with beside_bulk(lites):
+        total, unknown = _outcome(_record(lab, lites, "words", 4, lab.scale(500, 20)), 200)
+    print(f"      {total} operations")
+    assert total and not unknown, (total, unknown)
+    lites[0].lite("free", "words")
     for lite in lites:
         lite.check_idle()
 
