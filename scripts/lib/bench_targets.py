@@ -87,6 +87,11 @@ def _is_native(arm):
     return arm == "verbs" or arm.startswith("verbs-")
 
 
+def _is_native_call(arm):
+    """An arm that makes calls by native verbs."""
+    return arm in ("write-imm", "send")
+
+
 def _verdict(what, over, under, limit, at_most):
     if not over or not under:
         return Verdict(what, "", limit, at_most)
@@ -94,7 +99,7 @@ def _verdict(what, over, under, limit, at_most):
 
 
 def _way(name):
-    """Whether an outcome of the workload file is of this way to move it, for any sets."""
+    """Whether an outcome of a workload with files is of this way to move one, for any sets."""
     return lambda outcome: outcome["label"].split()[0] == name
 
 
@@ -127,6 +132,23 @@ def _files(documents):
     outcomes = _outcomes(documents, "file-sets", "file")
     found.append(_verdict("file in sets of 16 pages, two at a time beside one",
                           *(_labelled(outcomes, label) for label in ("lite 2x16", "lite 1x16")), 1.1, False))
+    outcomes = _outcomes(documents, "file-more", "file-receive", 4 << 20)
+    found.append(_verdict("file of 4 MB, received, throughput beside native read and write",
+                          *(_fastest(outcomes, _way(name)) for name in ("lite", "static")), 1.1, False))
+    found.append(_processors("file of 4 MB, received, processors of both beside native read and write", outcomes, 0.8))
+    return found
+
+
+def _callers(documents):
+    """The targets for calls by several threads, beside the better of the native ways, and TCP."""
+    outcomes = _outcomes(documents, "rpc-threads", "rpc-rate", 64)
+    found = []
+    for count in (4, 16):
+        equal = [outcome for outcome in outcomes if outcome["width"] == count]
+        found.append(_verdict(f"RPC rate of {count} threads beside native's best", _labelled(equal, f"lite x{count}"),
+                              _best(equal, _is_native_call), 1.3, False))
+    found.append(_verdict("RPC rate of 16 threads beside TCP", *(_labelled(outcomes, label) for label in ("lite x16", "tcp x16")),
+                          0.8, False))
     return found
 
 
@@ -148,7 +170,7 @@ def verdicts(documents):
     for op in ("read", "write"):
         one(f"64 B {op}, kernel level, beside raw kernel verbs", "small", f"{op}-latency", ("kernel-lite", "kernel-verbs"), 1.03,
             64)
-    one("RPC of 64 B beside two writes with immediate", "rpc", "rpc-latency", ("lite", "write-imm"), 0.90, 64)
+    one("RPC of 64 B beside two writes with immediate", "rpc", "rpc-latency", ("lite", "write-imm"), 0.80, 64)
     for op in ("read", "write"):
         outcomes = _outcomes(documents, "rate", f"{op}-rate", 64)
         found.append(_verdict(f"rate of 64 B {op}s, windows up to 64, best beside native's best", _best(outcomes, _is_lite),
@@ -158,11 +180,15 @@ def verdicts(documents):
             outcomes = _outcomes(documents, "throughput", f"{op}-throughput", size)
             found.append(_verdict(f"throughput of {text} {op}s, best beside native's best", _best(outcomes, _is_lite),
                                   _best(outcomes, _is_native), 1.0, False))
+    one("1 MB opened by name for the first time, beside registering it and sending its key", "setup", "map", ("lite, first", "verbs"),
+        1.0)
+    one("1 MB opened by name again, beside registering it and sending its key", "setup", "map", ("lite", "verbs"), 0.01)
     one("new process to first remote byte, beside RDMA CM", "setup", "connect", ("lite", "verbs"), 0.05)
     for what, part in (("most LMRs beside one", "lmrs"), ("largest LMR beside the smallest", "lmr-size")):
         found.append(_verdict(f"64 B read, {what}", *_largest(_outcomes(documents, part, part)), 1.05, True))
     one("RPC rate of two threads beside two-sided send and receive", "rpc-threads", "rpc-rate", ("lite x2", "send x2"), 1.0,
         at_most=False)
+    found += _callers(documents)
     one("urgent 64 B write beside a stream, beside native verbs in one queue pair", "qos-write", "qos-write", ("lite fair", "verbs"),
         0.05)
     one("64 processes together beside 8", "processes", "read-processes", ("lite x64", "lite x8"), 0.9, at_most=False)

@@ -116,6 +116,44 @@ class Verdicts(unittest.TestCase):
         documents["file-sets"] = document("file", 4 << 20, [outcome("lite 1x16", [100] * 3), outcome("lite 2x16", [150] * 3)])
         self.assertEqual(verdict_of(documents, "16 pages").value, 1.5)
 
+    def test_received_files(self):
+        """Of received files, only those of 4 MB count; the part has also files that are sent."""
+        def moved(label, rate, cpu):
+            return outcome(label, [rate] * 3, facts={"cpu_here": cpu, "cpu_there": 20.0})
+
+        outcomes = [moved("lite 1x256", 28, 24.0), moved("lite 2x256", 30, 25.0), moved("read-write 1x256", 31, 20.0),
+                    moved("static 1x256", 35, 10.0), moved("static 2x256", 40, 10.0), moved("tcp 1x256", 72, 1.0)]
+        small = [moved("lite 1x256", 90, 1.0), moved("static 1x256", 10, 1.0)]
+        documents = {"file-more": document("file-cold", 4 << 20, small, "higher", "MB/s")}
+        documents["file-more"]["results"] += document("file-receive", 64 << 10, small, "higher", "MB/s")["results"]
+        self.assertEqual(verdict_of(documents, "received, throughput").text(), "not measured")
+        documents["file-more"]["results"] += document("file-receive", 4 << 20, outcomes, "higher", "MB/s")["results"]
+        verdict = verdict_of(documents, "received, throughput")
+        self.assertEqual((verdict.over, verdict.value), ("lite 2x256 / static 2x256", 0.75))
+        verdict = verdict_of(documents, "received, processors")
+        self.assertEqual((verdict.value, verdict.text()), (1.5, "missed by 88 %"))
+
+    def test_callers(self):
+        """Calls by as many threads are compared: with the better of the native ways, and with TCP."""
+        rates = {"lite": (900, 1300, 1600), "write-imm": (800, 1000, 2000), "send": (700, 900, 900), "tcp": (1500, 1700, 2000)}
+        outcomes = [outcome(arm if count == 1 else f"{arm} x{count}", [rate] * 3, count)
+                    for arm, of in rates.items() for count, rate in zip((1, 4, 16), of)]
+        documents = {"rpc-threads": document("rpc-rate", 64, outcomes, "higher", "calls/s")}
+        verdict = verdict_of(documents, "of 4 threads")
+        self.assertEqual((verdict.over, verdict.value, verdict.text()), ("lite x4 / write-imm x4", 1.3, "met, within the noise"))
+        verdict = verdict_of(documents, "of 16 threads beside native's best")
+        self.assertEqual((verdict.over, verdict.value), ("lite x16 / write-imm x16", 0.8))
+        verdict = verdict_of(documents, "of 16 threads beside TCP")
+        self.assertEqual((verdict.over, verdict.value, verdict.text()), ("lite x16 / tcp x16", 0.8, "met, within the noise"))
+
+    def test_opening_by_name(self):
+        """The first opening and later ones are different outcomes of one arm."""
+        outcomes = [outcome("lite", [4] * 3), outcome("lite, first", [1800] * 3), outcome("verbs", [1000] * 3)]
+        outcomes[1]["arm"] = "lite"
+        documents = {"setup": document("map", 1 << 20, outcomes)}
+        self.assertEqual(verdict_of(documents, "for the first time").value, 1.8)
+        self.assertEqual(verdict_of(documents, "by name again").text(), "met")
+
     def test_not_measured(self):
         """Targets without results are listed, too."""
         self.assertEqual({verdict.text() for verdict in bench_targets.verdicts({})}, {"not measured"})
