@@ -46,6 +46,9 @@ _PARTS = {
     "qos-share": ["--workload", "qos-share", "--arms", "lite", *_BESIDE],
     "file": ["--workload", "file", "--arms", _USER, "--file-sizes", "4K,64K,1M,8M", "--pipes", "1,2", "--pages", "256", "--seconds",
              "1", "--rounds", "9"],
+    # A transfer takes some ten seconds, so the part five minutes.
+    "file-large": ["--workload", "file", "--arms", _USER, "--file-sizes", "256M", "--pipes", "1,2", "--pages", "256", "--seconds",
+                   "1", "--rounds", "3"],
     "file-sets": ["--workload", "file", "--arms", "lite", "--file-sizes", "4M", "--pipes", "1,2,6", "--pages", "16,64,256,1024",
                   "--seconds", "1", "--rounds", "7"],
     "file-more": ["--workload", "file-cold,file-receive", "--arms", _USER, "--file-sizes", "64K,4M", "--pipes", "1,2", "--pages",

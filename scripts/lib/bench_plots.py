@@ -73,7 +73,7 @@ PLOTS = (
     Plot("qos-share", "What a high class gets", ("qos-share",), "qos-share", "processes that stream in a low class", _width,
          logarithmic=False, from_zero=True, line_of=_mode),
     Plot("lmr-size", "READ of 64 B in a large region", ("lmr-size",), "lmr-size", "MB", _bytes, from_zero=True),
-    Plot("file", "A file to memory of the other machine", ("file",), "file", "bytes", _size,
+    Plot("file", "A file to memory of the other machine", ("file", "file-large"), "file", "bytes", _size,
          line_of=lambda outcome: outcome["label"]),
     Plot("file-sets", "lite\\_sendfile() of 4 MB: sets at a time", ("file-sets",), "file", "pages of a set", _pages, from_zero=True,
          line_of=_sets),

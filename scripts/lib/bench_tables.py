@@ -34,7 +34,7 @@ _TITLES = {
 }
 # Columns of figures other than samples.
 _FACTS = {"stream_alone": "Stream alone, MB/s", "stream_beside": "beside", "high_alone": "High alone, MB/s", "high": "beside",
-          "low": "Low, MB/s", "cpu_here": "CPU here, ns/B", "cpu_there": "there"}
+          "low": "Low, MB/s", "cpu_here": "CPU here, ns/B", "cpu_there": "there", "held": "Held here"}
 # Measured again, for longer, only for the targets.
 _PROMISES_ONLY = ("small",)
 
@@ -49,6 +49,13 @@ def _size(count):
 def _number(value):
     """Three significant digits, but all digits before the point."""
     return f"{value:.{3 if value < 1 else 2 if value < 10 else 1 if value < 1000 else 0}f}"
+
+
+def _fact(outcome, name):
+    value = outcome.get("facts", {}).get(name)
+    if value is None:
+        return "-"
+    return _size(round(value)) if name == "held" else _number(value)
 
 
 def _table(head, rows):
@@ -76,7 +83,7 @@ def _row(result, outcome, facts):
     if result["better"] == "lower":
         tail = [_number(outcome[name]) if name in outcome else "-" for name in ("p99", "p999")]
     return [_size(result["size"]), outcome["label"], _number(outcome["median"]), *tail, _ratio(outcome, result["baseline"]),
-            *(_number(outcome["facts"][name]) if name in outcome.get("facts", {}) else "-" for name in facts)]
+            *(_fact(outcome, name) for name in facts)]
 
 
 def _workload(name, results):

@@ -120,8 +120,8 @@ def _processors(what, outcomes, limit):
 def _files(documents):
     """The targets for files."""
     found = []
-    for size, text in ((1 << 20, "1 MB"), (8 << 20, "8 MB")):
-        outcomes = _outcomes(documents, "file", "file", size)
+    for part, size, text in (("file", 1 << 20, "1 MB"), ("file", 8 << 20, "8 MB"), ("file-large", 256 << 20, "256 MB")):
+        outcomes = _outcomes(documents, part, "file", size)
         lite = _fastest(outcomes, _way("lite"))
         for other, what, limit in (("register", "mapping and registering it", 2.0), ("static", "read and native write", 1.1)):
             found.append(_verdict(f"file of {text}, throughput beside {what}", lite, _fastest(outcomes, _way(other)), limit, False))

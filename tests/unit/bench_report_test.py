@@ -112,7 +112,11 @@ class Verdicts(unittest.TestCase):
         self.assertEqual((verdict.value, verdict.text()), (0.6, "met"))
         self.assertEqual(verdict_of(documents, "file of 4 KB").text(), "not measured")
         text = bench_tables.render(documents)
-        self.assertIn("CPU here, ns/B", text)
+        self.assertRegex(text, r"CPU here, ns/B there +Held here\n")
+        self.assertRegex(text, r"\n1 MB +lite 1x256 .* 3\.00 +1\.00 +4 KB\n")
+        documents["file-large"] = document("file", 256 << 20, outcomes, "higher", "MB/s")
+        self.assertEqual(verdict_of(documents, "256 MB, throughput beside mapping").value, 2.2)
+        self.assertEqual(verdict_of(documents, "8 MB, throughput beside mapping").text(), "not measured")
         documents["file-sets"] = document("file", 4 << 20, [outcome("lite 1x16", [100] * 3), outcome("lite 2x16", [150] * 3)])
         self.assertEqual(verdict_of(documents, "16 pages").value, 1.5)
 
