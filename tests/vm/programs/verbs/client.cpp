@@ -25,13 +25,14 @@ class Client {
   public:
     Client(const Options& options, Wire& wire, std::uint64_t seed)
         : is_soft_(options.is_soft),
+          shift_(options.shift),
           fabric_(options),
           wire_(wire),
           random_(seed),
           local_(std::size_t{kSends} * kTransferMax),
           shadow_(kRegion) {
         mine_ = std::make_unique<Memory>(fabric_.pd(), local_.data(), local_.size(),
-                                         IBV_ACCESS_LOCAL_WRITE);
+                                         IBV_ACCESS_LOCAL_WRITE, shift_);
         reconnect();
     }
 
@@ -83,6 +84,7 @@ class Client {
                         bool may_be_flushed = false);
 
     const bool is_soft_;
+    const std::uint64_t shift_;
     Fabric fabric_;
     Wire& wire_;
     std::mt19937_64 random_;
@@ -150,7 +152,8 @@ void Client::add_operation(std::vector<ibv_send_wr>& list, bool is_signaled) {
         std::uint32_t done = 0;
         for (int i = 0; i < parts; i++) {
             const std::uint32_t n = i + 1 == parts ? length - done : length / 5;
-            sges_[number][i] = mine_->sge(number * kTransferMax + done, n);
+            const std::uint64_t from = number * kTransferMax + done;
+            sges_[number][i] = kind == 6 ? mine_->sge_of_process(from, n) : mine_->sge(from, n);
             done += n;
         }
         wr.num_sge = parts;
@@ -245,7 +248,7 @@ void Client::messages(int rounds) {
             word.opcode = IBV_WR_RDMA_WRITE;
             word.send_flags = IBV_SEND_INLINE;
             std::memcpy(slot(2 * k), &m, 8);
-            sges_[2 * k][0] = mine_->sge(2 * k * kTransferMax, 8);
+            sges_[2 * k][0] = mine_->sge_of_process(2 * k * kTransferMax, 8);
             word.sg_list = sges_[2 * k];
             word.num_sge = 1;
             word.wr.rdma.remote_addr = region_.addr + kOrderWord;
@@ -391,6 +394,12 @@ void Client::errors() {
                    is_soft_ ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_LOC_PROT_ERR, is_soft_);
     wrong = mine_->sge(local_.size() - 8, 9);
     expect_failure("write from beyond the local end", wr, IBV_WC_LOC_PROT_ERR, is_soft_);
+    if (shift_) {
+        wrong = mine_->sge_of_process(0, 64);
+        expect_failure("write from an address in the process", wr, IBV_WC_LOC_PROT_ERR, is_soft_);
+        expect_failure("write to an address in the peer's process",
+                       make(IBV_WR_RDMA_WRITE, region_.addr - shift_, region_.rkey, 64), no);
+    }
     for (const Answer& a : {region_, readable, writable, odd})
         ask(Ask::free_region, a.id);
     for (void* at : {static_cast<void*>(nullptr), static_cast<void*>(local_.data())})
@@ -398,10 +407,10 @@ void Client::errors() {
               "more than all addresses are registered");
 }
 
-// The same memory in several registrations; any may go first.
+// The same memory in several registrations, one at other addresses; any may go first.
 void Client::overlaps() {
     const Answer whole = ask(Ask::region, 0, kRegion, 0, kAll);
-    const Answer again = ask(Ask::region, 0, kRegion, 0, kAll);
+    const Answer again = ask(Ask::region, 0, kRegion, std::uint64_t{1} << 48, kAll);
     const Answer part = ask(Ask::region, 5000, 3000, 0, kAll);
     const Answer beyond = ask(Ask::region, kRegion - 10000, 300000, 0, kAll);
     region_ = whole;
@@ -463,7 +472,8 @@ void Client::changes() {
     const Answer third =
         change(second, IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS, kAll,
                begin + moved, length);
-    check(!third.value && third.rkey != second.rkey && third.addr == second.addr + moved, "moved");
+    check(!third.value && third.rkey != second.rkey && third.addr == second.addr + moved - shift_,
+          "moved");
     std::memset(slot(0), 2, length);
     is_good(IBV_WR_RDMA_WRITE, third, length);
     std::vector<std::uint8_t> written(moved, 1);
@@ -486,7 +496,7 @@ void Client::changes() {
     // Of local memory the QP's own PD is needed.
     ibv_pd* other = ibv_alloc_pd(fabric_.pd()->context);
     std::vector<std::uint8_t> bytes(100);
-    Memory local(fabric_.pd(), bytes.data(), bytes.size(), IBV_ACCESS_LOCAL_WRITE);
+    Memory local(fabric_.pd(), bytes.data(), bytes.size(), IBV_ACCESS_LOCAL_WRITE, shift_);
     ibv_send_wr wr = make(IBV_WR_RDMA_WRITE, region_.addr, region_.rkey, 8);
     ibv_sge sge = local.sge(0, 8);
     wr.sg_list = &sge;

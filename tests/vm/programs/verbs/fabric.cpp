@@ -60,9 +60,13 @@ bool Wire::is_closed() const {
     return ::recv(fd_, &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-Memory::Memory(ibv_pd* pd, std::uint8_t* memory, std::size_t length, unsigned access) : at(memory) {
-    mr = ibv_reg_mr(pd, memory, length, access);
+Memory::Memory(ibv_pd* pd, std::uint8_t* memory, std::size_t length, unsigned access,
+               std::uint64_t shifted)
+    : at(memory), shift(shifted) {
+    mr = shift ? ibv_reg_mr_iova2(pd, memory, length, iova(0), access)
+               : ibv_reg_mr(pd, memory, length, access);
     check(mr != nullptr, std::string("ibv_reg_mr: ") + std::strerror(errno));
+    check(mr->addr == memory && mr->length == length, "the address of what was registered");
 }
 
 Memory::~Memory() {

@@ -84,17 +84,27 @@ class Wire {
 // A registered buffer.
 struct Memory {
     Memory() = default;
-    Memory(ibv_pd* pd, std::uint8_t* at, std::size_t length, unsigned access);
+    Memory(ibv_pd* pd, std::uint8_t* at, std::size_t length, unsigned access,
+           std::uint64_t shift = 0);
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
     ~Memory();
 
+    // A byte's address in work requests, of this process and of peers.
+    std::uint64_t iova(std::uint64_t offset) const {
+        return reinterpret_cast<std::uintptr_t>(at) + shift + offset;
+    }
     ibv_sge sge(std::uint64_t offset, std::uint32_t length) const {
-        return {reinterpret_cast<std::uintptr_t>(at) + offset, length, mr->lkey};
+        return {iova(offset), length, mr->lkey};
+    }
+    // With the address in this process: for what is posted inline.
+    ibv_sge sge_of_process(std::uint64_t offset, std::uint32_t length) const {
+        return {iova(offset) - shift, length, mr->lkey};
     }
 
     std::uint8_t* at = nullptr;
     ibv_mr* mr = nullptr;
+    std::uint64_t shift = 0;  // of iova() against the address in this process
 };
 
 struct Options {
@@ -102,7 +112,8 @@ struct Options {
     int gid_index = 1;
     bool events = false;  // sleep for completions
     bool srq = false;
-    bool is_soft = false;  // Soft-RoCE alone is under test
+    bool is_soft = false;     // Soft-RoCE alone is under test
+    std::uint64_t shift = 0;  // Memory::shift
 };
 
 ibv_context* open_device(const std::string& name);

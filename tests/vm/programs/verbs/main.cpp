@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A program of plain verbs that checks every byte, completion and error:
 //
-//   verbs_check serve [-e] [-q] [-s] [-z] [-d DEVICE] [-x GID_INDEX] PORT MB     has MB of memory
+//   verbs_check serve [-eiqsz] [-d DEVICE] [-x GID_INDEX] PORT MB               has MB of memory
 //   verbs_check use [...] ADDRESS PORT SEED ROUNDS data|messages|errors|overlaps|all
 //   verbs_check use [...] ADDRESS PORT SEED 0 changes        changes registrations
 //   verbs_check use [...] ADDRESS PORT SEED ROUNDS first     times the first uses of registrations
@@ -11,14 +11,14 @@
 //   verbs_check loop [-d DEVICE] [-x GID_INDEX] ROUNDS [WHAT]   destroys and resets what is in use
 //   verbs_check events [-d DEVICE] [-x GID_INDEX] ROUNDS     delays the library's thread of events
 //   verbs_check failures [-d DEVICE]                         LMRs and allocations fail
-//   verbs_check unreliable [-d DEVICE] [-x GID_INDEX]        a receiver of a UC QP stops for a
-//   while verbs_check register [-d DEVICE] KB ROUNDS               times registering
+//   verbs_check unreliable [-d DEVICE] [-x GID_INDEX]    a receiver of a UC QP stops for a while
+//   verbs_check register [-d DEVICE] KB ROUNDS               times registering
 //
-// -e: sleeps for completions; -s: receives from an SRQ; -q: without
-// liblite-verbs.so, on Soft-RoCE, which ends a wrong local key with IBV_WC_LOC_QP_OP_ERR, or
-// flushes it, and cannot repeat what is fenced; -z: getrandom(2) gives zeros, so that the library
-// finds the same number for each process. It knows nothing of LITE,
-// but in failures.cpp.
+// -e: sleeps for completions; -i, at both ends: work requests have addresses of memory that are no
+// process's (ibv_reg_mr_iova2()); -s: receives from an SRQ; -q: without liblite-verbs.so, on
+// Soft-RoCE, which ends a wrong local key with IBV_WC_LOC_QP_OP_ERR, or flushes it, and cannot
+// repeat what is fenced; -z: getrandom(2) gives zeros, so that the library finds the same number
+// for each process. It knows nothing of LITE, but in failures.cpp.
 #include "fabric.hpp"
 
 #include <sys/random.h>
@@ -48,9 +48,11 @@ int main(int argc, char** argv) {
     Options options;
     int option = 0;
     optind = 2;
-    while ((option = ::getopt(argc, argv, "eqszd:x:")) != -1) {
+    while ((option = ::getopt(argc, argv, "eiqszd:x:")) != -1) {
         if (option == 'e')
             options.events = true;
+        else if (option == 'i')
+            options.shift = std::uint64_t{1} << 56;
         else if (option == 'q')
             options.is_soft = true;
         else if (option == 's')

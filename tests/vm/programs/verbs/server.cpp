@@ -15,14 +15,14 @@ namespace {
 class Server {
   public:
     Server(const Options& options, Wire& wire, std::size_t bytes)
-        : fabric_(options), wire_(wire), bytes_(bytes) {
+        : fabric_(options), wire_(wire), bytes_(bytes), shift_(options.shift) {
         void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         check(memory != MAP_FAILED, "mmap");
         memory_ = static_cast<std::uint8_t*>(memory);
         inbox_.resize(std::size_t{kReceives} * kMessageMax);
         in_ = std::make_unique<Memory>(fabric_.pd(), inbox_.data(), inbox_.size(),
-                                       IBV_ACCESS_LOCAL_WRITE);
+                                       IBV_ACCESS_LOCAL_WRITE, shift_);
         other_pd_ = ibv_alloc_pd(fabric_.pd()->context);
         check(other_pd_ != nullptr, "the other PD");
     }
@@ -69,11 +69,12 @@ class Server {
     }
 
   private:
+    // @request.c: shifts its addresses further than those of the others.
     void region(const Request& request, Answer& answer) {
         check(request.a + request.b <= bytes_, "region");
-        auto made =
-            std::make_unique<Memory>(fabric_.pd(), memory_ + request.a, request.b, request.access);
-        answer = {reinterpret_cast<std::uintptr_t>(made->at), 0, made->mr->rkey, ++last_};
+        auto made = std::make_unique<Memory>(fabric_.pd(), memory_ + request.a, request.b,
+                                             request.access, shift_ + request.c);
+        answer = {made->iova(0), 0, made->mr->rkey, ++last_};
         regions_[last_] = std::move(made);
     }
 
@@ -86,8 +87,10 @@ class Server {
         const int result = ibv_rereg_mr(one.mr, flags, other_pd_, memory_ + request.b, request.c,
                                         static_cast<int>(request.access));
         one.at = static_cast<std::uint8_t*>(one.mr->addr);
-        answer = {reinterpret_cast<std::uintptr_t>(one.at), static_cast<std::uint64_t>(result),
-                  one.mr->rkey, id};
+        // ibv_rereg_mr() cannot give other memory another address than this process's.
+        if (!result && flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+            one.shift = 0;
+        answer = {one.iova(0), static_cast<std::uint64_t>(result), one.mr->rkey, id};
     }
 
     // What ibv_advise_mr() returns.
@@ -137,6 +140,7 @@ class Server {
     Fabric fabric_;
     Wire& wire_;
     const std::size_t bytes_;
+    const std::uint64_t shift_;
     ibv_pd* other_pd_ = nullptr;
     std::uint8_t* memory_ = nullptr;
     std::vector<std::uint8_t> inbox_;

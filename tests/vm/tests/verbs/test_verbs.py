@@ -53,6 +53,15 @@ def test_checker_changes(lab):
 
 
 @vmtest(timeout=300)
+def test_checker_other_addresses(lab):
+    """Registrations with I/O virtual addresses that are no process's (ibv_reg_mr_iova2), at both ends."""
+    unpinned(lab)
+    check(lab, "all", lab.scale(60), "-i -q", env={})
+    check(lab, "all", lab.scale(100), "-i")
+    check(lab, "changes", 0, "-i")
+
+
+@vmtest(timeout=300)
 def test_checker_sleeping(lab):
     """All checks with completion events."""
     unpinned(lab)
