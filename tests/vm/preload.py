@@ -29,6 +29,11 @@ def unpinned(lab):
     return on_machines(lab, unpinned=True)
 
 
+def limited(limit, command):
+    """A command under one of dash's ulimits. It must not exceed what a user may have: RLIMIT_MEMLOCK is 8 MB."""
+    return f"sh -c 'ulimit {limit} && exec {command}'"
+
+
 def assert_used(*ends):
     """Processes that ran with TALKING registered memory, all of it unpinned: none fell back to plain verbs."""
     for end in ends:

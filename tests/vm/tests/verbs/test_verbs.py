@@ -3,7 +3,7 @@
 
 import preload
 from litelab import wait_until
-from preload import CHECKER, PRELOAD, check, unpinned
+from preload import CHECKER, PRELOAD, check, limited, unpinned
 from vmlab.testing import vmtest
 
 setup = preload.setup
@@ -143,19 +143,14 @@ def test_checker_other_users(lab):
         assert client.out.endswith("good\n" if good else "remote access error\n"), client.out + client.err + server.out
 
 
-def _limited(limit, command):
-    """A command with one of dash's ulimits, which must not exceed what a user may set: RLIMIT_MEMLOCK is 8 MB."""
-    return f"sh -c 'ulimit {limit} && exec {command}'"
-
-
 @vmtest(timeout=240)
 def test_more_than_may_be_locked(lab):
     """With 4 MB of RLIMIT_MEMLOCK a program registers more than the machine has."""
     unpinned(lab)
     mb = 3000
     assert mb * 1024 > int(lab.n1.run("awk '/MemTotal/ { print $2 }' /proc/meminfo").out)
-    server = _limited("-l 4096", f"{CHECKER} serve 7000 {mb}")
-    client = _limited("-l 4096", f"{CHECKER} use {lab.n1.ip} 7000 {lab.rng.getrandbits(31)} {mb} large")
+    server = limited("-l 4096", f"{CHECKER} serve 7000 {mb}")
+    client = limited("-l 4096", f"{CHECKER} use {lab.n1.ip} 7000 {lab.rng.getrandbits(31)} {mb} large")
     out = preload.pair(lab, server, client, "ready", user="alice")
     assert f"large: {mb << 20} bytes\ngood" in out, out
 
@@ -171,8 +166,8 @@ def test_more_than_may_be_locked(lab):
 def test_little_may_be_locked(lab):
     """Bounce buffers of messages are as small as possible, and are kept for later messages."""
     unpinned(lab)
-    server = _limited("-l 64", f"{CHECKER} serve 7000 8 2>/dev/null")
-    client = _limited("-l 64", f"{CHECKER} use {lab.n1.ip} 7000 {lab.rng.getrandbits(31)} 48 messages 2>/tmp/said")
+    server = limited("-l 64", f"{CHECKER} serve 7000 8 2>/dev/null")
+    client = limited("-l 64", f"{CHECKER} use {lab.n1.ip} 7000 {lab.rng.getrandbits(31)} 48 messages 2>/tmp/said")
     out = preload.pair(lab, server, client, "ready", user="alice", env=preload.TALKING)
     assert out.endswith("good\n"), out
     said = lab.n2.run("cat /tmp/said; rm /tmp/said").out
@@ -198,7 +193,7 @@ def test_no_threads(lab):
                                     ("messages", "-e", "arm\n")):
         server = lab.n1.spawn(f"{CHECKER} serve 7000 8", env=PRELOAD, user="alice")
         server.wait_output("ready")
-        client = lab.n2.run(_limited("-p 1", f"{CHECKER} use {options} {lab.n1.ip} 7000 1 20 {what}"), env=PRELOAD, user="alice",
+        client = lab.n2.run(limited("-p 1", f"{CHECKER} use {options} {lab.n1.ip} 7000 1 20 {what}"), env=PRELOAD, user="alice",
                             check=False)
         server.wait()
         assert client.out.endswith(expected), client.out + client.err

@@ -5,7 +5,7 @@ import re
 import statistics
 
 import preload
-from preload import CHECKER, PRELOAD, pair, rdmacm_pair, unpinned
+from preload import CHECKER, PRELOAD, limited, pair, rdmacm_pair, unpinned
 from vmlab.testing import vmtest
 
 setup = preload.setup
@@ -71,6 +71,23 @@ def test_perftest_atomic(lab):
 @vmtest(timeout=240)
 def test_perftest_rdmacm(lab):
     _perftests(lab, ("ib_write_lat", "-R -s 64"), ("ib_read_bw", "-R -s 4096"), ("ib_send_bw", "-R -s 4096 -e"))
+
+
+@vmtest(timeout=240)
+def test_perftest_more_than_may_be_locked(lab):
+    """With 512 KB of RLIMIT_MEMLOCK, a user's ib_write_bw registers 2 MB: two buffers of 1 MB."""
+    unpinned(lab)
+    server = limited("-l 512", "ib_write_bw -d rxe0 -n 5 -s 1048576")
+    client = limited("-l 512", f"ib_write_bw -d rxe0 -n 5 -s 1048576 {lab.n1.ip}")
+    out = pair(lab, server, client, 18515, timeout=100, user="alice")
+    assert list(_results(out, 5)) == [1 << 20], out
+
+    # Plain verbs pin it, at either end once they are connected: so little may be locked.
+    p = lab.n1.spawn(server, user="alice")
+    preload.wait_listening(lab.n1, p, 18515)
+    ends = [lab.n2.run(client, user="alice", check=False, timeout=60), p.wait(60)]
+    for end in ends:
+        assert end.rc and "Couldn't allocate MR" in end.err, end.out + end.err
 
 
 @vmtest(timeout=600, slow=True)
