@@ -4,8 +4,10 @@
 #include "fixture.hpp"
 
 #include <linux/fs.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/swap.h>
 
@@ -30,6 +32,60 @@ struct RefusalsEverywhere : FilesEverywhere {
 Errno errno_of_write(const File& file, std::uint64_t offset) {
     return ::pwrite(file.fd(), "x", 1, static_cast<off_t>(offset)) < 0 ? err(errno) : ok;
 }
+
+// For files with locks or leases.
+struct Advisory : RefusalsEverywhere {
+    static constexpr std::uint64_t length = 100000;
+    const std::vector<std::byte> zeroes = std::vector<std::byte>(length);
+
+    // All of it is sent, by sendfile(2) and by LITE.
+    void expect_sent(const File& file) const {
+        const File copy = make_file(kMemfd);
+        off_t at = 0;
+        expect_equal(::sendfile(copy.fd(), file.fd(), &at, length), static_cast<ssize_t>(length),
+                     "sendfile(2)");
+        dev.write(lh, 0, zeroes);
+        const auto moved = send(dev, lh, 0, file, 0, length);
+        expect_equal(moved.error, ok, "LITE sends");
+        expect_equal(moved.bytes, length, "LITE sends");
+        expect(read_lmr(dev, lh, 0, length) == copy.read(0, length), "what LITE has sent");
+    }
+
+    // All of it is written, by pwrite(2) and by LITE.
+    void expect_received(const File& file) const {
+        file.write(0, zeroes);
+        dev.write(lh, 0, make_pattern(length, 2));
+        const auto moved = receive(dev, lh, 0, file, 0, length);
+        expect_equal(moved.error, ok, "LITE receives");
+        expect_equal(moved.bytes, length, "LITE receives");
+        expect(!find_mismatch(file.read(0, length), 2), "what LITE has received");
+    }
+};
+
+struct LockKind {
+    const char* name;
+    // Locks all of the file, exclusively. False: another holder has it locked.
+    bool (*try_take)(const File& file);
+};
+
+bool is_granted(int result) {
+    expect(!result || errno == EAGAIN || errno == EACCES, ::strerrorname_np(errno));
+    return !result;
+}
+
+bool try_record_lock(const File& file, int command) {
+    struct flock all {};
+    all.l_type = F_WRLCK;
+    all.l_whence = SEEK_SET;
+    return is_granted(::fcntl(file.fd(), command, &all));
+}
+
+constexpr std::array kLockKinds{
+    LockKind{"flock(2)",
+             [](const File& file) { return is_granted(::flock(file.fd(), LOCK_EX | LOCK_NB)); }},
+    LockKind{"POSIX", [](const File& file) { return try_record_lock(file, F_SETLK); }},
+    LockKind{"OFD", [](const File& file) { return try_record_lock(file, F_OFD_SETLK); }},
+};
 
 }  // namespace
 
@@ -164,6 +220,67 @@ TEST_CASE_METHOD(RefusalsEverywhere, "refusals: swap files", "[refusals]") {
     ::unlink(path.c_str());
     REQUIRE(wanted == err(ETXTBSY));
     REQUIRE(got == wanted);
+}
+
+// Locks stand in the way of other locks only. And a transfer ends none of its caller, as closing
+// any descriptor of the file would end POSIX locks.
+TEST_CASE_METHOD(Advisory, "refusals: locks", "[refusals]") {
+    for (const auto& [name, try_take] : kLockKinds) {
+        INFO(directory << ", " << name);
+        const File file = make_file(directory);
+        file.write(0, make_pattern(length, 1));
+        REQUIRE(try_take(file));
+        REQUIRE_NOTHROW(in_child([&, take = try_take] {
+            const File another = open_again(file, O_RDWR);
+            expect(!take(another), "it is locked");
+            expect_sent(another);
+            expect_received(another);
+            expect(!take(another), "it is locked after transfers of another process");
+        }));
+        REQUIRE_NOTHROW(expect_sent(file));
+        REQUIRE_NOTHROW(expect_received(file));
+        REQUIRE_NOTHROW(in_child([&, take = try_take] {
+            expect(!take(open_again(file, O_RDWR)), "it is locked after its holder's transfers");
+        }));
+    }
+}
+
+// open(2) breaks leases, or fails. What is open is read and written without a look at them.
+TEST_CASE_METHOD(Advisory, "refusals: leases", "[refusals]") {
+    // A memfd is never opened by its name; of NFS, the server would have to agree.
+    if (directory == kMemfd || directory.find("nfs") != std::string::npos)
+        return;
+    INFO(directory);
+    std::signal(SIGIO, SIG_IGN);  // which tells the holder
+    const auto path = directory + "/" + unique_name("leased");
+    File(path, O_RDWR | O_CREAT).write(0, make_pattern(length, 1));
+    const auto lease = [](const File& file) { return ::fcntl(file.fd(), F_GETLEASE); };
+    const auto expect_not_opened = [&](int flags) {
+        const File opened(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC));
+        expect(opened.fd() < 0 && errno == EWOULDBLOCK, "it was opened in spite of a lease");
+    };
+    {
+        const File holder(path, O_RDONLY);
+        REQUIRE(::fcntl(holder.fd(), F_SETLEASE, F_RDLCK) == 0);
+        REQUIRE_NOTHROW(in_child([&] { expect_sent(File(path, O_RDONLY)); }));
+        REQUIRE(lease(holder) == F_RDLCK);
+        REQUIRE_NOTHROW(in_child([&] { expect_not_opened(O_RDWR); }));
+        REQUIRE(lease(holder) == F_UNLCK);
+    }
+    REQUIRE_NOTHROW(in_child([&] { expect_received(File(path, O_RDWR)); }));
+    {
+        const File holder(path, O_RDWR);
+        REQUIRE(::fcntl(holder.fd(), F_SETLEASE, F_WRLCK) == 0);
+        // With the holder's descriptor.
+        REQUIRE_NOTHROW(in_child([&] {
+            expect_sent(holder);
+            expect_received(holder);
+        }));
+        REQUIRE(lease(holder) == F_WRLCK);
+        REQUIRE_NOTHROW(in_child([&] { expect_not_opened(O_RDONLY); }));
+        REQUIRE(lease(holder) == F_RDLCK);
+    }
+    ::unlink(path.c_str());
 }
 
 TEST_CASE_METHOD(RefusalsEverywhere, "refusals: RLIMIT_FSIZE", "[refusals]") {
