@@ -114,6 +114,11 @@ inline bool is_released(const File& file) {
     return std::count_if(resident.begin(), resident.end(), [](auto c) { return c & 1; }) == 0;
 }
 
+inline void drop_caches() {
+    const File file("/proc/sys/vm/drop_caches", O_WRONLY);
+    (void)!::write(file.fd(), "1", 1);
+}
+
 struct Moved {
     Errno error;
     std::uint64_t bytes;

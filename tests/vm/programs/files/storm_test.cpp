@@ -19,11 +19,6 @@ namespace {
 
 constexpr std::uint64_t kLength = 3 << 20;
 
-void drop_caches() {
-    const File file("/proc/sys/vm/drop_caches", O_WRONLY);
-    (void)!::write(file.fd(), "1", 1);
-}
-
 // Truncates, punches and fills the file, and evicts its pages.
 void change(const File& file, std::uint64_t seed, std::mt19937_64& random) {
     const auto at = random() % kLength;

@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <random>
 
@@ -38,9 +39,53 @@ std::uint64_t mostly_small(std::mt19937_64& random, std::uint64_t most) {
     return with_edges(random, std::pow(root, -4.0), most);
 }
 
+// Makes and fills a hole in front of a range of a file, writes behind it, changes the file's size
+// there, or evicts its pages. Mostly in the pages of the range's first and last bytes.
+void change_beside(const File& file, std::uint64_t begin, std::uint64_t end,
+                   std::mt19937_64& random) {
+    const auto length = 1 + random() % (2 * kPage);
+    const auto in_front = std::min(begin, length);
+    switch (random() % 5) {
+        case 0:
+            ::fallocate(file.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        static_cast<off_t>(begin - in_front), static_cast<off_t>(in_front));
+            break;
+        case 1:
+            file.write(begin - in_front, make_pattern(in_front, length));
+            break;
+        case 2:
+            file.write(end, make_pattern(length, length));
+            break;
+        case 3:
+            file.resize(end + length);
+            break;
+        default:
+            drop_caches();
+            break;
+    }
+}
+
+// As move(); meanwhile the file is changed, but not what is moved.
+Moved move_beside_changes(const Files& files, unsigned long request, const lite_ioc_file& args,
+                          const File& file, std::uint64_t seed) {
+    std::atomic<bool> over = false;
+    Threads threads;
+    threads.start([&] {
+        std::mt19937_64 random(seed);
+        do
+            change_beside(file, args.file_offset, args.file_offset + args.length, random);
+        while (!over);
+    });
+    const auto moved = move(files.dev, request, args);
+    over = true;
+    threads.join();
+    return moved;
+}
+
 // Sends a file of random bytes to the LMR, and receives it in another one.
 void there_and_back(const Files& files, const std::string& directory, std::uint64_t lh,
-                    std::uint64_t at, std::uint64_t length, std::mt19937_64& random) {
+                    std::uint64_t at, std::uint64_t length, std::mt19937_64& random,
+                    bool changes = false) {
     const auto before = any_size(random, 1 << 20);  // in the file
     const auto seed = random();
     auto args = file_args(lh, at, -1, before, length);
@@ -48,24 +93,48 @@ void there_and_back(const Files& files, const std::string& directory, std::uint6
     args.sets = static_cast<__u32>(random() % 7);
     INFO(directory << ", " << length << " bytes at " << at << " from " << before << ", "
                    << args.sets << " sets of " << args.pages << " pages");
+    const auto move_file = [&](unsigned long request, const File& file) {
+        args.fd = file.fd();
+        return changes ? move_beside_changes(files, request, args, file, seed)
+                       : move(files.dev, request, args);
+    };
     {
         const File from = make_file(directory);
         from.write(before, make_pattern(length, seed));
-        args.fd = from.fd();
-        const auto moved = move(files.dev, LITE_IOC_SENDFILE, args);
+        const auto moved = move_file(LITE_IOC_SENDFILE, from);
         REQUIRE(moved.error == ok);
         REQUIRE(moved.bytes == length);
         REQUIRE(moved.end == before + length);
         REQUIRE(!find_mismatch(read_lmr(files.dev, lh, at, length), seed));
     }
     const File to = make_file(directory);
-    args.fd = to.fd();
-    const auto moved = move(files.dev, LITE_IOC_RECVFILE, args);
+    const auto moved = move_file(LITE_IOC_RECVFILE, to);
     REQUIRE(moved.error == ok);
     REQUIRE(moved.bytes == length);
     REQUIRE(moved.end == before + length);
-    REQUIRE(to.size() == (length ? before + length : 0));
+    if (!changes)
+        REQUIRE(to.size() == (length ? before + length : 0));
     REQUIRE(!find_mismatch(to.read(before, length), seed));
+}
+
+// Mostly small files of up to @most bytes. An LMR is used for @per_lmr of them.
+void many_files(const Files& files, const std::string& directory, std::size_t count,
+                std::uint64_t most, std::size_t per_lmr, bool changes = false) {
+    std::mt19937_64 random(env().seed);
+    const auto places = env().placements();
+    std::uint64_t lh = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto& where = places[i / per_lmr % places.size()];
+        if (i % per_lmr == 0)
+            lh = files.dev.alloc(most, where.nodes);
+        INFO(where.label << ", seed " << env().seed << ", number " << i);
+        // The longest are at each of the places in turn, and first at a peer.
+        const auto length = i % (6 * per_lmr) == per_lmr ? most : mostly_small(random, most);
+        const auto at = any_size(random, most - length);
+        there_and_back(files, directory, lh, at, length, random, changes);
+        if ((i + 1) % per_lmr == 0 || i + 1 == count)
+            files.dev.free(lh);
+    }
 }
 
 }  // namespace
@@ -86,22 +155,14 @@ TEST_CASE_METHOD(FilesEverywhere, "transfers: random files, sets and places", "[
 
 // Of all file systems together. One in fifty is longer than 1 MB, one in two hundred than 16 MB.
 TEST_CASE_METHOD(FilesEverywhere, "transfers: ten thousand files of up to 64 MB", "[.many]") {
-    constexpr std::uint64_t most = 64 << 20;
-    constexpr std::size_t per_lmr = 50;
-    std::mt19937_64 random(env().seed);
-    const auto places = env().placements();
-    const auto count = env().scaled(10000 / directories().size() + 1);
-    std::uint64_t lh = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto& where = places[i / per_lmr % places.size()];
-        if (i % per_lmr == 0)
-            lh = dev.alloc(most, where.nodes);
-        INFO(where.label << ", seed " << env().seed << ", number " << i);
-        const auto length = i % (10 * per_lmr) ? mostly_small(random, most) : most;
-        there_and_back(*this, directory, lh, any_size(random, most - length), length, random);
-        if ((i + 1) % per_lmr == 0 || i + 1 == count)
-            dev.free(lh);
-    }
+    many_files(*this, directory, env().scaled(10000 / directories().size() + 1), 64 << 20, 50);
+}
+
+// A tenth of them, and not as long.
+TEST_CASE_METHOD(FilesEverywhere, "transfers: a thousand files that change beside what is moved",
+                 "[.beside]") {
+    many_files(*this, directory, env().scaled(1000 / directories().size() + 1, 10), 8 << 20, 5,
+               true);
 }
 
 TEST_CASE_METHOD(FilesEverywhere, "transfers: only the bytes asked for are written",

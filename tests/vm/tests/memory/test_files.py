@@ -60,6 +60,12 @@ def test_three_machines(lab):
     _run(lab, on_machines(lab), "[transfers],[storm]", 480)
 
 
+@vmtest(nodes=3, mem_mb=512, swap_mb=_DISK_MB, timeout=300)
+def test_changes_beside(lab):
+    """Random files, of which only what is not moved changes meanwhile: every byte is right, on each file system."""
+    _run(lab, on_machines(lab), "[.beside]", 280)
+
+
 def _the_other_node_dies(lab, spec, moving):
     lites = on_machines(lab)
     mover, other = lites
