@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Unpinned LMRs: see alloc.cpp, ways.cpp and flood.cpp; and
+// Unpinned LMRs: see alloc.cpp, ways.cpp, flood.cpp and operations.cpp; and
 //
 //   unpinned hold NODE NAME MB     registers memory that it never touches, says "ready", and obeys
 //                                  lines: "unmap" (new memory takes its place), "canaries", "look",
@@ -422,6 +422,10 @@ int main(int argc, char** argv) {
             return unpinned::ways(argc, argv);
         if (mode == "flood")
             return unpinned::flood(argc, argv);
+        if (mode == "operations")
+            return unpinned::operations(argc, argv);
+        if (mode == "shake")
+            return unpinned::shake(argc, argv);
         if (mode == "hold")
             return unpinned::hold(argc, argv);
         if (mode == "use")

@@ -191,5 +191,7 @@ int native(int argc, char** argv);
 int writes(int argc, char** argv);
 int ways(int argc, char** argv);
 int flood(int argc, char** argv);
+int operations(int argc, char** argv);
+int shake(int argc, char** argv);
 
 }  // namespace unpinned

@@ -67,6 +67,67 @@ def test_memory_of_the_library(lab):
     _check_idle(lites)
 
 
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=900)
+def test_all_operations(lab):
+    """Each operation, one by one, in vectors, by io_uring, and with files, on chunks that the process has just thrown away,
+    from another node and from its own, with leases, too. Each misses the chunks that it wants, and does what it does on any
+    LMR. On memory that the process does not have, or only to read, it fails with EFAULT."""
+    lites = in_one_machine(lab.n1, unpinned=True)
+    for user, env in ((1, {}), (0, {}), (1, {"LEASED": "1"})):
+        before = lites[0].stats()["chunk_faults"]
+        out = _unpinned(lites[0], "operations", 0, user, 2, lab.scale(12, 2), lab.rng.getrandbits(31), env=env,
+                        timeout=290).out
+        print(out)
+        missing, = re.findall(r"^(\d+) chunks were missing$", out, re.M)
+        assert 0 < int(missing) <= lites[0].stats()["chunk_faults"] - before, out
+        _check_idle(lites)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=400)
+def test_operations_beside_changes(lab):
+    """Vectors and memory operations at random, of users on three nodes, while the process throws chunks away: all bytes are
+    right. Small operations go in messages, too."""
+    lites = in_one_machine(lab.n1, unpinned=True)
+    first, second, third = lites
+    part, each = 512 << 10, 50
+    owner = lab.n1.spawn([program_path("unpinned"), "shake", "0", "shaken", "2", str(10_000 * lab.n1.time_scale)])
+    owner.wait_output("ready")
+    first.lite("alloc", "plain", 4 * part, "--node", third.id)
+    packed = second.stats()["packed"]
+    # Together they use all chunks. What the second node packs is for this LMR only.
+    plan = (("vectors", second, ["shaken"]), ("vectors", first, ["shaken", "plain"]),
+            ("memops", second, ["shaken", "plain"]), ("memops", third, ["plain", "shaken"]))
+    users = [lab.n1.spawn([program_path(program), "--index", str(lite.index), "churn", *names, "--offset", str(i * part),
+                           "--length", str(part), "--count", "1", "--seed", str(lab.rng.getrandbits(31))])
+             for i, (program, lite, names) in enumerate(plan)]
+
+    def run_until(what, condition):
+        wait_until(what, lambda: condition() or not all(user.running for user in users), 60, lab.n1.time_scale)
+        assert all(user.running for user in users), [user.err for user in users]
+
+    for user in users:
+        user.wait_output("running", timeout=60)
+    run_until("messages go", lambda: second.stats()["packed"] > packed)
+    for i in range(1, lab.scale(24, 2) + 1):
+        faults = first.stats()["chunk_faults"]
+        owner.write(f"{each}\n")
+        owner.wait_output(f"shaken {i * each}\n", timeout=60)
+        # So that users get on: after some seconds without that, operations would fail (ETIMEDOUT).
+        run_until("chunks are brought in anew", lambda faults=faults: first.stats()["chunk_faults"] > faults)
+    for user in users:
+        user.close_stdin()
+        user.wait(120, check=True)
+    # What another node sees is what the users of vectors have written.
+    for i, (_, _, names) in enumerate(plan[:2]):
+        for name, crc in zip(names, users[i].out.split()[1:], strict=True):
+            seen = third.lite("checksum", name, i * part, part, timeout=60).out.split()[-1]
+            assert int(seen, 16) == int(crc, 16), (name, i, seen, crc)
+    third.lite("free", "plain")
+    owner.close_stdin()
+    owner.wait(check=True)
+    _check_idle(lites)
+
+
 def _flood(lab, events, timeout):
     lites = in_one_machine(lab.n1, unpinned=True)
     out = _unpinned(lites[0], "flood", 0, 1, events, 3, lab.rng.getrandbits(31), timeout=timeout).out
