@@ -93,11 +93,17 @@ class Node {
 // Address space that stays this process's: what is cut out of it is not used by anything else.
 class Range {
   public:
-    explicit Range(std::size_t size) : size_(size) {
-        void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+    explicit Range(std::size_t size, std::size_t align = kPage) : size_(size) {
+        const std::size_t more = align - kPage;
+        void* at = ::mmap(nullptr, size + more, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         check(at != MAP_FAILED, "mmap");
-        data_ = static_cast<std::byte*>(at);
+        const std::size_t before = (align - reinterpret_cast<std::uintptr_t>(at) % align) % align;
+        data_ = static_cast<std::byte*>(at) + before;
+        if (before)
+            ::munmap(at, before);
+        if (before < more)
+            ::munmap(data_ + size, more - before);
     }
     ~Range() { ::munmap(data_, size_); }
     Range(const Range&) = delete;

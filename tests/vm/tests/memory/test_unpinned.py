@@ -136,6 +136,7 @@ def _flood(lab, events, timeout):
     assert seen["events"] == events and seen["forks"] and seen["pages swapped out"], seen
     # There are no NUMA nodes on debug kernels.
     assert seen["pages migrated"] or lab.kernel.is_debug, seen
+    assert seen["pages freed lazily"] and seen["huge pages made"], seen
     _check_idle(lites)
 
 
