@@ -4,7 +4,7 @@
 import contextlib
 import re
 
-from litelab import in_one_machine, nodes_in, on_machines, prepare_all, program_path, stop_all, wait_until
+from litelab import in_one_machine, nodes_in, on_machines, prepare_all, program_path, stop_all, times, wait_until
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -188,8 +188,12 @@ def test_stopped_user(lab):
     user.wait_output("using")
     there.vm.pause()
     owner.write("unmap\n")
-    # Silence ends the session before the operation time-out and the grace for REVOKE would.
-    owner.wait_output("unmap ", timeout=40)
+    owner.wait_output(" KB\n", timeout=40)
+    # The time-out of an operation and 5 s, on a host that may be busy. Mostly silence ends the session before that.
+    bound = (times(here.vm)["op_timeout"] / 1000 + 5 * here.vm.time_scale) * here.vm.patience / here.vm.time_scale
+    took = int(re.search(r"^unmap (\d+) us", owner.out, re.M)[1]) / 1e6
+    assert took <= bound, f"munmap has waited {took:.1f} s for a node that stands still, and not {bound:g} s at most"
+    print(f"      munmap took {took:.1f} s")
     owner.write("canaries\n")
     owner.wait_output("canaries ")
     here.wait_states({here.id: "up", there.id: "down"})
