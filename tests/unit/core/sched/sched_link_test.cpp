@@ -104,7 +104,9 @@ TEST_CASE("sched: of 16 equal tenants, the tenant with 64 threads gets no more")
     }
 }
 
-TEST_CASE("sched: an urgent operation waits for two and a half slices at most, and the stream loses nothing") {
+TEST_CASE(
+    "sched: an urgent operation waits for two and a half slices at most, and the stream loses "
+    "nothing") {
     for (const double rate : {0.1, 1.25, 12.5}) {
         for (const std::uint64_t delay : {kUs, 10 * kUs, 100 * kUs}) {
             LinkModel model{.bytes_per_ns = rate, .delay = delay};
