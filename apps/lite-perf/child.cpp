@@ -20,7 +20,8 @@ namespace perf {
 
 namespace {
 
-// Time for a child to answer besides that of its slice: longer than connecting to a dead peer.
+// Time for a child to answer besides that of its slice: longer than connecting to a dead peer. A
+// slice ends when its time is over or its calls are made.
 constexpr std::chrono::milliseconds answer_limit{300'000};
 constexpr std::chrono::milliseconds call_limit{10};
 
@@ -31,7 +32,7 @@ int time_limit(const Order& order) {
     const auto calls = static_cast<std::int64_t>(
         std::min(order.calls, static_cast<std::uint64_t>(INT_MAX / call_limit.count())));
     return static_cast<int>(
-        std::min<std::int64_t>((answer_limit + slice + calls * call_limit).count(), INT_MAX));
+        std::min<std::int64_t>((answer_limit + std::min(slice, calls * call_limit)).count(), INT_MAX));
 }
 
 void put_error(Answer& answer, const std::exception& error) {

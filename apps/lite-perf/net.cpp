@@ -72,7 +72,8 @@ Fd tcp_connect(const std::string& host, std::uint16_t port) {
     for (const addrinfo* entry = list.get(); entry; entry = entry->ai_next) {
         Fd fd(socket(entry->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
         if (fd.get() < 0) {
-            error = errno;
+            if (error == EHOSTUNREACH)
+                error = errno;
             continue;
         }
         const timeval limit = patience_as_timeval();

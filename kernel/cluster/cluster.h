@@ -248,7 +248,7 @@ static inline struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u6
 /* For lite_cluster_recheck(). */
 static inline unsigned long lite_cluster_life(const struct lite_cluster *cl)
 {
-	/* The caller reads the state after it. */
+	/* The caller reads the state after it; with lite_cluster_recheck(). */
 	return smp_load_acquire(&cl->life);
 }
 

@@ -368,13 +368,18 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after, bool self,
 	u32 node = after;
 	bool local;
 	int err = 0;
-	u32 i, n;
+	u32 i, n, at_once = LITE_CALLED_AT_ONCE;
 
-	all = kvmalloc(LITE_CALLED_AT_ONCE * size, GFP_KERNEL | __GFP_NOFAIL);
+	all = kvmalloc(at_once * size, GFP_KERNEL | __GFP_NOFAIL);
+	if (unlikely(!all)) {
+		/* Before Linux 6.9, vmalloc() fails if the thread is killed. */
+		at_once = 1;
+		all = kmalloc(size, GFP_KERNEL | __GFP_NOFAIL);
+	}
 	do {
 		n = 0;
 		deadline = jiffies + (d->timeout ?: cl->kcalls->timeout);
-		while (n < LITE_CALLED_AT_ONCE && (node = lite_cluster_next(cl, node))) {
+		while (n < at_once && (node = lite_cluster_next(cl, node))) {
 			local = node == lite_cluster_id(cl);
 			if (local && !self)
 				continue;

@@ -149,6 +149,10 @@ class Lite:
         """Chooses how the node schedules operations."""
         self.vm.run(["litectl", "qos", "set", "-i", str(self.index), "--mode", mode])
 
+    def classes(self):
+        """What of each class has waited for its turn."""
+        return json.loads(self.vm.run(["litectl", "qos", "show", "-j", "-i", str(self.index)]).out)["classes"]
+
     def start(self, check=True, secret=None, **options):
         """Starts the node with options of `litectl start`: id=3, mem_limit="64M", root_squash=True, ... Its secret is
         that of all tests unless one is given or the node is insecure. All users may use it unless a mode is given."""
@@ -363,7 +367,7 @@ def run_catch(lab, lites, name, spec="", timeout=300, **options):
 @contextlib.contextmanager
 def beside_bulk(lites):
     """Meanwhile these nodes schedule operations, and the first and last one move bulk, of the highest and the lowest class,
-    to and from the second."""
+    to and from the second. Fails if no operation of the default class has waited for its turn."""
     for lite in lites:
         lite.set_mode("fair")
     lites[0].lite("alloc", "bulk", "8M", "--node", lites[1].id)
@@ -372,7 +376,10 @@ def beside_bulk(lites):
                for lite, at, priority in ((lites[0], 0, "1"), (lites[0], 2, "8"), (lites[-1], 4, "1"), (lites[-1], 6, "8"))]
     for stream in streams:
         stream.wait_output("ready", timeout=60)
+    waited = lambda: sum(count["slices"] for lite in lites for count in lite.classes() if count["class"] == 4)
+    before = waited()
     yield
+    assert waited() > before, [lite.classes() for lite in lites]
     for stream in streams:
         stream.close_stdin()
     for stream in streams:

@@ -20,10 +20,10 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300)
 def test_messages_on_nodes_that_schedule(lab):
-    """Messages keep their order behind bulk of a higher class."""
+    """Messages keep their order, and calls get their own answers, behind bulk of a higher class."""
     lites = in_one_machine(lab.n1)
     with beside_bulk(lites):
-        run_catch(lab, lites, "rpc_test", "messages: in their order*", timeout=280, case_timeout=250)
+        run_catch(lab, lites, "rpc_test", "messages: in their order*,async: many at once*", timeout=280, case_timeout=250)
     for lite in lites:
         lite.check_idle()
 

@@ -21,7 +21,7 @@ def _measure(vm, n):
     lites = nodes_in(vm, n)
     # Heartbeats are calls, too, so they must be rare.
     for lite in lites:
-        lite.start(heartbeat=300_000, dead=1_000_000, op_timeout=100_000)
+        lite.start(heartbeat=1_000_000, dead=3_000_000, op_timeout=100_000)
     alone_kb, _ = memory_kb(vm)
     for lite in lites[1:]:
         lite.forget()

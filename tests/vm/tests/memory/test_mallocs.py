@@ -81,7 +81,7 @@ def test_registering_is_a_look_up(lab):
     here.check_idle()
     # Without the library, memory is pinned.
     plain = register("elsewhere", "alice", {})
-    assert plain.wait(60).out .startswith("lite_register: the memory that the user may have in LMRs, or lock"), plain.out
+    assert plain.wait(60).out .startswith("lite_register: the user's share of memory"), plain.out
     plain = register("elsewhere", None, {})
     plain.wait_output("ready")
     stats = here.stats()

@@ -109,9 +109,9 @@ def test_operations_beside_changes(lab):
         user.wait_output("running", timeout=60)
     run_until("messages go", lambda: second.stats()["packed"] > packed)
     for i in range(1, lab.scale(24, 2) + 1):
-        faults = first.stats()["chunk_faults"]
         owner.write(f"{each}\n")
         owner.wait_output(f"shaken {i * each}\n", timeout=60)
+        faults = first.stats()["chunk_faults"]
         # So that users get on: after some seconds without that, operations would fail (ETIMEDOUT).
         run_until("chunks are brought in anew", lambda faults=faults: first.stats()["chunk_faults"] > faults)
     for user in users:
