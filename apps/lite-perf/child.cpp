@@ -31,8 +31,8 @@ int time_limit(const Order& order) {
         std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(order.time));
     const auto calls = static_cast<std::int64_t>(
         std::min(order.calls, static_cast<std::uint64_t>(INT_MAX / call_limit.count())));
-    return static_cast<int>(
-        std::min<std::int64_t>((answer_limit + std::min(slice, calls * call_limit)).count(), INT_MAX));
+    return static_cast<int>(std::min<std::int64_t>(
+        (answer_limit + std::min(slice, calls * call_limit)).count(), INT_MAX));
 }
 
 void put_error(Answer& answer, const std::exception& error) {
