@@ -101,6 +101,9 @@ def test_operations_beside_changes(lab):
                            "--length", str(part), "--count", "1", "--seed", str(lab.rng.getrandbits(31))])
              for i, (program, lite, names) in enumerate(plan)]
 
+    def writes():
+        return sum(lite.stats()["writes"] for lite in (first, second))
+
     def run_until(what, condition):
         wait_until(what, lambda: condition() or not all(user.running for user in users), 60, lab.n1.time_scale)
         assert all(user.running for user in users), [user.err for user in users]
@@ -111,9 +114,9 @@ def test_operations_beside_changes(lab):
     for i in range(1, lab.scale(24, 2) + 1):
         owner.write(f"{each}\n")
         owner.wait_output(f"shaken {i * each}\n", timeout=60)
-        faults = first.stats()["chunk_faults"]
-        # So that users get on: after some seconds without that, operations would fail (ETIMEDOUT).
-        run_until("chunks are brought in anew", lambda faults=faults: first.stats()["chunk_faults"] > faults)
+        # Let users get on: after some seconds without progress operations would fail (ETIMEDOUT).
+        done = writes()
+        run_until("writes go on", lambda done=done: writes() > done)
     for user in users:
         user.close_stdin()
         user.wait(120, check=True)
