@@ -160,6 +160,9 @@ def test_no_session_is_used_before_the_last_one_is_fenced(lab):
     there.vm.cut()
     wait_until("the session ends", lambda: here.broken() > broken, 60, here.vm.time_scale)
     there.vm.cut(False)
+    # The nodes may look complete before the end of the session has been told.
+    wait_until("it connects anew", lambda: f" call={attach} " in here.vm.run("cat /sys/kernel/tracing/trace").out, 90,
+               here.vm.time_scale)
     wait_complete(lites, timeout=90)
     trace = here.vm.run("cat /sys/kernel/tracing/trace; echo 0 >/sys/kernel/tracing/events/lite/lite_call/enable").out
     events = re.findall(rf"lite_(?:conn: session=(\d+) node={there.id} state=(dead|fenced)|call: session=(\d+) node=\d+ call={attach}) ",
