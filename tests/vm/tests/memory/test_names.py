@@ -3,7 +3,7 @@
 
 import json
 
-from litelab import (dead_seconds, in_one_machine, join_all, nodes_in, on_machines, prepare, prepare_all, program_path,
+from litelab import (dead_seconds, in_one_machine, nodes_in, on_machines, prepare, prepare_all, program_path,
                      program_scale, run_program, stop_all, times, traced_calls, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
@@ -55,12 +55,8 @@ def test_names_that_come_and_go(lab):
 @vmtest(nodes=1, cpus=2, timeout=300)
 def test_listing_asks_each_home_once(lab):
     """A list has the LMRs of homes that need two replies each, and makes no calls beyond these."""
-    lites = nodes_in(lab.n1, 4)
-    for lite in lites:
-        # Heartbeats are calls, too.
-        lite.start(heartbeat=1_000_000, dead=3_000_000)
-    join_all(lites)
-    wait_complete(lites)
+    # Heartbeats are calls, too.
+    lites = in_one_machine(lab.n1, 4, heartbeat=1_000_000, dead=3_000_000)
     names = {f"{lite.id}-{i}" for lite in lites for i in range(7)}
     for name in names:
         lites[0].lite("alloc", name, "4K", "--node", name.split("-")[0])
@@ -72,7 +68,6 @@ def test_listing_asks_each_home_once(lab):
     for name in names:
         lites[0].lite("free", name)
     _idle(lites)
-    stop_all(lites)
 
 
 @vmtest(nodes=1, cpus=2, timeout=500)

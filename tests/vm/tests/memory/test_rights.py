@@ -125,7 +125,8 @@ def test_root_of_other_machines_is_nobody(lab):
     assert json.loads(other.lite("stat", "here", "-j").out)["uid"] == 0
     # A part there is charged to uid 65534, too, which has a fourth of the memory; root has no such limit.
     assert home.status()["uid_limit"] == 16 << 20
-    _refused(other.lite("alloc", "large", "40M", "--node", f"{other.id},{home.id}", check=False), "that the user may have")
+    _refused(other.lite("alloc", "large", "40M", "--node", f"{other.id},{home.id}", check=False),
+             "the user's share of memory for LMRs")
     home.lite("alloc", "large", "40M", "--node", home.id)
     home.lite("free", "large")
     for name in ("safe", "there"):
