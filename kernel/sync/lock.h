@@ -191,7 +191,7 @@ struct lite_lock {
 	bool settling;            /* a swap for MANAGED is under way */
 	bool died;                /* the next owner gets EOWNERDEAD */
 	bool ended;               /* the lock is unrecoverable */
-	bool removed;             /* no longer in locks->home */
+	bool removed;             /* no longer in locks->home; all claims that are left are early */
 	bool more;                /* lite_lock_go_on() has more to do; @job is queued */
 	bool swept;               /* the sweep has ended some of its claims so far */
 	bool back;                /* a swap for FREE, DIED or ENDED has an unknown outcome */

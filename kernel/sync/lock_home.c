@@ -151,19 +151,19 @@ void lite_lock_refuse(struct lite_lock *l, int err)
 	}
 }
 
-/* Forget a lock that has neither owner nor queue. */
+/* Forget a lock that has neither owner nor queue. If many claims are early, its job ends them. */
 void lite_lock_remove(struct lite_lock *l)
 {
 	lockdep_assert_held(&l->locks->home_lock);
 	if (l->removed)
 		return;
 	l->removed = true;
-	lite_lock_end_some(&l->early, 0, U32_MAX);
 	rb_erase(&l->node, &l->locks->home);
 	if (cancel_delayed_work(&l->timer))
 		lite_lock_put(l);
 	if (lite_crew_cancel(&l->locks->words, &l->job))
 		lite_lock_put(l);
+	lite_lock_go_on(l);
 	lite_lock_put(l);
 }
 
@@ -215,7 +215,10 @@ static void lite_barrier_go_on(struct lite_lock *l)
 		lite_lock_remove(l);
 }
 
-/* Grant or refuse some claims in the queue: at most @n. Return: how many of @n are left. */
+/*
+ * Grant or refuse some claims in the queue, and end early ones once the word is known or the lock
+ * removed: at most @n. Return: how many of @n are left.
+ */
 static u32 lite_lock_serve_some(struct lite_lock *l, u32 n)
 {
 	struct lite_lock_claim *c, *owner;
@@ -243,19 +246,19 @@ static u32 lite_lock_serve_some(struct lite_lock *l, u32 n)
 		lite_lock_claim_over(c, -EBUSY);
 		n--;
 	}
+	if (l->managed || l->removed)
+		n = lite_lock_end_some(&l->early, 0, n);
 	return n;
 }
 
 /*
  * Hand the lock over after a change: grant what can be granted, and queue work on the word. If
- * there is much to grant, the lock's job does the rest.
+ * there are many claims to grant or end, the lock's job does the rest, even of a removed lock.
  */
 void lite_lock_go_on(struct lite_lock *l)
 {
 	lockdep_assert_held(&l->locks->home_lock);
-	if (l->removed)
-		return;
-	if (l->n) {
+	if (l->n && !l->removed) {
 		lite_barrier_go_on(l);
 		return;
 	}
@@ -264,6 +267,8 @@ void lite_lock_go_on(struct lite_lock *l)
 		lite_lock_queue_work(l, 0);
 		return;
 	}
+	if (l->removed)
+		return;
 	/* The word is untouched, and no claim is left. */
 	if (!l->managed && !l->busy && !l->maybe && !l->back && list_empty(&l->queue)) {
 		lite_lock_remove(l);

@@ -68,23 +68,31 @@ static void lite_lock_settle_failed(struct lite_lock *l, int err)
 }
 
 /*
- * Has the holder in @word, which has become MANAGED, released the lock already? Then l->died or
- * l->ended is set as its RELEASE said. Ends all early claims: the others were not in the word.
+ * Has the holder in the HELD @word, which has become MANAGED, released the lock already? Then
+ * l->died or l->ended is set as its RELEASE said. The other early claims were not in the word:
+ * lite_lock_go_on() ends them all.
  */
 static bool lite_lock_was_early(struct lite_lock *l, u64 word)
 {
-	struct lite_lock_claim *c, *next;
+	struct lite_claim_name at = {};
+	struct lite_lock_claim *c;
 	bool was = false;
 
-	list_for_each_entry_safe(c, next, &l->early, list) {
-		if (c->name.node == lite_lockword_node(word) &&
-		    c->name.ticket == lite_lockword_ticket(word) &&
-		    lite_lockword_is_of(word, c->name.incarnation)) {
-			l->died |= c->status == LITE_LOCK_DEAD;
-			l->ended |= c->status == LITE_LOCK_BROKEN;
-			was = true;
+	/* The word has only a hash of the life: look in each life that has claims. */
+	while ((c = lite_lock_claim_after(l, &at))) {
+		at = c->name;
+		at.ticket = lite_lockword_ticket(word);
+		if (at.node == lite_lockword_node(word) &&
+		    lite_lockword_is_of(word, at.incarnation)) {
+			c = lite_lock_claim_find(l, &at);
+			if (c && c->state == LITE_CLAIM_EARLY) {
+				l->died |= c->status == LITE_LOCK_DEAD;
+				l->ended |= c->status == LITE_LOCK_BROKEN;
+				was = true;
+			}
 		}
-		lite_lock_claim_over(c, 0);
+		/* To the next life. */
+		at.ticket = U32_MAX;
 	}
 	return was;
 }
@@ -125,7 +133,7 @@ static void lite_lock_settled(struct lite_lock *l, u64 was)
 	l->back = false;
 	l->managed = true;
 	l->died |= lite_lockword_kind(was) == LITE_LOCKWORD_DIED;
-	if (!lite_lock_was_early(l, was) && held) {
+	if (held && !lite_lock_was_early(l, was)) {
 		incarnation = lite_lock_holder(l->locks, was);
 		if (incarnation)
 			lite_lock_claim_own(l, was, incarnation);
