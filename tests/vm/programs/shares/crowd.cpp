@@ -54,9 +54,14 @@
 //                                      and again; says "ready", and goes on until it is killed
 //   crowd reopen INDEX NAME COUNT      opens an LMR COUNT times, one after the other; prints the id
 //                                      of its process
-//   crowd handles INDEX NAME           opens an LMR, through one file after the other, until the
-//                                      user gets no more handles; prints how many, and keeps them
-//                                      until its input ends
+//   crowd handles INDEX NAME SPARE     opens an LMR, through one file after the other, until the
+//                                      user gets no more handles; prints how many. After a line it
+//                                      closes SPARE of them, and maps the LMR until that is
+//                                      refused, or twice as often; prints how often, the errno that
+//                                      ended that, or 0, and "mapped". Keeps all until its input
+//                                      ends
+//   crowd mmaps INDEX NAME COUNT       opens an LMR, and maps it COUNT times, or until that is
+//                                      refused; prints the same
 //   crowd change INDEX WHAT            opens the LMR with the name WHAT, says "ready", waits for a
 //                                      line, and does what the name says: chmod, grant or resize
 //
@@ -552,15 +557,46 @@ std::uint64_t open_all(const Device& device, const std::string& name) {
     }
 }
 
-int handles(unsigned index, const std::string& name) {
+// Maps an LMR COUNT times, or until that is refused.
+void map_often(const Device& device, std::uint64_t lh, std::uint64_t count) {
+    lite_ioc_mmap args{};
+    args.size = sizeof(args);
+    args.lh = lh;
+    args.length = 1;
+    args.prot = LITE_PROT_READ;
+    std::uint64_t mapped = 0;
+    Errno result;
+    while (mapped < count && !(result = device.call(LITE_IOC_MMAP, &args)).value)
+        mapped++;
+    say(std::to_string(mapped) + " " + std::to_string(result.value) + " mapped");
+}
+
+int mmaps(unsigned index, const std::string& name, std::uint64_t count) {
+    const Device device(index);
+    map_often(device, device.map(name, LITE_RIGHT_READ), count);
+    return 0;
+}
+
+int handles(unsigned index, const std::string& name, std::uint64_t spare) {
+    const Device mapper(index);
+    const auto lh = mapper.map(name, LITE_RIGHT_READ);
+    std::vector<std::uint64_t> spares;
+    while (spares.size() < spare)
+        spares.push_back(mapper.map(name, LITE_RIGHT_READ));
     std::vector<Device> files;
-    std::uint64_t opened = 0;
+    std::uint64_t opened = 1 + spare;
     std::uint64_t more = 0;
     do {
         more = open_all(files.emplace_back(index), name);
         opened += more;
     } while (more);
     say(std::to_string(opened));
+    char c;
+    if (::read(0, &c, 1) != 1)
+        return 1;
+    for (const auto each : spares)
+        mapper.unmap(each);
+    map_often(mapper, lh, 2 * spare);
     await_end_of_input();
     return 0;
 }
@@ -651,7 +687,9 @@ int main(int argc, char** argv) {
         if (words[0] == "reopen")
             return reopen(number(1), words.at(2), static_cast<int>(number(3)));
         if (words[0] == "handles")
-            return handles(number(1), words.at(2));
+            return handles(number(1), words.at(2), number(3));
+        if (words[0] == "mmaps")
+            return mmaps(number(1), words.at(2), number(3));
         if (words[0] == "change")
             return change(number(1), words.at(2));
         if (words[0] == "map") {

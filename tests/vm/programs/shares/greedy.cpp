@@ -2,10 +2,10 @@
 // Two users of the same two nodes of one machine: a greedy one that takes all it gets, and one that
 // works.
 //
-//   greedy take CLIENT SERVER NODE SECONDS
+//   greedy take CLIENT SERVER NODE LOCKS
 //       takes LMRs of one byte, functions, rings, places for messages and locks until it is
-//       refused (locks: for SECONDS at most), says "full" and how much of each, and goes on asking
-//       until it is killed
+//       refused (or has that many locks), says "full", how much of each, and the errno of the next
+//       lock, or 0, and goes on asking until it is killed
 //   greedy work CLIENT SERVER NODE MILLISECONDS
 //       times operations of each kind, for so long each, and prints their names and how many
 //       microseconds one takes. Any error ends it
@@ -79,21 +79,27 @@ int alloc_at(lite_ctx* ctx, const char* name, std::uint64_t length, lite_lh_t* l
 
 class Taker {
   public:
-    explicit Taker(double seconds) : asker_(open_node(client)) {
-        succeed(alloc_at(asker_, nullptr, 4096, &words_), "alloc");
+    explicit Taker(int most_locks) : asker_(open_node(client)) {
+        // At home here: shared locks elsewhere take a call between the nodes each.
+        lite_alloc_params words{};
+        words.size = sizeof(words);
+        words.length = 4096;
+        words.mode = 0600;
+        succeed(lite_alloc(asker_, &words, &words_), "alloc");
         while (take_function(LITE_RPC_RING_MAX) && take_ring())
             rings_++;
         while (take_function(0))
             functions_++;
         while (take_message())
             messages_++;
-        const auto until = Clock::now() + std::chrono::duration<double>(seconds);
-        while (Clock::now() < until && take_lock())
-            locks_++;
+        int refused = 0;
+        while (locks_ < most_locks && !refused)
+            refused = take_lock();
         while (take_lmr())
             lmrs_++;
-        std::printf("full: %d rings, %d functions, %d messages, %d locks, %d LMRs\n", rings_,
-                    functions_, messages_, locks_, lmrs_);
+        std::printf("full: %d rings, %d functions, %d messages, %d locks (%s), %d LMRs\n", rings_,
+                    functions_, messages_, locks_, refused ? ::strerrorname_np(-refused) : "0",
+                    lmrs_);
         std::fflush(stdout);
     }
 
@@ -151,14 +157,16 @@ class Taker {
         return ++refused_ % 64 != 0;
     }
 
-    // Shared holds of one word, each with another owner.
-    bool take_lock() {
+    // Shared holds of one word, each with another owner. Returns 0, or -EDQUOT: the user has all it
+    // gets.
+    int take_lock() {
         const int err = lite_lock(asker_, words_, 0, static_cast<std::uint64_t>(locks_),
                                   LITE_LOCK_SHARED, LITE_NOWAIT);
-        if (err == -EDQUOT || err == -EMFILE || err == -EBUSY || err == -EDEADLK)
-            return false;
+        if (err == -EDQUOT)
+            return err;
         succeed(err, "lock");
-        return true;
+        locks_++;
+        return 0;
     }
 
     bool take_lmr() {
@@ -280,7 +288,7 @@ int main(int argc, char** argv) {
     server = std::atoi(argv[3]);
     node = static_cast<std::uint32_t>(std::atoi(argv[4]));
     if (argv[1] == std::string("take"))
-        Taker(std::atof(argv[5])).go_on();
+        Taker(std::atoi(argv[5])).go_on();
     if (argv[1] != std::string("work"))
         return 2;
     Worker().round(std::chrono::milliseconds(std::atoi(argv[5])));
