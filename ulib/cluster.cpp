@@ -30,7 +30,6 @@ namespace {
 
 using bytes = std::span<const std::byte>;
 
-constexpr int default_timeout_ms = 15000;
 // Beyond the time-out: after admission the kernel connects to all members.
 constexpr std::chrono::seconds join_grace(60);
 constexpr std::size_t headers = NLMSG_HDRLEN + GENL_HDRLEN;
@@ -313,10 +312,11 @@ int put_address(request& what, const char* address) {
 }
 
 int join(int index, const char* address, std::uint16_t port, int timeout_ms) {
-    if (timeout_ms == LITE_TIMEOUT_DEFAULT)
-        timeout_ms = default_timeout_ms;
-    if (timeout_ms < 0)
-        return -ERANGE;
+    if (timeout_ms < LITE_TIMEOUT_DEFAULT || timeout_ms > LITE_TIMEOUT_MAX)
+        return -EINVAL;
+    const bool waits = timeout_ms != LITE_NOWAIT;
+    if (!waits || timeout_ms == LITE_TIMEOUT_DEFAULT)
+        timeout_ms = LITE_JOIN_TIMEOUT_DEFAULT;
     administration admin(index);
     if (admin.error)
         return admin.error;
@@ -325,7 +325,7 @@ int join(int index, const char* address, std::uint16_t port, int timeout_ms) {
     if (err)
         return err;
     what.put_value(LITE_A_PORT, static_cast<std::uint16_t>(port ? port : LITE_DEFAULT_PORT));
-    what.put_value(LITE_A_TIMEOUT_MS, static_cast<std::uint32_t>(timeout_ms));
+    what.put_value(LITE_A_TIMEOUT_MS, timeout_ms);
 
     // Subscribe first, so that the final event cannot be missed.
     netlink_socket events;
@@ -336,14 +336,15 @@ int join(int index, const char* address, std::uint16_t port, int timeout_ms) {
             if (type == LITE_A_JOIN)
                 take(number, payload);
         });
-    if (err)
-        return err;
+    if (err || !waits)
+        return err ? err : -EINPROGRESS;
 
-    const std::chrono::milliseconds limit(timeout_ms);
+    const bool forever = timeout_ms == LITE_FOREVER;
+    const std::chrono::milliseconds limit(forever ? 0 : timeout_ms);
     for (;;) {
-        // Any event, and the loss of events, is a reason to check.
+        // Any event, and the loss of events, is a reason to check; without a limit, silence, too.
         err = events.await(limit + join_grace);
-        if (err && err != -ENOBUFS)
+        if (err && err != -ENOBUFS && !(forever && err == -ETIMEDOUT))
             return err;
         err = attempt_ended(admin, number);
         if (err <= 0)

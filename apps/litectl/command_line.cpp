@@ -9,6 +9,8 @@
 
 #include "version.h"
 
+#include <uapi/lite.h>
+
 #include <cstdint>
 #include <limits>
 
@@ -24,6 +26,10 @@ auto in_range(std::uint64_t low, std::uint64_t high = std::numeric_limits<T>::ma
 
 std::uint32_t parse_ms(std::string_view text) {
     return static_cast<std::uint32_t>(parse_time(text, 1, UINT32_MAX));
+}
+
+std::uint32_t parse_timeout(std::string_view text) {
+    return static_cast<std::uint32_t>(parse_time(text, 1, LITE_TIMEOUT_MAX));
 }
 
 class command_line {
@@ -127,7 +133,7 @@ class command_line {
         add_parsed(*sub, "ADDRESS", parse_endpoint, m_join.address,
                    "of any member: IP or host name, [IPV6] with a port; port 18500 by default")
             ->required();
-        add_value(sub, "-t,--timeout", parse_ms, m_join.timeout_ms, "TIME",
+        add_value(sub, "-t,--timeout", parse_timeout, m_join.timeout_ms, "TIME",
                   "time to wait for it (default: 15s)");
         add_index(sub, m_join.index, "for /dev/liteN (default: 0)");
     }

@@ -18,8 +18,6 @@ namespace {
 // In addition to the kernel's timeout: once admitted, the node still connects to all members.
 constexpr std::chrono::seconds grace(60);
 
-constexpr std::uint32_t default_timeout_ms = 15000;
-
 // May a node that could not join for this reason be the first of a cluster? Not after a refusal,
 // which has a text. ENOTCONN: the other node is in no cluster either.
 bool is_silence(std::uint32_t error, const std::string& text) {
@@ -81,7 +79,7 @@ int join_command(const surroundings& world, const join_arguments& args) {
     const auto on_event = [&](const message& event) {
         return event.u32(LITE_A_INDEX).value_or(0) != args.index.value_or(0) || look();
     };
-    const std::chrono::milliseconds timeout(args.timeout_ms.value_or(default_timeout_ms));
+    const std::chrono::milliseconds timeout(args.timeout_ms.value_or(LITE_JOIN_TIMEOUT_DEFAULT));
     if (!channel->follow(begin, on_event, look, timeout + grace))
         throw failure("join: still in progress; 'litectl status' shows how it ends");
     print(world.io.out,

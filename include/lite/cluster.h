@@ -62,20 +62,22 @@ int lite_members(int index, struct lite_member* members, size_t max, size_t* cou
  * @index: of the node, as for lite_open(); it must have no peers and no LMRs
  * @address: of any member, IPv4 or IPv6, numeric
  * @port: of that member; 0: LITE_DEFAULT_PORT
- * @timeout_ms: for the join, 10 to 3600000, or LITE_TIMEOUT_DEFAULT: 15000
+ * @timeout_ms: how long it may take until the node is a member
  *
- * Returns when the node is a member and has tried to connect to all others. If the caller is killed
- * the attempt continues; lite_members() shows the result.
+ * Returns when the node is a member and has tried to connect to all others; with LITE_NOWAIT, when
+ * the attempt has begun, which then has 15 s. The attempt continues if the caller is killed. In
+ * lite_members() the node itself is LITE_NODE_JOINING until the attempt has ended. Stopping the
+ * node ends it early. LITE_FOREVER does not wait for a member to be started at @address.
  *
  * Return: 0; -EPERM (the caller lacks CAP_NET_ADMIN); -ENODEV (no such node, the module is not
- * loaded, or the node was stopped meanwhile); -EINVAL (@index or @address, or the address is the
- * node's own); -ERANGE (@timeout_ms); -EADDRNOTAVAIL (not the address of one node, or IPv4 mapped
- * into IPv6); -EBUSY (the node has LMRs or peers, or is already joining or leaving); -EKEYREJECTED
- * (the cluster has another secret); -EEXIST (the id that the node was started with is taken);
- * -ECONNREFUSED (nothing listens there); -EHOSTUNREACH; -EHOSTDOWN or -ECONNABORTED (the connection
- * broke); -ETIMEDOUT; -ENOTCONN (the other side is in no cluster); -ELOOP, -ENOSPC (no id is free);
- * -EPROTONOSUPPORT (another version); -EALREADY (another attempt has begun since, so the outcome of
- * this one is unknown); -EPROTO.
+ * loaded, or the node was stopped meanwhile); -EINVAL (@index, @address or @timeout_ms, or the
+ * address is the node's own); -EINPROGRESS (LITE_NOWAIT: the attempt has begun); -EADDRNOTAVAIL
+ * (not the address of one node, or IPv4 mapped into IPv6); -EBUSY (the node has LMRs or peers, or
+ * is already joining or leaving); -EKEYREJECTED (the cluster has another secret); -EEXIST (the id
+ * that the node was started with is taken); -ECONNREFUSED (nothing listens there); -EHOSTUNREACH;
+ * -EHOSTDOWN or -ECONNABORTED (the connection broke); -ETIMEDOUT; -ENOTCONN (the other side is in
+ * no cluster); -ELOOP, -ENOSPC (no id is free); -EPROTONOSUPPORT (another version); -EALREADY
+ * (another attempt has begun since, so the outcome of this one is unknown); -EPROTO.
  */
 int lite_join(int index, const char* address, uint16_t port, int timeout_ms) LITE_NOEXCEPT;
 

@@ -8,9 +8,6 @@
 //	    std::cout << member.id << ' ' << member.address << '\n';
 #pragma once
 
-#include <algorithm>
-#include <chrono>
-#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -37,14 +34,12 @@ inline std::vector<member> members(int index = -1) {
     }
 }
 
-// Joins the cluster of the member at a numeric address. @limit bounds the attempt;
-// LITE_TIMEOUT_DEFAULT: 15 s.
+// Joins the cluster of the member at a numeric address. With no_wait it throws EINPROGRESS when the
+// attempt has begun.
 inline void join(const std::string& address, std::uint16_t port = 0,
-                 std::chrono::milliseconds limit = std::chrono::milliseconds(LITE_TIMEOUT_DEFAULT),
-                 int index = -1) {
-    // lite_join() rejects values out of its range.
-    const auto ms = std::clamp<std::chrono::milliseconds::rep>(limit.count(), INT_MIN, INT_MAX);
-    if (const int err = ::lite_join(index, address.c_str(), port, static_cast<int>(ms)))
+                 timeout limit = default_timeout, int index = -1) {
+    const int ms = detail::milliseconds(limit);
+    if (const int err = ::lite_join(index, address.c_str(), port, ms))
         throw error(err, "join " + address, 0, std::generic_category());
 }
 

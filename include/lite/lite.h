@@ -27,8 +27,8 @@
  * - It may sleep, and only a signal that kills the caller ends it early.
  * - It is not a reliable cancellation point, not async-signal-safe, and throws no C++ exception.
  * - A time-out is in ms, from 1 to LITE_TIMEOUT_MAX (a day), or LITE_NOWAIT (0: do not wait),
- *   LITE_FOREVER (-1) or LITE_TIMEOUT_DEFAULT (-2: 5 s for calls and messages, LITE_FOREVER for the
- *   rest); -EINVAL for any other. The exception is lite_join(), which takes from 10 ms to an hour.
+ *   LITE_FOREVER (-1) or LITE_TIMEOUT_DEFAULT (-2: 5 s for calls and messages, 15 s to join a
+ *   cluster, LITE_FOREVER for the rest); -EINVAL for any other.
  * - Names are byte strings of 1..LITE_NAME_MAX bytes and a NUL, without control characters (below
  *   0x20) and DEL. '/' is not special, and a name need not be UTF-8.
  * - These errors are not repeated below: -ENODEV (the node was stopped; only lite_close() makes

@@ -14,10 +14,8 @@
 //    auto reply = lite::call(ctx, node, lite::find_function(ctx, node, "echo"), bytes);
 #pragma once
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,12 +29,6 @@
 #include <lite/lite.hpp>
 
 namespace lite {
-
-// How long to wait, as in <lite/lite.h>; at most a day.
-using timeout = std::chrono::milliseconds;
-inline constexpr timeout no_wait{LITE_NOWAIT};
-inline constexpr timeout forever{LITE_FOREVER};
-inline constexpr timeout default_timeout{LITE_TIMEOUT_DEFAULT};
 
 struct function_options {
     std::string_view name = {};
@@ -66,11 +58,6 @@ namespace detail {
 inline void check_rpc(int err, const char* doing) {
     if (err)
         fail_rpc(err, doing);
-}
-
-// The kernel refuses negative times (EINVAL), except for the constants of <lite/lite.h>.
-inline int milliseconds(timeout t) {
-    return static_cast<int>(std::clamp<std::int64_t>(t.count(), INT_MIN, LITE_TIMEOUT_MAX));
 }
 
 // Pause before the next attempt after ENOMEM: short for a caller, and little work for the

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: errors, rights, descriptions of LMRs, and types that may be moved as bytes.
-// Included by <lite/lite.hpp>.
+// liblite for C++20: errors, time-outs, rights, descriptions of LMRs, and types that may be moved
+// as bytes. Included by <lite/lite.hpp>.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -69,6 +71,21 @@ class error : public std::system_error {
   private:
     std::uint64_t m_transferred;
 };
+
+// How long to wait, as in <lite/lite.h>; at most a day.
+using timeout = std::chrono::milliseconds;
+inline constexpr timeout no_wait{LITE_NOWAIT};
+inline constexpr timeout forever{LITE_FOREVER};
+inline constexpr timeout default_timeout{LITE_TIMEOUT_DEFAULT};
+
+namespace detail {
+
+// The C functions refuse negative times (EINVAL), except for the constants of <lite/lite.h>.
+inline int milliseconds(timeout t) {
+    return static_cast<int>(std::clamp<std::int64_t>(t.count(), INT_MIN, LITE_TIMEOUT_MAX));
+}
+
+}  // namespace detail
 
 enum class rights : std::uint32_t {
     none = 0,

@@ -79,10 +79,12 @@
  *
  *   LITE_NOWAIT           fail with EAGAIN (locks: EBUSY) instead of waiting. A
  *                         call does not wait for room in the ring, but waits
- *                         the default time for its reply
+ *                         the default time for its reply. A join begins, and
+ *                         has the default time
  *   LITE_FOREVER          no limit; a signal still ends the wait
  *   LITE_TIMEOUT_DEFAULT  LITE_RPC_TIMEOUT_DEFAULT for calls and messages,
- *                         LITE_FOREVER for everything else
+ *                         LITE_JOIN_TIMEOUT_DEFAULT for joining, LITE_FOREVER
+ *                         for everything else
  */
 #define LITE_NOWAIT 0
 #define LITE_FOREVER (-1)

@@ -19,6 +19,8 @@
 /* Longest cluster secret in bytes. */
 #define LITE_SECRET_MAX 64
 
+#define LITE_JOIN_TIMEOUT_DEFAULT 15000 /* ms */
+
 enum lite_cmd {
 	LITE_CMD_UNSPEC,
 	/*
@@ -50,7 +52,7 @@ enum lite_cmd {
 	 * Begin to join the cluster of the node at ADDR, PORT. TIMEOUT_MS
 	 * optional. Out: INDEX, NODE_ID, JOIN: the number of this attempt.
 	 * EBUSY: this node has LMRs or peers, or is joining or leaving. EINVAL:
-	 * the address is its own.
+	 * the address is its own, or TIMEOUT_MS is no time-out.
 	 *
 	 * An EVENT about the node itself tells that the attempt has ended. The
 	 * answer to NODE_GET says how: JOIN is the number of the attempt;
@@ -161,7 +163,7 @@ enum lite_attr {
 	LITE_A_HEARTBEAT_MS,  /* u32: default 1000 */
 	LITE_A_DEAD_MS,       /* u32: a peer silent so long is down; 5000 */
 	LITE_A_OP_TIMEOUT_MS, /* u32: default 10000 */
-	LITE_A_TIMEOUT_MS,    /* u32: of the attempt to join; default 15000 */
+	LITE_A_TIMEOUT_MS,    /* s32: of the attempt to join, see lite.h */
 	LITE_A_MEM_USED,      /* u64 */
 	LITE_A_LMRS,          /* u32: LMRs at home on this node */
 	LITE_A_PEERS,         /* u32: nodes known, also those that left */

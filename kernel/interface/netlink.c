@@ -32,7 +32,7 @@ static const struct nla_policy lite_policy[LITE_A_MAX + 1] = {
 	[LITE_A_HEARTBEAT_MS] = { .type = NLA_U32 },
 	[LITE_A_DEAD_MS] = { .type = NLA_U32 },
 	[LITE_A_OP_TIMEOUT_MS] = { .type = NLA_U32 },
-	[LITE_A_TIMEOUT_MS] = { .type = NLA_U32 },
+	[LITE_A_TIMEOUT_MS] = { .type = NLA_S32 },
 	[LITE_A_ROOT_SQUASH] = { .type = NLA_FLAG },
 	[LITE_A_UNPINNED] = { .type = NLA_FLAG },
 	[LITE_A_IDLE] = { .type = NLA_FLAG },
@@ -324,10 +324,16 @@ static int lite_nl_join(struct sk_buff *skb, struct genl_info *info)
 	const char *why = NULL;
 	u32 number;
 	int err;
+	s32 ms;
 
-	err = lite_get_addr(info, &addr) ?: lite_get_ms(info, LITE_A_TIMEOUT_MS, 15000, &timeout);
+	err = lite_get_addr(info, &addr);
 	if (err)
 		return err;
+	ms = lite_get_u32(info->attrs, LITE_A_TIMEOUT_MS, LITE_TIMEOUT_DEFAULT);
+	if (!lite_timeout_ok(ms))
+		return lite_nl_say(info->extack, -EINVAL, "the time-out is out of range");
+	/* The command does not wait anyway: LITE_NOWAIT gives the attempt the default time. */
+	timeout = lite_timeout_jiffies(ms ?: LITE_TIMEOUT_DEFAULT, LITE_JOIN_TIMEOUT_DEFAULT);
 	node = lite_get_node(info->attrs, info->extack);
 	if (!node)
 		return -ENODEV;

@@ -4,7 +4,7 @@
 // of lite::executor (<lite/async.hpp>).
 //
 // In addition, an operation that was asked to stop throws ECANCELED. A lite::timeout is in
-// milliseconds, at most LITE_TIMEOUT_MAX; <lite/rpc.hpp> has default_timeout.
+// milliseconds, at most LITE_TIMEOUT_MAX; <lite/types.hpp> has default_timeout.
 #pragma once
 
 #include <algorithm>

@@ -99,6 +99,9 @@ TEST_CASE("litectl: mistakes on the command line", "[litectl]") {
     check_usage(litectl({"frob"}), "'frob' is not a command");
     check_usage(litectl({"join"}), "ADDRESS is required");
     check_usage(litectl({"join", "[::1"}), "ADDRESS: '[::1' is not an address: ']' is missing");
+    for (const auto* time : {"0", "24.1h", "4294967295"})
+        check_usage(litectl({"join", "10.0.0.1", "--timeout", time}),
+                    "--timeout: '" + std::string(time) + "' is out of range (1..86400000 ms)");
     check_usage(litectl({"start", "--qps", "5"}), "--qps: '5' is out of range (1..4)");
     check_usage(litectl({"start", "--id", "0"}), "--id: '0' is out of range (1..65535)");
     check_usage(litectl({"start", "--heartbeat", "0"}),

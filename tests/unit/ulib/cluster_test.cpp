@@ -8,6 +8,8 @@
 #include "catch.hpp"
 
 #include <cerrno>
+#include <chrono>
+#include <climits>
 #include <cstddef>
 
 TEST_CASE("lite_members, lite_join and lite_leave without a node", "[liblite]") {
@@ -19,10 +21,25 @@ TEST_CASE("lite_members, lite_join and lite_leave without a node", "[liblite]") 
     }
     constexpr int unused = 4000;
     CHECK(lite_members(unused, nullptr, 0, &count) == -ENODEV);
-    CHECK(lite_join(unused, "10.0.0.1", 0, 0) == -ENODEV);
+    for (const int ms : {1, LITE_TIMEOUT_MAX, LITE_NOWAIT, LITE_FOREVER, LITE_TIMEOUT_DEFAULT})
+        CHECK(lite_join(unused, "10.0.0.1", 0, ms) == -ENODEV);
+    for (const int ms : {-3, INT_MIN, LITE_TIMEOUT_MAX + 1, INT_MAX})
+        CHECK(lite_join(unused, "10.0.0.1", 0, ms) == -EINVAL);
     CHECK(lite_leave(unused) == -ENODEV);
     CHECK(count == 7);
     CHECK_THROWS_AS(lite::members(unused), lite::error);
     CHECK_THROWS_AS(lite::join("10.0.0.1", 0, {}, unused), lite::error);
     CHECK_THROWS_AS(lite::leave(unused), lite::error);
+    const auto error_of = [&](lite::timeout limit) {
+        try {
+            lite::join("10.0.0.1", 0, limit, unused);
+        } catch (const lite::error& e) {
+            return e.code().value();
+        }
+        return 0;
+    };
+    CHECK(error_of(lite::forever) == ENODEV);
+    CHECK(error_of(lite::timeout::max()) == ENODEV);
+    CHECK(error_of(lite::timeout(-3)) == EINVAL);
+    CHECK(error_of(lite::timeout::min()) == EINVAL);
 }
