@@ -17,8 +17,9 @@ using namespace lite_test;
 
 namespace {
 
-// The function that the servers of this test case serve: each test case has one of its own. A client may still send to
-// the ring of a function that has just ended, and what it sends there counts beside what is in a new ring.
+// The function that the servers of this test case serve: each test case has one of its own. A
+// client may still send to the ring of a function that has just ended, and what it sends there
+// counts beside what is in a new ring.
 std::uint32_t number = 2900;
 constexpr std::byte canary{0xcc};
 
