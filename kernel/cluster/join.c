@@ -14,7 +14,7 @@
 
 /* Number of redirects before giving up. */
 #define LITE_REDIRECTS_MAX 8
-/* Time to connect to the coordinator, half as much more on each try, ... */
+/* Time to connect to the coordinator, half as much more on each try, up to LITE_JOIN_ANSWER, ... */
 #define LITE_JOIN_TRY (2 * HZ)
 /* ... with a pause before the first member is asked again. */
 #define LITE_JOIN_PAUSE (HZ / 4)
@@ -108,7 +108,7 @@ static int lite_join_get_in(struct lite_cluster *cl, const struct lite_wire_addr
 		to = *addr;
 		again |= redirects;
 		redirects = 0;
-		max += LITE_JOIN_TRY / 2;
+		max = min(max + LITE_JOIN_TRY / 2, LITE_JOIN_ANSWER);
 	}
 	if (err == -ETIMEDOUT && again)
 		*why = "the member that gives out ids does not answer, and is not down";

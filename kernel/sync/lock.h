@@ -177,6 +177,14 @@ struct lite_lock_key {
 	u64 barrier; /* 0, 1 */
 };
 
+/* What identifies a claim. */
+struct lite_claim_name {
+	/* First, so that claims of one life are side by side in lock->claims. */
+	u64 incarnation; /* of the taker's node */
+	u32 node;
+	u32 ticket;      /* number of the claim there */
+};
+
 /* A lock with waiters, or a barrier, at its home. */
 struct lite_lock {
 	struct lite_locks *locks;
@@ -204,6 +212,7 @@ struct lite_lock {
 	/* Claims released before the word was known; @status is how they ended. */
 	struct list_head early;
 	struct rb_root claims;    /* owners, @queue and @early, by name */
+	struct lite_claim_name at; /* the last claim that the sweep has looked at */
 	/* Operates on the word and sends PROBEs; counts for the user of the first claim. */
 	struct lite_crew_job job;
 	struct delayed_work timer; /* queues @job */
@@ -218,14 +227,6 @@ enum lite_lock_claim_state {
 	LITE_CLAIM_QUEUED,
 	LITE_CLAIM_OWNER,
 	LITE_CLAIM_EARLY,
-};
-
-/* What identifies a claim. */
-struct lite_claim_name {
-	/* First, so that claims of one life are side by side in lock->claims. */
-	u64 incarnation; /* of the taker's node */
-	u32 node;
-	u32 ticket;      /* number of the claim there */
 };
 
 /* A claim on a lock, at the lock's home. */

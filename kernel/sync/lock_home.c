@@ -510,34 +510,35 @@ static void lite_locks_walk(struct lite_locks *locks, u64 id,
 }
 
 /*
- * End claims of dead nodes, some at a time; meanwhile lite_lock_serve_some() grants them nothing.
- * Claims of a living node are skipped together, except at barriers: participants of a complete
- * round are told again, as their node may have been down.
+ * End claims of dead nodes: look at some claims at a time, behind l->at. Meanwhile
+ * lite_lock_serve_some() grants dead nodes nothing. If a node dies after its claims were looked at,
+ * the sweep runs again. Claims of a living node are skipped together, except at barriers:
+ * participants of a complete round are told again, as their node may have been down.
  */
 static bool lite_lock_sweep(struct lite_lock *l, u64 arg)
 {
-	struct lite_claim_name at = {};
 	struct lite_lock_claim *c;
 	int n = 0;
 
-	while ((c = lite_lock_claim_after(l, &at))) {
-		at = c->name;
+	while ((c = lite_lock_claim_after(l, &l->at))) {
+		/* This claim stays, and so does the lock. */
+		if (n++ == LITE_LOCK_WALK)
+			return true;
+		l->at = c->name;
 		if (lite_lock_claim_is_dead(c)) {
 			if (c->state == LITE_CLAIM_EARLY)
 				continue;
 			l->swept = true;
-			/* This claim stays, and so does the lock. */
-			if (n++ == LITE_LOCK_WALK)
-				return true;
 			c->swept = true;
 			lite_lock_claim_end(c, LITE_LOCK_DEAD);
 		} else if (!l->n) {
-			at.ticket = U32_MAX;
+			l->at.ticket = U32_MAX;
 		} else if (c->state == LITE_CLAIM_OWNER &&
 			   lite_cluster_is_live(l->locks->cl, c->name.node)) {
 			lite_lock_claim_tell(c, c->status);
 		}
 	}
+	l->at = (struct lite_claim_name){};
 	if (l->swept) {
 		l->swept = false;
 		lite_lock_go_on(l);

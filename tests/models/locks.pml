@@ -10,7 +10,8 @@
  * hold the lock. A swap that got no answer, of the home or of a taker's node, may still be done at
  * any time before that node's next swap: the next one is posted in a later session, for which the
  * session of the first was fenced. A claim is (taker, round). Not modelled: sharing; LMRs that are
- * freed; the order of the queue (it is first in, first out); time.
+ * freed; the order of the queue (it is first in, first out); that early claims are ended some at a time
+ * after the word is known; time.
  *
  * RETURNS times a node that is only out of reach counts as dead, and comes back in the same life:
  * its waiting claims ask again under the same names. It has lost the lock that it held, but does

@@ -188,6 +188,10 @@ def _ordinary_traffic(lab, seconds, length):
     while time.monotonic() < until:
         assert all(user.running for user in users), [user.out for user in users]
         time.sleep(min(5, seconds / 4))
+        for lite in lites:
+            # KASAN keeps freed memory until a thread allocates memory and may sleep. Reads and writes allocate none, and
+            # packets are allocated in interrupts: without a new process now and then KASAN keeps all that packets were in.
+            lite.vm.run("true", timeout=120)
     print("     ", *_finish(users, 300), sep="\n        ")
     for lite, process in zip(lites, events):
         print(f"      {lite}: ends of sessions: {_ends(lite)}")

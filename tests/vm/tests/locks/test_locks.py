@@ -411,6 +411,29 @@ def test_words_out_of_reach(lab):
     locks.idle(lites)
 
 
+@vmtest(nodes=2, timeout=300, fresh=True)
+def test_claims_on_a_word_that_is_lost(lab):
+    """Waiters give up while the word's store is out of reach. When the store counts as down, the home forgets the lock and
+    ends their claims, which are more than it ends in one go."""
+    home, store = lites = on_machines(lab, dead=30000 * lab.kernel.time_scale)
+    locks.alloc(home, "far", home, store)  # the second half is there
+    ended = home.broken()
+    with contextlib.ExitStack() as stack:
+        store.vm.cut()
+        stack.callback(store.vm.cut, False)
+        wait_until("the session is over", lambda: home.broken() > ended, 20, lab.kernel.time_scale)
+        late = locks.spawn(home, "hold", "far", "--offset", 65528, "--shared", "--threads", 200, "--timeout", 1000)
+        assert late.wait(60, check=True).out.split() == ["ETIMEDOUT"] * 200
+        assert home.states()[store.id] == "up", "counts as down already, so the home has forgotten the lock"
+        assert home.stats()["lock_claims"] > 64
+        wait_until("the claims are over", lambda: not home.stats()["lock_claims"], 120, lab.kernel.time_scale)
+        assert home.states()[store.id] == "down"
+    wait_complete(lites)
+    home.lite("free", "far")
+    locks.idle(lites)
+    stop_all(lites)
+
+
 @vmtest(nodes=3, timeout=300, fresh=True)
 def test_grants_to_a_silent_node(lab):
     """Hundreds of waiters of a user at a silent node get a lock. Telling them takes all workers that the user gets, but
