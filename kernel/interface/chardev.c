@@ -158,7 +158,7 @@ static int lite_flush(struct file *file, fl_owner_t id)
 	/* A node that is stopping resets all of them itself. */
 	if (lite_node_enter(lf->node)) {
 		lite_rpc_file_flush(lf->rpc, id);
-		/* The process's mm is gone by now: frees its blocks, but not another process's. */
+		/* The process's mm is over: frees its blocks, but not another process's. */
 		lite_kept_drop(lf->ctx->kept, false);
 		lite_node_exit(lf->node);
 	}

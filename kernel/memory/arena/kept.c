@@ -84,10 +84,15 @@ static void lite_blocks_free(struct list_head *blocks)
 	}
 }
 
-/* Has the process ended, or does it run another program? */
+/*
+ * Has the process ended, or does it run another program? Linux 6.1.192 closes files before it
+ * replaces the mm; then the mm of a child of vfork(2) has another user, its parent.
+ */
 static bool lite_mm_over(const struct mm_struct *mm)
 {
-	return !atomic_read(&mm->mm_users);
+	int users = atomic_read(&mm->mm_users);
+
+	return !users || (users == 1 && mm == current->mm && current->in_execve);
 }
 
 /*

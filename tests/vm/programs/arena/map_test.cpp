@@ -5,6 +5,10 @@
 
 #include <array>
 
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 using namespace lite_test;
 
 TEST_CASE_METHOD(Mmap, "arena: refusals", "[arena]") {
@@ -113,6 +117,36 @@ TEST_CASE_METHOD(Mmap, "arena: what is kept ends with the process, not with its 
     REQUIRE_NOTHROW(wait_used(dev, 0));
     const Arena own(inherited, 2 * kBlock);
     CHECK(all_zero(own.bytes()));
+}
+
+TEST_CASE_METHOD(Mmap, "arena: what is kept ends when the process runs another program",
+                 "[arena]") {
+    const Device inherited(env().indexes.front());
+    std::array<int, 2> go{};
+    REQUIRE(::pipe(go.data()) == 0);
+    const Child child([&] {
+        Arena(inherited, 2 * kBlock).unmap();
+        char c;
+        expect(::read(go[0], &c, 1) == 1, "the parent has seen them");
+        ::execl("/bin/sleep", "sleep", "1000", nullptr);
+    });
+    REQUIRE_NOTHROW(wait_used(dev, 2 * kBlock));
+    CHECK(::write(go[1], "", 1) == 1);
+    REQUIRE_NOTHROW(wait_used(dev, 0));
+
+    // A child that shares this process's memory until it runs another program leaves this one's.
+    Arena own(inherited, 2 * kBlock);
+    fill_pattern(own.bytes(), 6);
+    own.unmap();
+    pid_t spawned = 0;
+    std::array<char, 5> name{"true"};
+    std::array<char*, 2> arguments{name.data(), nullptr};
+    REQUIRE(!::posix_spawnp(&spawned, name.data(), nullptr, nullptr, arguments.data(), environ));
+    CHECK(::waitpid(spawned, nullptr, 0) == spawned);
+    const Arena again(inherited, 2 * kBlock, LITE_ARENA_EAGER);
+    CHECK(!find_mismatch(again.bytes(), 6));
+    for (const int fd : go)
+        ::close(fd);
 }
 
 TEST_CASE_METHOD(Mmap, "arena: a limited number of blocks is kept", "[arena]") {
