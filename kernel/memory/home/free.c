@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The end of an LMR at its home, and what causes it: Documentation/lifetime.rst, LMR. A dying LMR
- * gets no new mappers or changes, and a change in progress ends. A work item then drops the name,
- * sends REVOKE to all mappers, fences those that do not answer, and gives the parts back to their
+ * gets no new mappers or changes, and a change in progress ends. A work item then sends REVOKE to
+ * all mappers, fences those that do not answer, drops the name, and gives the parts back to their
  * stores, which first fence lost mappers. Callers wait for the work item, and so can be killed.
  */
 #include "memory/memory.h"
@@ -40,9 +40,10 @@ static void lite_home_end(struct lite_lmr *lmr)
 	if (!first)
 		return;
 	trace_lite_lmr_dying(lite_cluster_id(mem->cl), lmr->id, lmr->place->length);
+	lite_mappers_tell(lmr, LITE_CALL_LMR_REVOKE);
+	/* Until its REVOKE a node opens this LMR by its name: handle/name_cache.c. */
 	if (lmr->name[0])
 		lite_name_drop(mem, lmr->name, lmr->id);
-	lite_mappers_tell(lmr, LITE_CALL_LMR_REVOKE);
 	if (lmr->unpinned)
 		mem->rooms->unpinned_end(lmr->unpinned);
 	lite_place_release(lmr, lmr->place, 0, lmr->place->n_parts);

@@ -315,7 +315,10 @@ static void lite_revoke_work(struct work_struct *work)
 	lite_revoke_put(r);
 }
 
-/* Prepare to tell all mappers; NULL: there are none. */
+/*
+ * Prepare to tell all mappers; NULL: there are none. ERR_PTR(-EINTR): the thread is killed, so it
+ * is no work item. (Before Linux 6.9, vmalloc() fails then.)
+ */
 static struct lite_tell *lite_tell_new(struct lite_lmr *lmr, u16 call)
 {
 	struct lite_mapper *m;
@@ -329,6 +332,8 @@ static struct lite_tell *lite_tell_new(struct lite_lmr *lmr, u16 call)
 	if (!n)
 		return NULL;
 	t = kvzalloc(struct_size(t, revoke, n), GFP_KERNEL | __GFP_NOFAIL);
+	if (!t)
+		return ERR_PTR(-EINTR);
 	t->lmr = lmr;
 	refcount_inc(&lmr->ref);
 	kref_init(&t->ref);
@@ -361,8 +366,8 @@ int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 	u32 i, n;
 
 	t = lite_tell_new(lmr, call);
-	if (!t)
-		return 0;
+	if (IS_ERR_OR_NULL(t))
+		return PTR_ERR_OR_ZERO(t);
 	/* Read it now: answers lower @left. */
 	n = t->left;
 	if (!n)

@@ -147,6 +147,33 @@ def test_a_rename_is_killed_while_a_member_is_silent(lab):
 
 
 @vmtest(nodes=1, cpus=2, timeout=300)
+def test_a_name_is_taken_until_the_mappers_have_let_go(lab):
+    """Until a mapper has been told that an LMR ends, it opens the LMR by its name, without a call. So no other LMR gets the
+    name before that."""
+    vm = lab.n1
+    requests = {name: number for name, number, _ in hostile.requests()}
+    with _hostile(lab) as (home, mapper, make):
+        mapper.join(home)
+        wait_complete([home, mapper])
+        home.lite("alloc", "x", "64K")
+        user = vm.spawn([program_path("mapped"), "read", "x", str(mapper.index), "1"])
+        user.wait_output("ready")
+        make(late=requests["LMR_REVOKE"], hold=1, late_calls=1)
+        free = vm.spawn(["lite", "-i", str(home.index), "free", "x"])
+        wait_until("REVOKE has come", lambda: not hostile.made(vm, "late_calls"), 60, vm.time_scale)
+        refused = home.lite("alloc", "x", "64K", check=False)
+        make(hold=0)
+        assert refused.rc == 1 and "exists" in refused.err, refused
+        free.wait(60, check=True)
+        user.close_stdin()
+        user.wait(60, check=True)
+        home.lite("alloc", "x", "64K")
+        home.lite("write", "x", 0, "new")
+        assert mapper.lite("read", "x", 0, 3).out == "new"
+        home.lite("free", "x")
+
+
+@vmtest(nodes=1, cpus=2, timeout=300)
 def test_a_store_that_frees_slowly_is_told_to_let_go(lab):
     """A store may have to wait for a fence before it frees memory. Meanwhile it is still told at once that an LMR which
     it has mapped ends, and it keeps its session."""
