@@ -40,11 +40,19 @@ static struct lite_peer *lite_peer_at(struct lite_cluster *cl, const struct lite
 	return NULL;
 }
 
+/* The latest life that has had an id, or was promised it. */
+static u64 lite_id_past(const struct lite_peer *peer)
+{
+	return max(peer->incarnation, peer->promised);
+}
+
 static bool lite_id_is_free(struct lite_cluster *cl, u32 id)
 {
 	struct lite_peer *peer = xa_load(&cl->peers, id);
 
-	return id != lite_cluster_id(cl) && (!peer || peer->life == LITE_PEER_LEFT);
+	/* No life can follow the greatest number. */
+	return id != lite_cluster_id(cl) &&
+	       (!peer || (peer->life == LITE_PEER_LEFT && lite_id_past(peer) != U64_MAX));
 }
 
 /* @wanted or, if that is 0, the lowest free id; -EEXIST; -ENOSPC. */
@@ -69,7 +77,7 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted, u64 *incarnation
 	int id;
 
 	/* A node that crashed and comes back gets its old id, unless it wants another. */
-	if (peer && wanted && wanted != peer->id)
+	if (peer && ((wanted && wanted != peer->id) || lite_id_past(peer) == U64_MAX))
 		peer = NULL;
 	id = peer ? peer->id : lite_free_id(cl, wanted);
 	if (id < 0)
@@ -82,7 +90,7 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted, u64 *incarnation
 		peer->life = LITE_PEER_RESERVED;
 	} else {
 		/* Clocks differ: exceed the id's last life, and what was promised before. */
-		*incarnation = max(*incarnation, max(peer->incarnation, peer->promised) + 1);
+		*incarnation = max(*incarnation, lite_id_past(peer) + 1);
 		/* The old life only loses its session: the incarnation changes with ATTACH. */
 		*old = lite_peer_conn_get(peer);
 		if (peer->life == LITE_PEER_LEFT)
@@ -116,11 +124,15 @@ int lite_serve_join(void *priv, struct lite_conn *conn, u16 call, const void *re
 
 	mutex_lock(&cl->lock);
 	coordinator = lite_coordinator(cl, &j->addr);
-	if (cl->state != LITE_NODE_UP) {
+	if (conn->joined) {
+		/* A reply may reserve an id: one per connection. */
+		ret = -EBADMSG;
+	} else if (cl->state != LITE_NODE_UP) {
 		ret = -ENOTCONN;
 	} else if (coordinator) {
 		r->redirect = coordinator->addr;
 	} else {
+		conn->joined = true;
 		incarnation = le64_to_cpu(j->incarnation);
 		ret = lite_place_keep(cl, le16_to_cpu(j->node), &incarnation, &j->addr, &old);
 		if (ret > 0) {

@@ -2,7 +2,9 @@
 """Malicious peers that know the cluster secret: modules/hostile turns nodes into such peers."""
 
 import contextlib
+import ipaddress
 import json
+import struct
 
 import hostile
 from litelab import (Lite, module_path, nodes_in, on_machines, prepare, prepare_all, program_path, stop_all, times,
@@ -47,6 +49,38 @@ def test_a_guest_may_only_ask_to_join(lab):
         make(call=0)
         guest.join(member)
         assert member.states() == {member.id: "up", guest.id: "up"}
+
+
+@vmtest(nodes=1, cpus=2)
+def test_a_guest_gets_one_id_in_a_connection(lab):
+    """A guest that asks to join once more, in place of the list of members, is not served: each time it would get an id."""
+    requests = {name: (number, payload) for name, number, payload in hostile.requests()}
+    with _hostile(lab) as (member, guest, make):
+        before = member.stats()["ends_message"]
+        make(instead=requests["MEMBERS"][0], call=requests["JOIN"][0], request=requests["JOIN"][1])
+        assert not guest.join(member, check=False).ok
+        make(call=0, instead=requests["JOIN"][0])
+        assert member.stats()["ends_message"] > before
+        guest.join(member)
+        assert member.states() == {member.id: "up", guest.id: "up"}
+
+
+@vmtest(nodes=1, cpus=2)
+def test_a_life_after_which_none_can_come(lab):
+    """A node joins with the greatest incarnation there is, and leaves. Its id is not given to others: no life could follow."""
+    join = {name: number for name, number, _ in hostile.requests()}["JOIN"]
+    with _hostile(lab, ids=(None, None, None)) as (member, last, other, make):
+        address = bytes(10) + b"\xff\xff" + ipaddress.ip_address(last.address).packed
+        request = address + struct.pack("<HHHHQ", member.status()["port"], 0, 0, 0, 2**64 - 1)
+        make(call=join, request=request.hex())
+        last.join(member)
+        make(call=0)
+        assert last.status()["incarnation"] == 2**64 - 1
+        used = last.id
+        last.leave()
+        other.join(member)
+        wait_complete([member, other])
+        assert other.id not in (member.id, used)
 
 
 @vmtest(nodes=1, cpus=2)
