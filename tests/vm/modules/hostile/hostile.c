@@ -8,6 +8,7 @@
 #include <linux/kernel.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/wait.h>
 
 #include "cluster/cluster.h"
 #include "core/lockword.h"
@@ -96,6 +97,31 @@ MODULE_PARM_DESC(lost, "how many were");
 static u8 nonce[LITE_NONCE_SIZE];
 static struct task_struct *connecting; /* as another node; only compared */
 
+/* Threads in this module's functions, which keep it from being unloaded. */
+static atomic_t inside = ATOMIC_INIT(0);
+static bool over; /* it is being unloaded: they wait no longer */
+static DECLARE_WAIT_QUEUE_HEAD(waiting);
+
+/* Let the thread that hit a probe go on in @function, which ends with leave(). Return: 1. */
+static int enter(struct pt_regs *regs, void *function)
+{
+	atomic_inc(&inside);
+	instruction_pointer_set(regs, (unsigned long)function);
+	return 1;
+}
+
+static void leave(void)
+{
+	if (atomic_dec_and_test(&inside))
+		wake_up(&waiting);
+}
+
+static void wait_held(void)
+{
+	while (READ_ONCE(hold) && !READ_ONCE(over))
+		msleep(20);
+}
+
 /* int lite_kcall(struct lite_conn *conn, struct lite_call_desc *d) */
 static int ask(struct kprobe *probe, struct pt_regs *regs)
 {
@@ -116,10 +142,12 @@ static int connect_late(struct lite_fabric *fab, const struct lite_wire_addr *ds
 			unsigned long timeout, struct lite_conn **out)
 {
 	typeof(connect_late) *conn_connect = (void *)connect_probe.addr;
+	int err;
 
-	while (READ_ONCE(hold))
-		msleep(20);
-	return conn_connect(fab, dst, timeout, out);
+	wait_held();
+	err = conn_connect(fab, dst, timeout, out);
+	leave();
+	return err;
 }
 
 /* int lite_conn_connect(struct lite_fabric *fab, ...) */
@@ -128,10 +156,8 @@ static int connect(struct kprobe *probe, struct pt_regs *regs)
 	struct lite_fabric *fab = (void *)regs_get_kernel_argument(regs, 0);
 	uint n = READ_ONCE(connects);
 
-	if (n && hold && cmpxchg(&connects, n, n - 1) == n) {
-		instruction_pointer_set(regs, (unsigned long)connect_late);
-		return 1;
-	}
+	if (n && hold && cmpxchg(&connects, n, n - 1) == n)
+		return enter(regs, connect_late);
 
 	WRITE_ONCE(connecting, node ? current : NULL);
 	if (node) {
@@ -172,12 +198,15 @@ static int dispatch_late(struct lite_kcalls *kcalls, struct lite_conn *conn, u16
 			 const void *req, u32 len, void *reply)
 {
 	typeof(dispatch_late) *dispatch = (void *)dispatch_probe.addr;
+	int ret;
 
-	msleep_interruptible(late_ms); /* else reported as a hung task */
-	while (READ_ONCE(hold))
-		msleep(20);
+	/* Interruptible: else reported as a hung task. */
+	wait_event_interruptible_timeout(waiting, READ_ONCE(over), msecs_to_jiffies(late_ms));
+	wait_held();
 	were_late++;
-	return dispatch(kcalls, conn, call, req, len, reply);
+	ret = dispatch(kcalls, conn, call, req, len, reply);
+	leave();
+	return ret;
 }
 
 /* int lite_kcall_dispatch(struct lite_kcalls *kcalls, struct lite_conn *conn, u16 call, ...) */
@@ -190,25 +219,22 @@ static int dispatch(struct kprobe *probe, struct pt_regs *regs)
 	    (u16)regs_get_kernel_argument(regs, 2) != late ||
 	    cmpxchg(&late_calls, n, n - 1) != n)
 		return 0;
-	instruction_pointer_set(regs, (unsigned long)dispatch_late);
-	return 1;
+	return enter(regs, dispatch_late);
 }
 
 /* In place of lite_cluster_attach(). */
 static int attach_mute(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	muted++;
-	while (READ_ONCE(mute))
+	while (READ_ONCE(mute) && !READ_ONCE(over))
 		msleep(20);
+	leave();
 	return -ECONNABORTED;
 }
 
 static int attach(struct kprobe *probe, struct pt_regs *regs)
 {
-	if (!mute)
-		return 0;
-	instruction_pointer_set(regs, (unsigned long)attach_mute);
-	return 1;
+	return mute ? enter(regs, attach_mute) : 0;
 }
 
 static struct kprobe publish_probe;
@@ -218,10 +244,12 @@ static bool publish_late(struct lite_cluster *cl, struct lite_conn *conn,
 			 const struct lite_wire_addr *addr)
 {
 	typeof(publish_late) *publish = (void *)publish_probe.addr;
+	bool done;
 
-	while (READ_ONCE(hold))
-		msleep(20);
-	return publish(cl, conn, addr);
+	wait_held();
+	done = publish(cl, conn, addr);
+	leave();
+	return done;
 }
 
 /* bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn, ...) */
@@ -232,8 +260,7 @@ static int publish(struct kprobe *probe, struct pt_regs *regs)
 
 	if (!n || !hold || conn->passive || cmpxchg(&sessions, n, n - 1) != n)
 		return 0;
-	instruction_pointer_set(regs, (unsigned long)publish_late);
-	return 1;
+	return enter(regs, publish_late);
 }
 
 /* int lite_word_cmp_swap(mem, word, u64 expected, u64 desired, u64 *old, bool *posted) */
@@ -333,6 +360,12 @@ static void __exit hostile_exit(void)
 {
 	unregister_kretprobes(returns, ARRAY_SIZE(returns));
 	unregister_kprobes(probes, ARRAY_SIZE(probes));
+	WRITE_ONCE(over, true);
+	wake_up_all(&waiting);
+	wait_event(waiting, !atomic_read(&inside));
+	/* The last one may have to return from leave() yet. */
+	synchronize_rcu();
+	msleep(20);
 }
 module_exit(hostile_exit);
 
