@@ -427,6 +427,7 @@ static void lite_unpinned_quiet(struct work_struct *work)
 	u->n_upsets = n;
 	WRITE_ONCE(u->quieted, begun);
 	spin_unlock(&u->lock);
+	smp_mb(); /* wake_up_var() looks for waiters without the lock */
 	wake_up_var(&u->quieted);
 	lite_crew_done(&lite_quiets, &u->quiet);
 	kref_put(&u->ref, lite_unpinned_release);
