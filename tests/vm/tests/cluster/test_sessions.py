@@ -183,20 +183,21 @@ def _ordinary_traffic(lab, seconds, length):
     """With default times, two processes on each of three machines read and write; the host may be busy."""
     lites = _default_times(lab, 3)
     events = [lite.vm.spawn(["litectl", "events"]) for lite in lites]
+    # KASAN keeps freed memory until a thread allocates memory and may sleep. Reads and writes allocate none, and packets are
+    # allocated in interrupts: without a new process now and then KASAN keeps all that packets were in.
+    others = [lite.vm.spawn(["sh", "-c", "while sleep 1; do cat /proc/uptime >/dev/null; done"]) for lite in lites]
     users = [_user(lite, other, length) for lite in lites for other in lites if other is not lite]
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         assert all(user.running for user in users), [user.out for user in users]
         time.sleep(min(5, seconds / 4))
-        for lite in lites:
-            # KASAN keeps freed memory until a thread allocates memory and may sleep. Reads and writes allocate none, and
-            # packets are allocated in interrupts: without a new process now and then KASAN keeps all that packets were in.
-            lite.vm.run("true", timeout=120)
     print("     ", *_finish(users, 300), sep="\n        ")
     for lite, process in zip(lites, events):
         print(f"      {lite}: ends of sessions: {_ends(lite)}")
         print(*(f"        {line}" for line in process.out.splitlines() if "ended" in line), sep="\n")
         lite.check_idle()
+    for process in (*others, *events):
+        process.kill()
     stop_all(lites)
 
 
