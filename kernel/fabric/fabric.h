@@ -392,7 +392,7 @@ struct lite_conn {
 	void *kcall;                  /* of the kcall layer */
 	void *service;                /* of the function layer */
 	void *peer;                   /* of the cluster layer, under its lock */
-	bool joined;                  /* of the cluster layer, under its lock: the guest has got an id */
+	bool joined;                  /* as @peer: this guest has asked for an id */
 	unsigned long heard;          /* jiffies when the peer's last message came */
 	/*
 	 * Jiffies when the first request since @heard was in the peer's memory. If not later than
