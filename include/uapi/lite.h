@@ -221,7 +221,8 @@ struct lite_ioc_unmap {
 /*
  * LITE_IOC_FREE: free an LMR, by name when @lh is 0, else by handle, which must
  * have MASTER and is closed on success. On return no node can reach the memory
- * any more, and other handles of the LMR fail with EIDRM.
+ * any more, and other handles of the LMR fail with EIDRM. Its name is taken until
+ * all nodes that have it mapped have let it go, or were fenced.
  */
 struct lite_ioc_free {
 	__u32 size;

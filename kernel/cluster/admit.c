@@ -27,30 +27,30 @@ static struct lite_peer *lite_coordinator(struct lite_cluster *cl,
 	return NULL;
 }
 
-/* The peer that was last known at this address and has not left. */
+/* The latest life that has had an id, or was promised it. None can follow the greatest number. */
+static u64 lite_id_past(const struct lite_peer *peer)
+{
+	return max(peer->incarnation, peer->promised);
+}
+
+/* The peer that was last known at this address, has not left, and may come back. */
 static struct lite_peer *lite_peer_at(struct lite_cluster *cl, const struct lite_wire_addr *addr)
 {
 	struct lite_peer *peer;
 	unsigned long id;
 
 	xa_for_each(&cl->peers, id, peer) {
-		if (peer->life != LITE_PEER_LEFT && lite_addr_equal(&peer->addr, addr))
+		if (peer->life != LITE_PEER_LEFT && lite_addr_equal(&peer->addr, addr) &&
+		    lite_id_past(peer) != U64_MAX)
 			return peer;
 	}
 	return NULL;
-}
-
-/* The latest life that has had an id, or was promised it. */
-static u64 lite_id_past(const struct lite_peer *peer)
-{
-	return max(peer->incarnation, peer->promised);
 }
 
 static bool lite_id_is_free(struct lite_cluster *cl, u32 id)
 {
 	struct lite_peer *peer = xa_load(&cl->peers, id);
 
-	/* No life can follow the greatest number. */
 	return id != lite_cluster_id(cl) &&
 	       (!peer || (peer->life == LITE_PEER_LEFT && lite_id_past(peer) != U64_MAX));
 }
@@ -77,7 +77,7 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted, u64 *incarnation
 	int id;
 
 	/* A node that crashed and comes back gets its old id, unless it wants another. */
-	if (peer && ((wanted && wanted != peer->id) || lite_id_past(peer) == U64_MAX))
+	if (peer && wanted && wanted != peer->id)
 		peer = NULL;
 	id = peer ? peer->id : lite_free_id(cl, wanted);
 	if (id < 0)
@@ -133,7 +133,8 @@ int lite_serve_join(void *priv, struct lite_conn *conn, u16 call, const void *re
 		r->redirect = coordinator->addr;
 	} else {
 		conn->joined = true;
-		incarnation = le64_to_cpu(j->incarnation);
+		/* Later than any clock, but lives can follow it. */
+		incarnation = min_t(u64, le64_to_cpu(j->incarnation), S64_MAX);
 		ret = lite_place_keep(cl, le16_to_cpu(j->node), &incarnation, &j->addr, &old);
 		if (ret > 0) {
 			r->node = cpu_to_le16(ret);

@@ -218,7 +218,7 @@ unsigned long lite_session_heard(const struct lite_conn *conn);
 bool lite_cluster_silent(const struct lite_cluster *cl, unsigned long heard);
 void lite_peer_ping_work(struct work_struct *work);
 
-int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn);
+int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn, unsigned long deadline);
 u64 lite_members_digest(struct lite_cluster *cl);
 
 /* May this node have sessions? */

@@ -44,6 +44,9 @@ static int lite_join_ask(struct lite_cluster *cl, struct lite_wire_addr *addr,
 
 	if (left <= 0)
 		return -ETIMEDOUT;
+	/* Later, the id that the member gives may be another's. */
+	if (left > LITE_PLACE_TIMEOUT)
+		deadline = jiffies + LITE_PLACE_TIMEOUT;
 	d.timeout = min_t(unsigned long, left, LITE_JOIN_ANSWER);
 	max = min_t(unsigned long, left, max);
 	err = lite_conn_connect(cl->fab, addr, max, &conn);
@@ -64,7 +67,7 @@ static int lite_join_ask(struct lite_cluster *cl, struct lite_wire_addr *addr,
 	} else if (!err) {
 		as->node = le16_to_cpu(reply.node);
 		as->incarnation = le64_to_cpu(reply.incarnation);
-		err = as->node ? lite_members_pull(cl, conn) : -EPROTO;
+		err = as->node ? lite_members_pull(cl, conn, deadline) : -EPROTO;
 	}
 	lite_conn_kill(conn, -ENOTCONN);
 	lite_conn_put(conn);

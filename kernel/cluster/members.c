@@ -186,17 +186,17 @@ static int lite_member_merge(struct lite_cluster *cl, const struct lite_wire_mem
 }
 
 /*
- * Merge a peer's member list into this node's, within LITE_PLACE_TIMEOUT: later a joiner's id may
- * be another's. May sleep; killable. Return: 0 or -errno.
+ * Merge a peer's member list into this node's, until @deadline (jiffies). May sleep; killable.
+ * Return: 0 or -errno.
  */
-int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
+int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn, unsigned long deadline)
 {
 	struct lite_wire_members_reply *r;
 	struct lite_wire_members req = {};
 	struct lite_call_desc d = {
 		LITE_REQUEST(LITE_CALL_MEMBERS, req),
 		.reply_max = LITE_PAYLOAD_MAX,
-		.deadline = jiffies + LITE_PLACE_TIMEOUT,
+		.deadline = deadline,
 		.killable = true,
 	};
 	u32 i, id, last = 0;

@@ -81,7 +81,7 @@ void lite_peer_ping_work(struct work_struct *work)
 	err = lite_kcall(conn, &d);
 	/* A joiner also takes over reserved ids, which are not in the digest. */
 	if (READ_ONCE(cl->state) == LITE_NODE_JOINING || (!err && reply.members != req.members))
-		lite_members_pull(cl, conn);
+		lite_members_pull(cl, conn, jiffies + LITE_PLACE_TIMEOUT);
 	lite_conn_put(conn);
 }
 

@@ -41,7 +41,7 @@ static void lite_home_end(struct lite_lmr *lmr)
 		return;
 	trace_lite_lmr_dying(lite_cluster_id(mem->cl), lmr->id, lmr->place->length);
 	lite_mappers_tell(lmr, LITE_CALL_LMR_REVOKE);
-	/* Until its REVOKE a node opens this LMR by its name: handle/name_cache.c. */
+	/* Until its REVOKE or fence a node opens this LMR by its name: handle/name_cache.c. */
 	if (lmr->name[0])
 		lite_name_drop(mem, lmr->name, lmr->id);
 	if (lmr->unpinned)

@@ -8,6 +8,7 @@
 #include <linux/kernel.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/rcupdate.h>
 #include <linux/wait.h>
 
 #include "cluster/cluster.h"
@@ -364,8 +365,7 @@ static void __exit hostile_exit(void)
 	wake_up_all(&waiting);
 	wait_event(waiting, !atomic_read(&inside));
 	/* The last one may have to return from leave() yet. */
-	synchronize_rcu();
-	msleep(20);
+	synchronize_rcu_tasks();
 }
 module_exit(hostile_exit);
 

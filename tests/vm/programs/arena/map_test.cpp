@@ -133,6 +133,12 @@ TEST_CASE_METHOD(Mmap, "arena: what is kept ends when the process runs another p
     REQUIRE_NOTHROW(wait_used(dev, 2 * kBlock));
     CHECK(::write(go[1], "", 1) == 1);
     REQUIRE_NOTHROW(wait_used(dev, 0));
+    REQUIRE_NOTHROW(wait_until("it runs another program", [&] {
+        std::string name;
+        return std::getline(std::ifstream("/proc/" + std::to_string(child.pid()) + "/comm"),
+                            name) &&
+               name == "sleep";
+    }));
 
     // A child that shares this process's memory until it runs another program leaves this one's.
     Arena own(inherited, 2 * kBlock);
