@@ -25,7 +25,7 @@ from vmlab.kernel import PATIENCE
 USER_BUILD = ROOT / os.environ.get("LITE_USER_BUILD", "build/user")
 _TOOLS = ("lite", "litectl", "lite-perf")
 _PROGRAMS = ("abi_test", "absent", "anonymous", "arena_holder", "arena_test", "bandwidth", "bulk_test", "calls_chaos", "change_test", "costs", "crowd", "data_test",
-             "failnth", "files_test", "greedy", "growth", "histories", "hog", "instructions", "keyscan", "killstorm", "life_test", "locks", "mallocs", "mapped",
+             "failnth", "files_test", "greedy", "growth", "handles", "histories", "hog", "instructions", "keyscan", "killstorm", "life_test", "locks", "mallocs", "mapped",
              "memop_test", "memops", "mmap_test", "multicall_test", "namerace", "netlink_test", "ordering_test", "pools_test",
              "queues", "revoke", "rings", "rpc_test", "slots", "starved", "stress", "throng", "transfers", "unpinned", "uring_test", "users", "vectors", "verbs_check")
 _BIN = "/usr/bin"  # in the machines

@@ -54,14 +54,6 @@
 //                                      and again; says "ready", and goes on until it is killed
 //   crowd reopen INDEX NAME COUNT      opens an LMR COUNT times, one after the other; prints the id
 //                                      of its process
-//   crowd handles INDEX NAME SPARE     opens an LMR, through one file after the other, until the
-//                                      user gets no more handles; prints how many. After a line it
-//                                      closes SPARE of them, and maps the LMR until that is
-//                                      refused, or twice as often; prints how often, the errno that
-//                                      ended that, or 0, and "mapped". Keeps all until its input
-//                                      ends
-//   crowd mmaps INDEX NAME COUNT       opens an LMR, and maps it COUNT times, or until that is
-//                                      refused; prints the same
 //   crowd change INDEX WHAT            opens the LMR with the name WHAT, says "ready", waits for a
 //                                      line, and does what the name says: chmod, grant or resize
 //
@@ -547,60 +539,6 @@ int open(unsigned index, const std::string& prefix, int count) {
     return 1;
 }
 
-std::uint64_t open_all(const Device& device, const std::string& name) {
-    for (std::uint64_t n = 0;; n++) {
-        auto map = lite_test::map_args(name, LITE_RIGHT_READ);
-        const auto result = device.call(LITE_IOC_MAP, &map);
-        if (result.value == EMFILE)
-            return n;
-        succeed(result, "map");
-    }
-}
-
-// Maps an LMR COUNT times, or until that is refused.
-void map_often(const Device& device, std::uint64_t lh, std::uint64_t count) {
-    lite_ioc_mmap args{};
-    args.size = sizeof(args);
-    args.lh = lh;
-    args.length = 1;
-    args.prot = LITE_PROT_READ;
-    std::uint64_t mapped = 0;
-    Errno result;
-    while (mapped < count && !(result = device.call(LITE_IOC_MMAP, &args)).value)
-        mapped++;
-    say(std::to_string(mapped) + " " + std::to_string(result.value) + " mapped");
-}
-
-int mmaps(unsigned index, const std::string& name, std::uint64_t count) {
-    const Device device(index);
-    map_often(device, device.map(name, LITE_RIGHT_READ), count);
-    return 0;
-}
-
-int handles(unsigned index, const std::string& name, std::uint64_t spare) {
-    const Device mapper(index);
-    const auto lh = mapper.map(name, LITE_RIGHT_READ);
-    std::vector<std::uint64_t> spares;
-    while (spares.size() < spare)
-        spares.push_back(mapper.map(name, LITE_RIGHT_READ));
-    std::vector<Device> files;
-    std::uint64_t opened = 1 + spare;
-    std::uint64_t more = 0;
-    do {
-        more = open_all(files.emplace_back(index), name);
-        opened += more;
-    } while (more);
-    say(std::to_string(opened));
-    char c;
-    if (::read(0, &c, 1) != 1)
-        return 1;
-    for (const auto each : spares)
-        mapper.unmap(each);
-    map_often(mapper, lh, 2 * spare);
-    await_end_of_input();
-    return 0;
-}
-
 int reopen(unsigned index, const std::string& name, int count) {
     const Device device(index);
     for (int i = 0; i < count; i++)
@@ -686,10 +624,6 @@ int main(int argc, char** argv) {
             return open(number(1), words.at(2), static_cast<int>(number(3)));
         if (words[0] == "reopen")
             return reopen(number(1), words.at(2), static_cast<int>(number(3)));
-        if (words[0] == "handles")
-            return handles(number(1), words.at(2), number(3));
-        if (words[0] == "mmaps")
-            return mmaps(number(1), words.at(2), number(3));
         if (words[0] == "change")
             return change(number(1), words.at(2));
         if (words[0] == "map") {

@@ -174,7 +174,7 @@ def test_handles(lab):
     lite.lite("alloc", "open", "4K", "--mode", "0644")
     total = int(vm.run("awk '/^MemTotal/ {print $2}' /proc/meminfo").out)
     before, _ = memory_kb(vm)
-    greedy = vm.spawn([program_path("crowd"), "handles", str(lite.index), "open", str(spare)], user="alice")
+    greedy = vm.spawn([program_path("handles"), "fill", str(lite.index), "open", str(spare)], user="alice")
     greedy.wait_output("\n", timeout=300)
     taken = before - memory_kb(vm)[0]
     opened = int(greedy.out)
@@ -188,7 +188,7 @@ def test_handles(lab):
     stats = lite.stats()
     assert (stats["handles"], stats["mmaps"]) == (opened, spare), stats
     assert lite.lite("read", "open", 0, 1, "-x", user="bob").ok
-    assert vm.run([program_path("crowd"), "mmaps", str(lite.index), "open", "10"], user="bob").out == "10 0 mapped\n"
+    assert vm.run([program_path("handles"), "map", str(lite.index), "open", "10"], user="bob").out == "10 0 mapped\n"
     greedy.close_stdin()
     greedy.wait(60, check=True)
     lite.lite("free", "open")
