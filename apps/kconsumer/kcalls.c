@@ -110,26 +110,30 @@ static int serve(void)
 
 static int try_sum(unsigned int at, u8 *data, u32 length)
 {
-	u32 function, got = 0, i;
+	struct lite_function function;
+	u32 got = 0, i;
 	u64 sum = 0, said = 0;
 	int err;
 
 	err = lite_function_find(ctx, at, "kcalls-sum", &function);
 	if (err)
 		return failed("find", err);
+	/* Any user could serve that name. */
+	if (function.uid)
+		return failed("the server is not root's", -EPERM);
 	for (i = 0; i < length; i++)
 		sum += data[i];
-	err = lite_function_call(ctx, at, function, data, length, &said,
+	err = lite_function_call(ctx, &function, data, length, &said,
 				 sizeof(said), &got, LITE_TIMEOUT_DEFAULT, NULL);
 	if (err)
 		return failed("call", err);
 	if (got != sizeof(said) || said != sum)
 		return failed("the sum is wrong", -EIO);
-	err = lite_function_call(ctx, at, function, data, length, &said, 7,
+	err = lite_function_call(ctx, &function, data, length, &said, 7,
 				 &got, LITE_TIMEOUT_DEFAULT, NULL);
 	if (err != -EMSGSIZE || got != sizeof(said))
 		return failed("a reply that does not fit", err ?: -EIO);
-	err = lite_function_call(ctx, at, function, data, 0, &said,
+	err = lite_function_call(ctx, &function, data, 0, &said,
 				 sizeof(said), &got, LITE_TIMEOUT_DEFAULT, NULL);
 	if (err != -ECONNRESET)
 		return failed("a handler that fails", err ?: -EIO);
@@ -139,14 +143,15 @@ static int try_sum(unsigned int at, u8 *data, u32 length)
 static int try_sort(unsigned int at, u8 *data, u32 length)
 {
 	u8 *reply = kvmalloc(length, GFP_KERNEL);
-	u32 function, got = 0, status = 0, i;
+	u32 got = 0, status = 0, i;
+	struct lite_function function;
 	int err;
 
 	if (!reply)
 		return -ENOMEM;
 	err = lite_function_find(ctx, at, "kcalls-sort", &function);
 	if (!err)
-		err = lite_function_call(ctx, at, function, data, length,
+		err = lite_function_call(ctx, &function, data, length,
 					 reply, length, &got, LITE_TIMEOUT_DEFAULT,
 					 &status);
 	if (err) {
@@ -160,7 +165,7 @@ static int try_sort(unsigned int at, u8 *data, u32 length)
 			err = failed("what came back is not sorted", -EIO);
 	}
 	if (!err) {
-		err = lite_function_send(ctx, at, function, data, length,
+		err = lite_function_send(ctx, &function, data, length,
 					 LITE_TIMEOUT_DEFAULT);
 		if (err)
 			failed("send", err);

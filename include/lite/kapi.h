@@ -4,11 +4,25 @@
  *
  * A kernel client opens a context on a node, which gives it what a process has
  * with an open file of /dev/liteN: its own handles, released by
- * lite_ctx_close(). Errno values are those of include/uapi/lite.h. Functions
- * may sleep unless their Context says otherwise; none may be called from a
- * callback of LITE.
+ * lite_ctx_close(). Errno values are those of include/uapi/lite.h.
  *
- * A context acts as root.
+ * Functions are called in process context, with no spinlock held and preemption
+ * on, unless their Context says otherwise. They allocate memory and wait for
+ * other nodes, so they must not be called to write back or to free memory.
+ * Threads may use a context, and a handle, at the same time.
+ *
+ * Killable: a fatal signal of the calling thread ends the call with -EINTR. A
+ * kernel thread gets one only after allow_signal(SIGKILL), and only from
+ * send_sig(); kthread_stop() ends no call. Such a thread needs time-outs where
+ * there are any.
+ *
+ * A context has the rights of root, but those of uid 65534 at nodes that squash
+ * root. All else is the calling thread's: its cgroups, its tenant in scheduling,
+ * and its user's share of what LITE's kernels ask each other. Calls of functions
+ * and the memory for them count as root's.
+ *
+ * When the node has stopped, functions return -ENODEV, for ever. The client then
+ * closes the context and opens another.
  */
 #ifndef _LITE_KAPI_H
 #define _LITE_KAPI_H
@@ -24,8 +38,8 @@ struct lite_ctx;
 
 /**
  * struct lite_lmr_params - parameters of lite_lmr_alloc()
- * @name: name of 1..LITE_NAME_MAX bytes, or NULL: anonymous, freed with the
- *	context
+ * @name: name of 1..LITE_NAME_MAX bytes, or NULL: anonymous, freed with its last
+ *	handle on this node
  * @length: bytes, 1..LITE_LMR_SIZE_MAX
  * @nodes: node ids to spread over, the first is the home; NULL with @n_nodes ==
  *	0: this node
@@ -56,7 +70,8 @@ struct lite_ctx *lite_ctx_open(unsigned int index);
  * lite_ctx_set_priority - set the priority of a context's operations and calls
  * @ctx: context
  * @priority: LITE_PRIORITY(class), class 0 (highest) to 7, or
- *	LITE_PRIORITY_DEFAULT
+ *	LITE_PRIORITY_DEFAULT: that of the calling thread's tenant, as
+ *	lite_ctx_open() sets it
  *
  * Applies to those that begin from now on. Has an effect only if the node
  * schedules what goes to other nodes (litectl qos). The administrator's ceiling
@@ -71,7 +86,9 @@ int lite_ctx_set_priority(struct lite_ctx *ctx, u32 priority);
  * lite_ctx_close - close a context, its handles and its anonymous LMRs
  * @ctx: from lite_ctx_open(); no other call on it may be in progress
  *
- * Context: may sleep.
+ * Locks that it holds exclusively go to the next owners, with -EOWNERDEAD.
+ *
+ * Context: may sleep; calls the homes of its LMRs; not killable.
  */
 void lite_ctx_close(struct lite_ctx *ctx);
 
@@ -80,7 +97,7 @@ void lite_ctx_close(struct lite_ctx *ctx);
  * @ctx: from lite_ctx_open()
  *
  * Context: does not sleep.
- * Return: 1..65535, or 0 while the node is in no cluster.
+ * Return: 1..65535, or 0 if the node is in no cluster or has stopped.
  */
 u32 lite_ctx_node_id(struct lite_ctx *ctx);
 
@@ -104,6 +121,9 @@ int lite_lmr_alloc(struct lite_ctx *ctx, const struct lite_lmr_params *p,
  * @lh: set to the new handle
  * @length: set to the LMR's length in bytes; may be NULL
  *
+ * Any user may make an LMR of a name that is free. A client that did not make it
+ * checks the owner with lite_lmr_stat().
+ *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_MAP.
  */
@@ -111,13 +131,29 @@ int lite_lmr_map(struct lite_ctx *ctx, const char *name, u32 rights, u64 *lh,
 		 u64 *length);
 
 /**
+ * lite_lmr_stat - describe an LMR
+ * @ctx: context
+ * @lh: handle
+ * @info: set
+ * @nodes: set to the ids of the nodes it is spread over; room for
+ *	LITE_SPREAD_MAX; may be NULL
+ * @n: set to their number; may be NULL
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_STAT.
+ */
+int lite_lmr_stat(struct lite_ctx *ctx, u64 lh, struct lite_lmr_info *info,
+		  u32 *nodes, u32 *n);
+
+/**
  * lite_lmr_unmap - close a handle
  * @ctx: context
  * @lh: handle
  *
- * Operations in flight on it complete normally.
+ * Operations in flight on it complete normally. An anonymous LMR is freed with
+ * its last handle.
  *
- * Context: may sleep; may wait for these.
+ * Context: may sleep; may wait for these, and calls the home; not killable.
  * Return: 0, -EBADF, -ENODEV.
  */
 int lite_lmr_unmap(struct lite_ctx *ctx, u64 lh);
@@ -222,10 +258,15 @@ int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length, u32 node
  * @ctx: context
  * @lh: handle with LITE_RIGHT_READ
  * @offset: in the LMR, bytes
- * @buf: kernel memory; on the stack only if @length is at most a page
+ * @buf: memory of kmalloc(), vmalloc(), whole pages or a module's data; on the
+ *	stack only if @length is at most a page
  * @length: bytes, at least 1
  *
- * Context: may sleep; killable.
+ * After an error any part of @buf may have changed, but none changes later,
+ * unless the kernel log says that the device kept a queue pair.
+ *
+ * Context: may sleep; killable. There is no time-out: it waits while the home
+ * may be alive and while the LMR is being changed.
  * Return: 0 when all of it has arrived, or a negative errno as LITE_IOC_OP.
  */
 int lite_lmr_read(struct lite_ctx *ctx, u64 lh, u64 offset, void *buf,
@@ -239,7 +280,10 @@ int lite_lmr_read(struct lite_ctx *ctx, u64 lh, u64 offset, void *buf,
  * @buf: kernel memory, as in lite_lmr_read()
  * @length: bytes, at least 1
  *
- * Context: may sleep; killable.
+ * After an error any part of the range may be written, also later, even after a
+ * write of another node (Documentation/interfaces/ordering.rst).
+ *
+ * Context: as lite_lmr_read().
  * Return: 0 when all of it is in the LMR, or a negative errno as LITE_IOC_OP.
  */
 int lite_lmr_write(struct lite_ctx *ctx, u64 lh, u64 offset, const void *buf,
@@ -366,7 +410,7 @@ int lite_lmr_fence(struct lite_ctx *ctx, u64 lh);
  * @ops: operations, each with its @size; @buf of a read or write is the address
  *	of kernel memory. Sets @result and @error (0 or a negative errno) of
  *	each.
- * @n: number of operations, at least 1
+ * @n: number of operations, 1..INT_MAX
  *
  * The order is undefined, except around LITE_OP_FENCE (see there).
  *

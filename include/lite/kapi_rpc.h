@@ -16,6 +16,28 @@ struct lite_kfunc;
 #define LITE_KFUNC_SHORT_MAX 256
 
 /**
+ * struct lite_function - a function, for calls
+ * @node: node id, 0: this one
+ * @number: 1..LITE_FUNCTION_MAX
+ * @uid: owner, in the initial user namespace of its node. Set by
+ *	lite_function_find(), not used by calls
+ * @registration: set by lite_function_find(): when the function has ended, calls
+ *	fail with -ECONNREFUSED, even if another one has its number. (One of the
+ *	same owner and values may serve calls until this node has learnt of the
+ *	end.) 0: calls go to whichever function has the number
+ *
+ * Any user may serve a name or number that is free. To be sure of the server, a
+ * client checks @uid, or calls numbers up to LITE_FUNCTION_ROOT_MAX, which only
+ * root may serve.
+ */
+struct lite_function {
+	u32 node;
+	u32 number;
+	u32 uid;
+	u64 registration;
+};
+
+/**
  * struct lite_krequest - a request, as its handler sees it
  * @data: the request, in the ring or not; valid until the handler returns
  * @length: bytes at @data
@@ -42,8 +64,16 @@ struct lite_krequest {
  * @reply: room for @max_reply bytes, zeroed
  * @status: a number for the caller, initially 0
  *
- * Context: a work item, concurrent with others; may sleep. A short handler runs
- * where the request is received: it must not sleep or take long.
+ * A handler may run before lite_kfunc_register() returns, and for a caller that
+ * has given up meanwhile.
+ *
+ * Context: a work item, concurrent with others; may sleep and use a context.
+ * lite_kfunc_unregister() and the stop of the node wait for it, so it must not
+ * wait for what only others can end. At most 256 of a function run at a time, and
+ * their replies are memory of the kernel's.
+ * A short handler runs where the request is received: in any thread, perhaps
+ * with preemption off and under a mutex of LITE, never in an interrupt. It must
+ * not sleep, take long, or call LITE.
  * Return: bytes of the reply, at most @max_reply, or a negative errno: the
  * caller gets -ECONNRESET.
  */
@@ -52,11 +82,12 @@ typedef int (*lite_kfunc_handler)(void *priv, const struct lite_krequest *req,
 
 /**
  * struct lite_kfunc_params - a function to serve
- * @name: or NULL
+ * @name: of 1..LITE_FUNCTION_NAME_SIZE - 1 bytes, or NULL
  * @function: number, or 0: any free one from 32768 on
  * @mode: permission to call, as of a Unix socket that root owns: the w bits
- * @max_request: longest request, bytes
- * @max_reply: longest reply, bytes; at most LITE_KFUNC_SHORT_MAX if @is_short.
+ * @max_request: longest request, bytes, at most LITE_RPC_BULK_MAX
+ * @max_reply: longest reply, bytes, at most LITE_RPC_BULK_MAX, or
+ *	LITE_KFUNC_SHORT_MAX if @is_short.
  *	Every call reserves as much; more than LITE_RPC_BYTES_MAX counts against
  *	what the caller may have, at both nodes
  * @ring_size: bytes in flight per client node, or 0: the default
@@ -97,31 +128,33 @@ u32 lite_kfunc_number(const struct lite_kfunc *kf);
  * lite_kfunc_unregister - stop serving a function
  * @kf: from lite_kfunc_register()
  *
- * On return no handler is running. Not to be called from a handler.
+ * Waits for handlers that run. Requests that wait for one are refused
+ * (-ECONNREFUSED). Not to be called from a handler.
  *
- * Context: may sleep.
+ * Context: may sleep; not killable; not in a work item of a workqueue that has
+ * WQ_MEM_RECLAIM.
  */
 void lite_kfunc_unregister(struct lite_kfunc *kf);
 
 /**
- * lite_function_find - look up the number of a named function
+ * lite_function_find - look up a named function
  * @ctx: context
  * @node: node id, 0: this one
  * @name: its name
- * @function: set to its number
+ * @found: set; valid for contexts on this node, until this node or the other one
+ *	joins a cluster, leaves it, or is restarted
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_RPC_FIND.
  */
 int lite_function_find(struct lite_ctx *ctx, u32 node, const char *name,
-		       u32 *function);
+		       struct lite_function *found);
 
 /**
  * lite_function_call - call a function
  * @ctx: context
- * @node: node id, 0: this one
- * @function: its number
- * @request: bytes to send; kernel memory of any kind
+ * @f: the function, from lite_function_find() or filled in by the caller
+ * @request: bytes to send; kernel memory as in lite_lmr_read()
  * @length: of @request, bytes
  * @reply: buffer for the reply
  * @room: of @reply, bytes
@@ -132,17 +165,17 @@ int lite_function_find(struct lite_ctx *ctx, u32 node, const char *name,
  * @status: set to the server's status; may be NULL
  *
  * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
+ * Return: 0 or a negative errno as LITE_IOC_RPC_CALL. -ECONNRESET: the handler
+ * has failed, or did not run, as its node had no memory.
  */
-int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function,
+int lite_function_call(struct lite_ctx *ctx, const struct lite_function *f,
 		       const void *request, u32 length, void *reply, u32 room,
 		       u32 *reply_length, s32 timeout_ms, u32 *status);
 
 /**
  * lite_function_send - send a message to a function
  * @ctx: context
- * @node: node id, 0: this one
- * @function: its number
+ * @f: the function, as in lite_function_call()
  * @message: bytes to send
  * @length: of @message, bytes
  * @timeout_ms: to wait for room; as lite_function_call()
@@ -150,7 +183,7 @@ int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function,
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
  */
-int lite_function_send(struct lite_ctx *ctx, u32 node, u32 function,
+int lite_function_send(struct lite_ctx *ctx, const struct lite_function *f,
 		       const void *message, u32 length, s32 timeout_ms);
 
 #endif /* _LITE_KAPI_RPC_H */

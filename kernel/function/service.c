@@ -230,7 +230,6 @@ static void lite_service_pools(struct lite_service *svc)
 int lite_service_init(struct lite_service *svc, struct lite_memory *mem)
 {
 	static const char *const wq_name[LITE_SERVICE_WQS] = {
-		[LITE_WQ_HANDLERS] = "lite-handlers",
 		[LITE_WQ_CALLS] = "lite-service",
 		[LITE_WQ_RINGS] = "lite-rings",
 	};
@@ -330,6 +329,7 @@ void lite_service_exit(struct lite_service *svc)
 	/* Jobs that begin calls may queue @idle_work. */
 	lite_crew_flush(&svc->begins);
 	cancel_delayed_work_sync(&svc->idle_work);
+	wait_var_event(&svc->handlers, !atomic_read(&svc->handlers));
 	for (i = 0; i < LITE_SERVICE_WQS; i++)
 		flush_workqueue(svc->wq[i]);
 	lite_client_rings_gone(&svc->local);

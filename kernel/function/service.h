@@ -141,7 +141,6 @@ struct lite_rpc_peer {
 
 /* Workqueues in the order in which they are flushed, after @begins. */
 enum lite_service_wq {
-	LITE_WQ_HANDLERS,	/* handlers of kernel clients */
 	/* Callers and servers wait for these. Only cancel_work and answer_work wait for a peer. */
 	LITE_WQ_CALLS,
 	/*
@@ -171,6 +170,7 @@ struct lite_service {
 	struct list_head files;		/* struct lite_rpc_file */
 	struct lite_crew begins;	/* begins queued calls, which may have to bind rings */
 	struct workqueue_struct *wq[LITE_SERVICE_WQS];
+	atomic_t handlers;		/* work items of kernel clients' functions */
 	struct delayed_work idle_work;	/* unbinds unused rings */
 };
 

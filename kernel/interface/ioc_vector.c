@@ -119,7 +119,7 @@ int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n)
 	struct lite_op *own;
 	int err = 0;
 
-	if (!n)
+	if (!n || n > INT_MAX)
 		return -EINVAL;
 	node = lite_kapi_enter(ctx);
 	if (!node)

@@ -11,10 +11,12 @@
 
 const struct lite_cred lite_root = {};
 
+/* Where a command may wait, so may its client. Return: NULL if the node has stopped. */
 struct lite_node *lite_kapi_enter(struct lite_ctx *ctx)
 {
 	struct lite_node *node = ctx->mem->priv;
 
+	might_sleep();
 	return lite_node_enter(node) ? node : NULL;
 }
 
@@ -47,7 +49,12 @@ struct lite_ctx *lite_ctx_open(unsigned int index)
 	if (!node)
 		return ctx;
 	if (lite_node_enter(node)) {
-		ctx = lite_ctx_new(&node->memory) ?: ERR_PTR(-ENOMEM);
+		ctx = lite_ctx_new(&node->memory);
+		/* No ceiling of the calling thread's tenant applies. */
+		if (ctx)
+			lite_ctx_set_prio(ctx, LITE_PRIORITY_DEFAULT, true);
+		else
+			ctx = ERR_PTR(-ENOMEM);
 		lite_node_exit(node);
 	}
 	if (IS_ERR(ctx))
@@ -72,10 +79,10 @@ EXPORT_SYMBOL_GPL(lite_ctx_close);
 
 u32 lite_ctx_node_id(struct lite_ctx *ctx)
 {
-	struct lite_node *node = lite_kapi_enter(ctx);
+	struct lite_node *node = ctx->mem->priv;
 	u32 id = 0;
 
-	if (node) {
+	if (lite_node_enter(node)) {
 		id = lite_cluster_id(&node->cluster);
 		lite_node_exit(node);
 	}
@@ -118,6 +125,22 @@ int lite_lmr_map(struct lite_ctx *ctx, const char *name, u32 rights, u64 *lh, u6
 	return 0;
 }
 EXPORT_SYMBOL_GPL(lite_lmr_map);
+
+int lite_lmr_stat(struct lite_ctx *ctx, u64 lh, struct lite_lmr_info *info, u32 *nodes, u32 *n)
+{
+	struct lite_ioc_stat s = {
+		.lh = lh, .nodes = (uintptr_t)nodes, .n_nodes = nodes ? LITE_SPREAD_MAX : 0,
+	};
+	int err = lite_kapi(ctx, LITE_IOC_STAT, &s);
+
+	if (err)
+		return err;
+	*info = s.info;
+	if (n)
+		*n = s.n_nodes;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(lite_lmr_stat);
 
 int lite_lmr_unmap(struct lite_ctx *ctx, u64 lh)
 {
@@ -365,10 +388,22 @@ struct lite_kfunc *lite_kfunc_register(struct lite_ctx *ctx, const struct lite_k
 	if (!node)
 		return ERR_PTR(-ENODEV);
 	kf = lite_kfunc_new(&node->service, p);
+	if (!IS_ERR(kf))
+		refcount_inc(&node->ref);
 	lite_node_exit(node);
 	return kf;
 }
 EXPORT_SYMBOL_GPL(lite_kfunc_register);
+
+void lite_kfunc_unregister(struct lite_kfunc *kf)
+{
+	struct lite_node *node = container_of(kf->func->svc, struct lite_node, service);
+
+	might_sleep();
+	lite_kfunc_end(kf);
+	lite_node_put(node);
+}
+EXPORT_SYMBOL_GPL(lite_kfunc_unregister);
 
 u32 lite_kfunc_number(const struct lite_kfunc *kf)
 {
@@ -376,11 +411,12 @@ u32 lite_kfunc_number(const struct lite_kfunc *kf)
 }
 EXPORT_SYMBOL_GPL(lite_kfunc_number);
 
-int lite_function_find(struct lite_ctx *ctx, u32 node_id, const char *name, u32 *function)
+int lite_function_find(struct lite_ctx *ctx, u32 node_id, const char *name,
+		       struct lite_function *found)
 {
 	struct lite_ioc_rpc_find f = { .node = node_id };
 	struct lite_node *node;
-	bool here;
+	bool here = false;
 	u64 cookie;
 	int err = lite_kapi_name(f.name, name, sizeof(f.name));
 
@@ -392,19 +428,24 @@ int lite_function_find(struct lite_ctx *ctx, u32 node_id, const char *name, u32 
 	err = lite_service_find(&node->service, &f, &cookie, &here);
 	lite_node_exit(node);
 	if (!err)
-		*function = f.function;
+		*found = (struct lite_function){
+			/* A join gives this node another id. */
+			.node = here ? 0 : node_id, .number = f.function, .uid = f.uid,
+			.registration = cookie & LITE_FOUND_COOKIE,
+		};
 	return err;
 }
 EXPORT_SYMBOL_GPL(lite_function_find);
 
-static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call, const void *request,
+static int lite_kapi_call(struct lite_ctx *ctx, const struct lite_function *f,
+			  struct lite_rcall *call, const void *request,
 			  const struct lite_buf *reply, s32 timeout_ms)
 {
 	struct lite_node *node;
 	int err;
 
-	if (!call->function || call->function > LITE_FUNCTION_MAX ||
-	    call->node > LITE_NODE_ID_MAX || !lite_timeout_ok(timeout_ms))
+	if (!f->number || f->number > LITE_FUNCTION_MAX || f->node > LITE_NODE_ID_MAX ||
+	    !lite_timeout_ok(timeout_ms))
 		return -EINVAL;
 	if (call->length > LITE_RPC_BULK_MAX)
 		return -E2BIG;
@@ -414,7 +455,9 @@ static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call, const v
 	call->svc = &node->service;
 	call->cred = &lite_root;
 	call->prio = READ_ONCE(ctx->prio);
-	call->registration = LITE_ANY_REGISTRATION;
+	call->node = f->node;
+	call->function = f->number;
+	call->registration = f->registration ?: LITE_ANY_REGISTRATION;
 	call->request.k = (void *)request;
 	call->deadline = lite_call_deadline(timeout_ms, &call->flags);
 	err = lite_service_call(call, reply);
@@ -422,16 +465,15 @@ static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call, const v
 	return err;
 }
 
-int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function, const void *request,
+int lite_function_call(struct lite_ctx *ctx, const struct lite_function *f, const void *request,
 		       u32 length, void *reply, u32 room, u32 *reply_length, s32 timeout_ms,
 		       u32 *status)
 {
 	struct lite_buf to = { .k = reply };
 	struct lite_rcall call = {
-		.node = node, .function = function, .length = length,
-		.room = min_t(u32, room, LITE_RPC_BULK_MAX), .slot = LITE_NO_SLOT,
+		.length = length, .room = min_t(u32, room, LITE_RPC_BULK_MAX), .slot = LITE_NO_SLOT,
 	};
-	int err = lite_kapi_call(ctx, &call, request, &to, timeout_ms);
+	int err = lite_kapi_call(ctx, f, &call, request, &to, timeout_ms);
 
 	if (reply_length && (!err || err == -EMSGSIZE))
 		*reply_length = call.reply_len;
@@ -441,14 +483,13 @@ int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function, const void 
 }
 EXPORT_SYMBOL_GPL(lite_function_call);
 
-int lite_function_send(struct lite_ctx *ctx, u32 node, u32 function,
-		       const void *message, u32 length, s32 timeout_ms)
+int lite_function_send(struct lite_ctx *ctx, const struct lite_function *f, const void *message,
+		       u32 length, s32 timeout_ms)
 {
 	struct lite_rcall call = {
-		.node = node, .function = function, .length = length, .flags = LITE_RPC_ONEWAY,
-		.slot = LITE_NO_SLOT,
+		.length = length, .flags = LITE_RPC_ONEWAY, .slot = LITE_NO_SLOT,
 	};
 
-	return lite_kapi_call(ctx, &call, message, NULL, timeout_ms);
+	return lite_kapi_call(ctx, f, &call, message, NULL, timeout_ms);
 }
 EXPORT_SYMBOL_GPL(lite_function_send);

@@ -427,7 +427,7 @@ err_part:
 	return err;
 }
 
-/* A kernel client stops serving. Requests that have come in are still handled. Process context. */
+/* A kernel client stops serving. Process context. */
 void lite_func_unregister_kernel(struct lite_func *func)
 {
 	struct lite_service *svc = func->svc;

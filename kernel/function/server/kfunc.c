@@ -3,9 +3,9 @@
  * Functions that kernel clients serve. A request is BUSY as soon as it comes in. A work item of its
  * own runs the handler on the request in place, and answers. The receive handler runs short
  * handlers itself, after it has dropped svc->lock. A dead function gets no more requests;
- * unregistering it waits for its running handlers (kf->running).
+ * unregistering it refuses those that no handler has seen yet (kf->ending), and waits for the
+ * others (kf->running).
  */
-#include <linux/export.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <linux/wait_bit.h>
@@ -103,20 +103,26 @@ static u8 lite_kfunc_reply(struct lite_request *req, const struct lite_kreply *r
 	return LITE_RPC_OK;
 }
 
-static void lite_kfunc_leave(struct lite_kfunc *kf)
+static void lite_count_down(atomic_t *count)
 {
-	if (atomic_dec_and_test(&kf->running))
-		wake_up_var(&kf->running);
+	if (atomic_dec_and_test(count))
+		wake_up_var(count);
 }
 
 static void lite_kfunc_work(struct work_struct *work)
 {
 	struct lite_request *req = container_of(work, struct lite_request, work);
+	struct lite_service *svc = req->ring->rp->svc;
 	struct lite_kfunc *kf = req->kfunc;
 	struct lite_kreply reply;
 	u32 status = 0;
 	int n;
 
+	/* Else many slow requests would keep the client, or the node, from ending. */
+	if (READ_ONCE(kf->ending) || READ_ONCE(svc->stopping)) {
+		lite_request_post(req, LITE_RPC_REFUSED, 0, 0);
+		goto out;
+	}
 	n = lite_kreply_make(&reply, req, kf->max_reply);
 	if (!n)
 		n = req->n_request ?
@@ -128,7 +134,9 @@ static void lite_kfunc_work(struct work_struct *work)
 	else
 		kvfree(reply.mem);
 	lite_area_put(reply.bulk);
-	lite_kfunc_leave(kf);
+out:
+	lite_count_down(&kf->running);
+	lite_count_down(&svc->handlers);
 }
 
 /*
@@ -147,8 +155,9 @@ bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req, bool now
 	/* Fetching a long request waits. */
 	if (kf->is_short && now && !req->n_request)
 		return true;
+	atomic_inc(&func->svc->handlers);
 	INIT_WORK(&req->work, lite_kfunc_work);
-	queue_work(func->svc->wq[LITE_WQ_HANDLERS], &req->work);
+	queue_work(kf->wq, &req->work);
 	return false;
 }
 
@@ -163,7 +172,7 @@ void lite_kfunc_now(struct lite_request *req)
 
 	n = lite_kfunc_run(req, lite_kfunc_data(req), room, &status);
 	lite_request_post(req, lite_kfunc_reply(req, &reply, n), max(n, 0), status);
-	lite_kfunc_leave(kf);
+	lite_count_down(&kf->running);
 }
 
 /* Serve a function by a handler. May sleep. Return: see lite_kfunc_register(). */
@@ -180,7 +189,9 @@ struct lite_kfunc *lite_kfunc_new(struct lite_service *svc, const struct lite_kf
 	struct lite_kfunc *kf;
 	int err;
 
-	if (p->is_short && p->max_reply > LITE_KFUNC_SHORT_MAX)
+	if (!p->handler || (p->is_short && p->max_reply > LITE_KFUNC_SHORT_MAX))
+		return ERR_PTR(-EINVAL);
+	if (p->name && !*p->name)
 		return ERR_PTR(-EINVAL);
 	if (p->name && strscpy(r.name, p->name, sizeof(r.name)) < 0)
 		return ERR_PTR(-ENAMETOOLONG);
@@ -192,21 +203,25 @@ struct lite_kfunc *lite_kfunc_new(struct lite_service *svc, const struct lite_kf
 	kf->is_short = p->is_short;
 	kf->max_reply = p->max_reply;
 	atomic_set(&kf->running, 1);
-	err = lite_func_register(svc, NULL, kf, &root, &r);
-	if (err) {
-		kfree(kf);
-		return ERR_PTR(err);
-	}
-	return kf;
+	/* Its own: slow handlers of one function do not keep back those of others. */
+	kf->wq = alloc_workqueue("lite-handlers", WQ_UNBOUND, 0);
+	err = kf->wq ? lite_func_register(svc, NULL, kf, &root, &r) : -ENOMEM;
+	if (!err)
+		return kf;
+	if (kf->wq)
+		destroy_workqueue(kf->wq);
+	kfree(kf);
+	return ERR_PTR(err);
 }
 
-/* The node may have been stopped; the client's context keeps the object. */
-void lite_kfunc_unregister(struct lite_kfunc *kf)
+/* Serve it no longer, wait for its handlers, and free it. The node may have stopped. May sleep. */
+void lite_kfunc_end(struct lite_kfunc *kf)
 {
+	WRITE_ONCE(kf->ending, true);
 	lite_func_unregister_kernel(kf->func);
-	lite_kfunc_leave(kf);
+	lite_count_down(&kf->running);
 	wait_var_event(&kf->running, !atomic_read(&kf->running));
+	destroy_workqueue(kf->wq);
 	lite_func_put(kf->func);
 	kfree(kf);
 }
-EXPORT_SYMBOL_GPL(lite_kfunc_unregister);

@@ -99,13 +99,16 @@ struct lite_kfunc {
 	lite_kfunc_handler handler;
 	void *priv;			/* argument of @handler */
 	bool is_short;			/* the receive handler may run @handler */
+	bool ending;			/* requests that wait are refused */
 	u32 max_reply;			/* bytes */
+	struct workqueue_struct *wq;	/* runs @handler */
 	atomic_t running;		/* handlers, plus one until it is unregistered */
 };
 
 bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req, bool now);
 void lite_kfunc_now(struct lite_request *req);
 struct lite_kfunc *lite_kfunc_new(struct lite_service *svc, const struct lite_kfunc_params *p);
+void lite_kfunc_end(struct lite_kfunc *kf);
 
 /* Tokens: gen (32 bits) | ring id (24) | slot (8) */
 #define LITE_RING_ID_MAX 0xffffffU

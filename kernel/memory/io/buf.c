@@ -167,6 +167,8 @@ int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write, bool 
 
 			/* Else it is vmalloc's, or a module's own data. */
 			pages[i] = virt_addr_valid(k) ? virt_to_page(k) : vmalloc_to_page(k);
+			if (!pages[i])
+				return -EFAULT;
 		}
 		have = want;
 	}

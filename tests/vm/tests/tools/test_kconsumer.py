@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The example of a kernel module that uses LITE. It tests itself when it is loaded."""
+"""Kernel modules that use LITE. They test themselves when they are loaded."""
 
 import errno
 import re
@@ -62,3 +62,26 @@ def test_lite_cannot_be_unloaded_under_it(lab):
     assert not lab.n1.run("rmmod lite", check=False).ok  # its symbols are in use
     lab.n1.rmmod("kconsumer")
     lab.n1.rmmod("lite")
+
+
+@vmtest(nodes=1, cpus=2, fresh=True, timeout=400)
+def test_mistakes_and_slow_handlers(lab):
+    """A function that was found is no later one of its number; addresses without memory are refused; slow handlers keep
+    back neither those of other functions nor the end of their own; an LMR's owner and nodes are told."""
+    lites = in_one_machine(lab.n1, 5)
+    lab.n1.run(["insmod", module_path(lab.n1, "client"), f"node={lites[1].id}"], timeout=300)
+    lab.n1.rmmod("client")
+    print("      " + lab.n1.run("dmesg | grep -o 'client: .*' | tail -1").out.strip())
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, fresh=True)
+def test_a_node_stops_under_a_function(lab):
+    """A node that stops waits for a handler. A client's context, and then its function, outlive the node."""
+    lites = in_one_machine(lab.n1, 2)
+    lab.n1.insmod(module_path(lab.n1, "client"), hold=1)
+    for lite in lites:
+        lite.stop()
+    lab.n1.rmmod("client")
+    assert "client: the call ended: -" in lab.n1.run("dmesg").out
