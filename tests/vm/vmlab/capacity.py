@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import time
 
 
 def at_a_time(mb):
@@ -21,3 +22,26 @@ def at_a_time(mb):
             most = (cgroup / "memory.max").read_text().strip()
             memory = memory if most == "max" else min(memory, int(most))
     return max(1, min(processors, memory // (mb << 20)))
+
+
+def _busy_seconds():
+    """Processor time of the host that was used, or that another host took, since it was booted."""
+    user, nice, system, _, _, irq, softirq, steal = map(int, pathlib.Path("/proc/stat").read_text().split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
+class Share:
+    """What other programs leave of the host to these nodes' machines from now on."""
+
+    def __init__(self, nodes):
+        self._nodes = nodes
+        self._since = time.monotonic()
+        self._seconds = self._others()
+
+    def _others(self):
+        return _busy_seconds() - sum(node.cpu_seconds() for node in self._nodes)
+
+    def processors(self):
+        """How many processors, on average."""
+        taken = (self._others() - self._seconds) / (time.monotonic() - self._since)
+        return len(os.sched_getaffinity(0)) - taken

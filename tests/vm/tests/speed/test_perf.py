@@ -5,6 +5,7 @@ import json
 import signal
 
 from litelab import in_one_machine, on_machines, prepare_all, program_path, run_program, wait_until
+from vmlab.capacity import Share
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -26,10 +27,12 @@ def _compare(lab, bound, most=None):
     """Compares reads of 64 B. The host may be noisy for longer than a round, but the interval of a run takes rounds for
     independent, so that of a short run may lie above the bound by chance. A run with its whole interval below the bound
     is enough, otherwise a longer one follows. In the longest, the ratio of medians must be below the bound; with
-    `most`, only the lower end of its interval, and the ratio of medians below `most`."""
+    `most`, only the lower end of its interval, and the ratio of medians below `most`. Where other
+    programs leave less than a processor to each machine, a failure says nothing."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     seen = []
     for rounds in (21, 41, 81):
+        share = Share(lab.nodes)
         outcome = _measure(first, second, "read-latency", 64, rounds, count=rounds * 150)
         ratio = outcome["lite"]["ratio"]
         seen.append(f"{ratio['value']:.3f} [{ratio['low']:.3f}, {ratio['high']:.3f}] "
@@ -37,7 +40,12 @@ def _compare(lab, bound, most=None):
         if ratio["high"] <= bound:
             break
     print(f"      lite/verbs, read of 64 B, ratio of medians: {', then '.join(seen)}")
-    assert ratio["value"] <= (most or bound) and ratio["low"] <= bound, f"ratio of medians above {bound}: {', then '.join(seen)}"
+    left = share.processors()
+    print(f"      other programs left {left:.2f} processors")
+    if ratio["value"] > (most or bound) or ratio["low"] > bound:
+        if left < 1.8:
+            lab.skip(f"the host is busy, {left:.2f} processors were left: {', then '.join(seen)}")
+        raise AssertionError(f"ratio of medians above {bound}: {', then '.join(seen)}")
 
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600)
