@@ -119,11 +119,13 @@ std::shared_ptr<device_context> device_context::find(const ibv_context* context)
 }
 
 void device_context::give_back(ibv_context* context) {
-    const auto found = contexts().remove(context);
+    const auto found = contexts().find(context);
     if (!found)
         return;
     ibv_comp_channel* channel = found->m_progress.channel();
+    // The thread may be posting to the device.
     found->m_progress.stop();
+    contexts().remove(context);
     lite::verbs::real().destroy_comp_channel(channel);
 }
 

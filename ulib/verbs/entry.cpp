@@ -12,6 +12,7 @@
 #include "queues/queue.hpp"
 #include "real.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 
@@ -35,6 +36,8 @@ ibv_context* ibv_open_device(ibv_device* device) {
 }
 
 int ibv_close_device(ibv_context* context) {
+    if (is_ours(context))
+        call(0, [=] { return registrations::get().forget(context), 0; });
     device_context::give_back(context);
     return real().close_device(context);
 }
@@ -194,10 +197,14 @@ int ibv_destroy_qp(ibv_qp* qp) {
 }
 
 ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
+    if (!is_ours(pd->context))
+        return real().create_srq(pd, attr);
+    // Each receive at the device has one buffer, of the library.
+    attr->attr.max_sge = std::max(attr->attr.max_sge, 1U);
     std::unique_ptr<ibv_srq, int (*)(ibv_srq*)> srq(real().create_srq(pd, attr),
                                                     real().destroy_srq);
-    if (!srq || !is_ours(pd->context))
-        return srq.release();
+    if (!srq)
+        return nullptr;
     return call(static_cast<ibv_srq*>(nullptr), [&] {
         auto made =
             std::make_shared<receive_queue>(pd, attr->attr.max_wr, attr->attr.max_sge, false);

@@ -37,9 +37,9 @@ bool is_debugging() {
 }
 
 void say_once(const char* what, const char* why) noexcept {
-    static auto& mutex = *new std::mutex;
-    static auto& said = *new std::set<std::string>;
     try {
+        static auto& mutex = *new std::mutex;
+        static auto& said = *new std::set<std::string>;
         const std::lock_guard lock(mutex);
         if (!said.insert(what).second && !is_debugging())
             return;

@@ -3,6 +3,8 @@
 // Finds the library's object for a pointer or number that programs know. Thread-safe.
 #pragma once
 
+#include "rwlock.hpp"
+
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -44,7 +46,7 @@ class registry {
     }
 
   private:
-    mutable std::shared_mutex m_mutex;
+    mutable rwlock m_mutex;
     std::unordered_map<K, std::shared_ptr<T>> m_objects;
 };
 

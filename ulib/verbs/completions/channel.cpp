@@ -5,9 +5,7 @@
 #include "registry.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <new>
 
 #include <sys/eventfd.h>
 #include <sys/uio.h>
@@ -63,23 +61,30 @@ int event_channel::wait(ibv_cq** cq, void** cq_context) {
             m_void--;
             continue;
         }
-        try {
-            m_unacknowledged[m_events.front()]++;
-        } catch (const std::bad_alloc&) {
-            add_token();
-            errno = ENOMEM;
-            return -1;
-        }
-        *cq = m_events.front();
-        *cq_context = (*cq)->cq_context;
-        m_events.pop_front();
+        const handle first = m_pending.begin();
+        first->unacknowledged++;
+        std::list<source>& to = --first->pending ? m_pending : m_idle;
+        to.splice(to.end(), m_pending, first);
+        *cq = first->cq;
+        *cq_context = first->cq->cq_context;
         return 0;
     }
 }
 
-void event_channel::push(ibv_cq* cq) {
+event_channel::handle event_channel::add(ibv_cq* cq) {
     const std::lock_guard lock(m_mutex);
-    m_events.push_back(cq);
+    return m_idle.insert(m_idle.end(), {cq});
+}
+
+void event_channel::remove(handle cq) {
+    const std::lock_guard lock(m_mutex);
+    m_idle.erase(cq);
+}
+
+void event_channel::push(handle cq) {
+    const std::lock_guard lock(m_mutex);
+    if (!cq->pending++)
+        m_pending.splice(m_pending.end(), m_idle, cq);
     add_token();
 }
 
@@ -98,19 +103,18 @@ void event_channel::take_token() {
         m_void++;
 }
 
-void event_channel::forget(ibv_cq* cq) {
+void event_channel::forget(handle cq) {
     std::unique_lock lock(m_mutex);
-    const auto dropped = std::erase(m_events, cq);
-    for (size_t i = 0; i < dropped; i++)
+    if (cq->pending)
+        m_idle.splice(m_idle.end(), m_pending, cq);
+    for (; cq->pending; cq->pending--)
         take_token();
-    m_acknowledged.wait(lock, [&] { return m_unacknowledged[cq] == 0; });
-    m_unacknowledged.erase(cq);
+    m_acknowledged.wait(lock, [&] { return cq->unacknowledged == 0; });
 }
 
-void event_channel::acknowledge(ibv_cq* cq, unsigned n) {
+void event_channel::acknowledge(handle cq, unsigned n) {
     const std::lock_guard lock(m_mutex);
-    uint64_t& count = m_unacknowledged[cq];
-    count -= std::min<uint64_t>(count, n);
+    cq->unacknowledged -= std::min<uint64_t>(cq->unacknowledged, n);
     m_acknowledged.notify_all();
 }
 

@@ -7,15 +7,23 @@
 #include <infiniband/verbs.h>
 
 #include <condition_variable>
-#include <deque>
+#include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 
 namespace lite::verbs {
 
 class event_channel {
   public:
+    // What the channel knows of one of its CQs, so that an event needs no memory.
+    struct source {
+        ibv_cq* cq;
+        uint64_t pending = 0;
+        uint64_t unacknowledged = 0;
+    };
+    using handle = std::list<source>::iterator;
+
     // Replaces a channel's descriptor. nullptr: errno is set.
     static std::shared_ptr<event_channel> make(ibv_comp_channel* real);
     // nullptr: the channel's device was not taken over.
@@ -32,11 +40,13 @@ class event_channel {
 
     // As ibv_get_cq_event(): 0, or -1 and errno.
     int wait(ibv_cq** cq, void** cq_context);
-    // Adds an event of a CQ. Never sleeps.
-    void push(ibv_cq* cq);
+    handle add(ibv_cq* cq);
+    void remove(handle cq);
+    // Adds an event of a CQ. Never sleeps, and needs no memory.
+    void push(handle cq);
     // Drops a CQ's events, and waits until the program has acknowledged those that it got.
-    void forget(ibv_cq* cq);
-    void acknowledge(ibv_cq* cq, unsigned n);
+    void forget(handle cq);
+    void acknowledge(handle cq, unsigned n);
 
   private:
     void add_token();
@@ -46,10 +56,10 @@ class event_channel {
     int m_real_fd = -1;
     std::mutex m_mutex;
     std::condition_variable m_acknowledged;
-    // With m_void: one for each token, in the eventfd or read by a thread in wait().
-    std::deque<ibv_cq*> m_events;
+    // The CQs with pending events, one of which is reported in turn, and the others. Each token, in
+    // the eventfd or read by a thread in wait(), is of a pending event or of m_void.
+    std::list<source> m_pending, m_idle;
     uint64_t m_void = 0;  // tokens of events that were dropped
-    std::unordered_map<ibv_cq*, uint64_t> m_unacknowledged;
 };
 
 }  // namespace lite::verbs

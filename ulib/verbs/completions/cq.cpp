@@ -36,13 +36,45 @@ void work_queue::add(const std::shared_ptr<work_queue>& queue) {
 
 void work_queue::remove_id() { queues().remove(m_id); }
 
+void work_queue::add_spares(uint32_t n) {
+    std::list<ready> more(n);
+    const std::lock_guard lock(m_spare_lock);
+    m_spare.splice(m_spare.end(), more);
+}
+
+void work_queue::take_spare(std::list<ready>& to) {
+    const std::lock_guard lock(m_spare_lock);
+    to.splice(to.end(), m_spare, m_spare.begin());
+}
+
+void work_queue::give_back(std::list<ready>& from) {
+    const std::lock_guard lock(m_spare_lock);
+    m_spare.splice(m_spare.end(), from, from.begin());
+}
+
 completion_queue::completion_queue(ibv_cq* real, progress& progress,
                                    std::shared_ptr<event_channel> channel)
     : m_real(real),
       m_ops(real_ops(real->context)),
       m_progress(progress),
       m_channel(std::move(channel)),
+      m_source(m_channel ? m_channel->add(real) : event_channel::handle()),
       m_cqe(real->cqe) {}
+
+completion_queue::~completion_queue() {
+    if (m_channel)
+        m_channel->remove(m_source);
+}
+
+// The program has polled the first completion, or never will. With m_ready_lock.
+void completion_queue::retire(std::list<ready>& from, bool polled) {
+    const std::shared_ptr<work_queue> queue = std::move(from.front().queue);
+    const uint64_t number = from.front().number;
+    queue->give_back(from);
+    // Now another work request may be posted, which needs that completion.
+    if (polled)
+        queue->on_polled(number);
+}
 
 // Takes up to 16 completions from the device. True: there may be more.
 bool completion_queue::harvest_once() {
@@ -85,10 +117,8 @@ int completion_queue::poll(int n, ibv_wc* wc) {
         {
             const std::lock_guard lock(m_ready_lock);
             for (; i < n && !m_ready.empty(); i++) {
-                const ready& r = m_ready.front();
-                wc[i] = r.wc;
-                r.queue->on_polled(r.number);
-                m_ready.pop_front();
+                wc[i] = m_ready.front().wc;
+                retire(m_ready, true);
             }
         }
         if (i == n || harvested)
@@ -101,12 +131,15 @@ int completion_queue::poll(int n, ibv_wc* wc) {
 void completion_queue::notify_locked() {
     m_armed = not_armed;
     m_has_news = false;
-    m_channel->push(m_real);
+    m_channel->push(m_source);
 }
 
 void completion_queue::push(const ibv_wc& wc, std::shared_ptr<work_queue> queue, uint64_t number) {
+    std::list<ready> made;
+    queue->take_spare(made);
+    made.front() = {wc, std::move(queue), number};
     const std::lock_guard lock(m_ready_lock);
-    m_ready.push_back({wc, std::move(queue), number});
+    m_ready.splice(m_ready.end(), made);
     m_has_news = m_armed != not_armed;
     // Only the device knows whether a receive was solicited; if so, it reports an event.
     if (m_armed == for_any || (m_armed == for_solicited && wc.status != IBV_WC_SUCCESS))
@@ -115,7 +148,14 @@ void completion_queue::push(const ibv_wc& wc, std::shared_ptr<work_queue> queue,
 
 void completion_queue::drop(const work_queue* queue) {
     const std::lock_guard lock(m_ready_lock);
-    std::erase_if(m_ready, [queue](const ready& r) { return r.queue.get() == queue; });
+    std::list<ready> dropped;
+    for (auto i = m_ready.begin(); i != m_ready.end();) {
+        const auto one = i++;
+        if (one->queue.get() == queue)
+            dropped.splice(dropped.end(), m_ready, one);
+    }
+    while (!dropped.empty())
+        retire(dropped, false);
 }
 
 int completion_queue::request_notify(bool solicited_only) {
@@ -199,13 +239,12 @@ void completion_queue::close() {
         const std::lock_guard lock(m_ready_lock);
         m_armed = not_armed;  // on_event() may have harvested already
         m_has_news = false;
-        for (const ready& r : m_ready)
-            r.queue->on_polled(r.number);
-        m_ready.clear();
+        while (!m_ready.empty())
+            retire(m_ready, true);
     }
     // No lock is held: the thread that has to acknowledge may poll first.
     if (m_channel)
-        m_channel->forget(m_real);
+        m_channel->forget(m_source);
 }
 
 void completion_queue::reopen() {
@@ -237,7 +276,7 @@ void completion_queue::swap_channel(ibv_cq* cq, ibv_comp_channel* channel) {
 
 void completion_queue::acknowledge(unsigned n) {
     if (m_channel)
-        m_channel->acknowledge(m_real, n);
+        m_channel->acknowledge(m_source, n);
 }
 
 }  // namespace lite::verbs

@@ -8,7 +8,11 @@
 // harvest when they poll, post or wait; the thread of progress.cpp does it when the device reports
 // an event.
 //
-// Locks: m_harvest, then a queue's own lock, then m_ready_lock, which is never held for long.
+// Locks: m_harvest, then a queue's own lock, then m_ready_lock, which is never held for long, then
+// m_spare_lock.
+//
+// harvest() needs no memory: when there is none, no completion is lost, and no thread of the
+// library fails.
 #pragma once
 
 #include "completions/channel.hpp"
@@ -17,7 +21,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 
@@ -25,6 +29,14 @@ namespace lite::verbs {
 
 class completion_queue;
 class progress;
+class work_queue;
+
+// A completion for the program.
+struct ready {
+    ibv_wc wc;
+    std::shared_ptr<work_queue> queue;
+    uint64_t number;
+};
 
 // A queue of work requests, as completion queues know it: of sends, or of receives.
 class work_queue : public std::enable_shared_from_this<work_queue> {
@@ -43,18 +55,33 @@ class work_queue : public std::enable_shared_from_this<work_queue> {
     uint32_t id() const { return m_id; }
     uint64_t wr_id(uint32_t slot) const { return uint64_t{m_id} << 32 | slot; }
 
+    // Moves a completion that is not in use to @to. Each work request has one until the program has
+    // polled it.
+    void take_spare(std::list<ready>& to);
+    // Moves the first completion, which is of this queue, back.
+    void give_back(std::list<ready>& from);
+
     // add() must be called before the first work request, remove_id() after the last one.
     static void add(const std::shared_ptr<work_queue>& queue);
     void remove_id();
 
+  protected:
+    // So many more work requests may be posted.
+    void add_spares(uint32_t n);
+
   private:
     uint32_t m_id = 0;
+    std::mutex m_spare_lock;
+    std::list<ready> m_spare;
 };
 
 class completion_queue {
   public:
     // @real: the device's CQ; it reports its events to @progress.
     completion_queue(ibv_cq* real, progress& progress, std::shared_ptr<event_channel> channel);
+    completion_queue(const completion_queue&) = delete;
+    completion_queue& operator=(const completion_queue&) = delete;
+    ~completion_queue();
 
     static std::shared_ptr<completion_queue> find(ibv_cq* cq);
     static void add(const std::shared_ptr<completion_queue>& cq);
@@ -94,21 +121,16 @@ class completion_queue {
     const std::shared_ptr<event_channel>& channel() const { return m_channel; }
 
   private:
-    struct ready {
-        ibv_wc wc;
-        std::shared_ptr<work_queue> queue;
-        uint64_t number;
-    };
-
     bool harvest_once();
     void notify_locked();
-
+    static void retire(std::list<ready>& from, bool polled);
     int resize_locked(int cqe, uint32_t reserved);
 
     ibv_cq* const m_real;
     const ibv_context_ops& m_ops;  // the device's
     progress& m_progress;
-    const std::shared_ptr<event_channel> m_channel;
+    const std::shared_ptr<event_channel> m_channel;  // nullptr: it has none
+    const event_channel::handle m_source;            // its place in the channel
 
     std::mutex m_harvest;
     bool m_is_closed = false;
@@ -118,7 +140,7 @@ class completion_queue {
     std::atomic<int> m_users = 0;
 
     std::mutex m_ready_lock;
-    std::deque<ready> m_ready;
+    std::list<ready> m_ready;
     enum { not_armed, for_solicited, for_any } m_armed = not_armed;
     bool m_has_news = false;  // a completion has come since it was armed
 };

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <new>
 #include <string>
 #include <utility>
@@ -186,8 +187,14 @@ ibv_mr* registrations::add_own(ibv_pd* pd, void* addr, size_t length, uint64_t i
     err = node::get()->refusal();
     if (err)
         return nullptr;
-    auto made = make_record(
-        {std::make_unique<ibv_mr>(), pd, static_cast<char*>(addr), iova, length, access, {}});
+    auto made = make_record({std::make_unique<ibv_mr>(),
+                             pd,
+                             pd->context,
+                             static_cast<char*>(addr),
+                             iova,
+                             length,
+                             access,
+                             {}});
     record& r = made.mapped();
     const std::lock_guard guard(m_change);
     forget_lmrs(m_stuck);
@@ -217,7 +224,8 @@ ibv_mr* registrations::add_own(ibv_pd* pd, void* addr, size_t length, uint64_t i
 ibv_mr* registrations::add_real(ibv_pd* pd, void* addr, size_t length, uint64_t iova,
                                 unsigned access) {
     constexpr size_t tries = 16;
-    auto made = make_record({nullptr, pd, static_cast<char*>(addr), iova, length, access, {}});
+    auto made =
+        make_record({nullptr, pd, pd->context, static_cast<char*>(addr), iova, length, access, {}});
     std::vector<ibv_mr*> others;
     others.reserve(tries);
     ibv_mr* mr = nullptr;
@@ -361,7 +369,8 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
 
     // A new registration replaces the old one, in the program's ibv_mr. The old one's LMRs are
     // freed first, even those that both could use: so peers learn that the old key has ended.
-    auto fresh = make_record({nullptr, pd, static_cast<char*>(addr), iova, length, rights, {}});
+    auto fresh =
+        make_record({nullptr, pd, pd->context, static_cast<char*>(addr), iova, length, rights, {}});
     record& made = fresh.mapped();
     std::unique_lock guard(m_change);
     old->lmrs.reserve(parts_max);
@@ -389,6 +398,28 @@ int registrations::change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t 
     guard.unlock();
     gone.mapped().wait_unused();
     return 0;
+}
+
+void registrations::forget(const ibv_context* context) {
+    const std::lock_guard guard(m_change);
+    records gone;
+    {
+        const std::unique_lock lock(m_mutex);
+        for (auto i = m_records.begin(); i != m_records.end();) {
+            const auto one = i++;
+            if (one->second.context == context)
+                gone.insert(m_records.extract(one));
+        }
+    }
+    // The kernel ends those of the device. What threads still copy from or to is the program's.
+    for (auto& [key, one] : gone) {
+        if (!one.own)
+            continue;
+        node::get()->show(slot_of(key), {});
+        forget_lmrs(one.lmrs);
+        if (one.lmrs.empty())
+            m_keys->give(key);
+    }
 }
 
 bool registrations::has(const ibv_pd* pd) const {
@@ -419,6 +450,23 @@ bool registrations::resolve(const ibv_pd* pd, const ibv_sge* list, int n, bool w
         spans.push_back({r.addr + (sge.addr - r.iova), sge.length});
     }
     return true;
+}
+
+ibv_wc_status registrations::copy_to(const ibv_pd* pd, const std::vector<ibv_sge>& list,
+                                     const char* from, uint64_t length) const try {
+    std::vector<span> spans;
+    memory_in_use used;
+    if (!resolve(pd, list.data(), static_cast<int>(list.size()), true, spans, used))
+        return IBV_WC_LOC_PROT_ERR;
+    for (const span& to : spans) {
+        const uint64_t n = std::min(length, to.length);
+        std::memcpy(to.at, from, n);
+        from += n;
+        length -= n;
+    }
+    return IBV_WC_SUCCESS;
+} catch (const std::bad_alloc&) {
+    return IBV_WC_LOC_QP_OP_ERR;
 }
 
 }  // namespace lite::verbs

@@ -6,6 +6,7 @@
 #include "memory/cover.hpp"
 #include "memory/keys.hpp"
 #include "memory/node.hpp"
+#include "rwlock.hpp"
 
 #include <infiniband/verbs.h>
 
@@ -48,6 +49,8 @@ class registrations {
     int remove(ibv_mr* mr);
     // As ibv_rereg_mr().
     int change(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access);
+    // Removes all registrations of a device that the program closes.
+    void forget(const ibv_context* context);
     // Does a protection domain have unpinned registrations?
     bool has(const ibv_pd* pd) const;
 
@@ -55,11 +58,16 @@ class registrations {
     // will be written to. They stay registered as long as @used lives.
     bool resolve(const ibv_pd* pd, const ibv_sge* list, int n, bool write, std::vector<span>& spans,
                  memory_in_use& used) const;
+    // Copies a message, or what was fetched, to the buffers of its work request: at most @length
+    // bytes. IBV_WC_LOC_QP_OP_ERR: memory has run out.
+    ibv_wc_status copy_to(const ibv_pd* pd, const std::vector<ibv_sge>& list, const char* from,
+                          uint64_t length) const;
 
   private:
     struct record {
         std::unique_ptr<ibv_mr> own;  // the program's; nullptr: it has the device's
         const ibv_pd* pd;
+        const ibv_context* context;
         char* addr;
         uint64_t iova;
         uint64_t length;
@@ -87,7 +95,7 @@ class registrations {
     uint32_t mode_for(unsigned access) const;
 
     // Protects m_records; never held while LITE or the device is called.
-    mutable std::shared_mutex m_mutex;
+    mutable rwlock m_mutex;
     records m_records;  // by lkey
 
     std::mutex m_change;  // protects all below; taken before m_mutex

@@ -8,13 +8,15 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstring>
+#include <new>
 
 #include <sys/mman.h>
 
 namespace lite::verbs {
 namespace {
 
-// Bytes of the smallest buffer: parts of any size do not fill a ring to its last byte.
+// Bytes of the smallest buffer.
 constexpr uint64_t smallest = 16384;
 
 // Bytes at the end, registered but not used: when the last page of a region of whole MB is copied,
@@ -23,68 +25,94 @@ constexpr uint64_t behind = 4096;
 
 }  // namespace
 
+bool bounce::empty() const {
+    return std::all_of(m_buffers.begin(), m_buffers.end(),
+                       [](const buffer& b) { return b.free.empty(); });
+}
+
+void bounce::clear() {
+    for (buffer& b : m_buffers)
+        b.free.clear();
+}
+
 void bounce::drop() {
-    if (m_mr)
-        real().dereg_mr(m_mr);
-    if (m_memory)
-        ::munmap(m_memory, m_ring.size() + behind);
-    m_mr = nullptr;
-    m_memory = nullptr;
-    m_ring = ring();
+    for (const buffer& b : m_buffers) {
+        real().dereg_mr(b.mr);
+        ::munmap(b.memory, b.size + behind);
+    }
+    m_buffers.clear();
+    m_size = 0;
 }
 
 // 0 or errno.
 int bounce::make(uint64_t size) {
-    drop();
+    std::list<buffer> made;
+    buffer& b = made.emplace_back(size);
     const uint64_t all = size + behind;
     void* memory = ::mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return errno;
     // Else a write after fork(2) would give the process other pages than the device has.
     ::madvise(memory, all, MADV_DONTFORK);
-    m_mr = real().reg_mr_iova2(m_pd, memory, all, reinterpret_cast<uintptr_t>(memory),
+    b.mr = real().reg_mr_iova2(m_pd, memory, all, reinterpret_cast<uintptr_t>(memory),
                                IBV_ACCESS_LOCAL_WRITE);
-    if (!m_mr) {
+    if (!b.mr) {
         const int err = errno;
         ::munmap(memory, all);
         return err;
     }
-    m_memory = static_cast<char*>(memory);
-    m_ring = ring(size);
+    b.memory = static_cast<char*>(memory);
+    m_buffers.splice(m_buffers.begin(), made);
+    m_size += size;
     debug("bounce buffer of %llu bytes", static_cast<unsigned long long>(size));
     return 0;
 }
 
-std::optional<uint64_t> bounce::take(uint64_t length, uint64_t count, bool all, int& failed) {
+std::optional<bounce::place> bounce::take(uint64_t length, uint64_t count, bool all,
+                                          int& failed) try {
     failed = 0;
-    if (m_ring.empty()) {
-        const uint64_t room = length + 64;
-        uint64_t wanted = std::max(smallest, room);
-        const uint64_t most = all ? room * count : limit;
-        if (count > 1 && room < most)
-            wanted = std::max(wanted, std::min(most, room * count));
-        wanted = std::bit_ceil(wanted);
-        // With a low RLIMIT_MEMLOCK a smaller buffer must do. A refused size is tried again only
-        // for a message that needs it.
-        if (m_refused / 2 >= room)
-            wanted = std::min(wanted, m_refused / 2);
-        while (m_ring.size() < wanted) {
-            if (m_ring.size() >= room && m_ring.size() * 2 > most)
-                break;
-            failed = make(wanted);
-            if (!failed || wanted / 2 < room)
-                break;
-            m_refused = wanted;
-            wanted /= 2;
-        }
-        if (failed)
-            return std::nullopt;
+    for (buffer& b : m_buffers) {
+        if (const auto part = b.free.take(length))
+            return place{&b, *part};
     }
-    return m_ring.take(length);
+    const uint64_t room = parts::rounded(length);
+    // Parts up to twice as long fit later, so there are few buffers.
+    const uint64_t wide = std::bit_ceil(room) * count;
+    const bool is_idle = empty();
+    // What others may have to pin is left to them, unless messages would be lost.
+    if (!is_idle && !all && m_refused != UINT64_MAX)
+        return std::nullopt;
+    if (is_idle)
+        drop();
+    uint64_t most = all ? wide : std::max(limit, is_idle ? room : 0) - std::min(m_size, limit);
+    // With a low RLIMIT_MEMLOCK a smaller buffer must do. A refused size is tried again only for a
+    // message that needs it.
+    if (m_refused / 2 >= room)
+        most = std::min(most, m_refused / 2);
+    if (most < room)
+        return std::nullopt;
+    for (uint64_t wanted = std::min(most, std::max(smallest, wide)); wanted;
+         wanted = wanted > room ? std::max(wanted / 2, room) : 0) {
+        failed = make(wanted);
+        if (!failed)
+            return place{&m_buffers.front(), *m_buffers.front().free.take(length)};
+        m_refused = wanted;
+        if (!is_idle && !all)
+            break;
+    }
+    if (!is_idle) {
+        if (all)
+            say_once("messages may be lost: no bounce buffer", std::strerror(failed));
+        failed = 0;
+    }
+    return std::nullopt;
+} catch (const std::bad_alloc&) {
+    failed = empty() ? ENOMEM : 0;
+    return std::nullopt;
 }
 
-ibv_sge bounce::sge(uint64_t offset, uint32_t length) const {
-    return {reinterpret_cast<uintptr_t>(m_memory + offset), length, m_mr->lkey};
+ibv_sge bounce::sge(const place& where, uint32_t length) const {
+    return {reinterpret_cast<uintptr_t>(at(where)), length, where.in->mr->lkey};
 }
 
 }  // namespace lite::verbs

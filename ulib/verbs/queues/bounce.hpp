@@ -1,49 +1,65 @@
 // SPDX-License-Identifier: MIT
 //
 // Bounce buffers: pinned memory of the library, through which the device sends and receives
-// messages. Each send queue and receive queue has one, made when first used.
+// messages. Each send queue and receive queue has its own, made when first used.
 #pragma once
 
-#include "queues/ring.hpp"
+#include "queues/parts.hpp"
 
 #include <infiniband/verbs.h>
 
 #include <cstdint>
+#include <list>
 #include <optional>
 
 namespace lite::verbs {
 
 // Not thread-safe: its queue's lock protects it.
 class bounce {
+    struct buffer;
+
   public:
-    // Bytes of a queue's largest buffer, unless a single message needs more.
+    // Bytes of a queue's buffers, unless a single message needs more.
     static constexpr uint64_t limit = uint64_t{4} << 20;
+
+    struct place {
+        buffer* in;
+        parts::handle part;
+    };
 
     explicit bounce(ibv_pd* pd) : m_pd(pd) {}
     bounce(const bounce&) = delete;
     bounce& operator=(const bounce&) = delete;
     ~bounce() { drop(); }
 
-    // Takes @length bytes; nothing: too few are free. An empty buffer is first made large enough
-    // for @count such parts (within the limit, unless @all), or for this one. @failed: 0, or an
-    // errno if that is not possible.
-    std::optional<uint64_t> take(uint64_t length, uint64_t count, bool all, int& failed);
-    void give(uint64_t offset) { m_ring.give(offset); }
-    void clear() { m_ring.clear(); }
-    // Unmaps the buffer; what is in it is lost.
+    // Takes @length bytes; nothing: too few are free, or (@failed is an errno then, else 0) none
+    // can be had. If too few are free, another buffer is made, with room for @count such parts
+    // (within the limit, unless @all), or for this one.
+    std::optional<place> take(uint64_t length, uint64_t count, bool all, int& failed);
+    void give(const place& where) { where.in->free.give(where.part); }
+    void clear();
+    // Unmaps the buffers; what is in them is lost.
     void drop();
 
-    char* at(uint64_t offset) { return m_memory + offset; }
-    ibv_sge sge(uint64_t offset, uint32_t length) const;
+    char* at(const place& where) const { return where.in->memory + where.part->begin; }
+    ibv_sge sge(const place& where, uint32_t length) const;
 
   private:
+    struct buffer {
+        explicit buffer(uint64_t bytes) : size(bytes), free(bytes) {}
+        const uint64_t size;
+        parts free;
+        char* memory = nullptr;
+        ibv_mr* mr = nullptr;
+    };
+
+    bool empty() const;
     int make(uint64_t size);
 
     ibv_pd* const m_pd;
-    ring m_ring;
+    std::list<buffer> m_buffers;
+    uint64_t m_size = 0;              // of all buffers
     uint64_t m_refused = UINT64_MAX;  // so many bytes could not be pinned
-    char* m_memory = nullptr;
-    ibv_mr* m_mr = nullptr;
 };
 
 }  // namespace lite::verbs

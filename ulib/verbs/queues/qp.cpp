@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 namespace lite::verbs {
@@ -34,8 +35,8 @@ queue_pair::queue_pair(ibv_qp* qp, const ibv_qp_init_attr& attr)
       m_order(std::max(attr.cap.max_send_wr, 1U)),
       m_slots(std::max(attr.cap.max_send_wr, 1U)),
       m_bounce(qp->pd) {
-    m_send_cq->use(true);
-    m_recv_cq->use(true);
+    add_spares(m_order.capacity());
+    m_missed.reserve(m_order.capacity());
 }
 
 std::shared_ptr<queue_pair> queue_pair::find(ibv_qp* qp) { return pairs().find(qp); }
@@ -50,26 +51,37 @@ bool queue_pair::is_supported(ibv_qp_type type) {
 // Takes over a QP that the device has made with these attributes.
 ibv_qp* queue_pair::adopt(ibv_qp* qp, const ibv_qp_init_attr& attr) {
     std::unique_ptr<ibv_qp, int (*)(ibv_qp*)> unless_made(qp, real().destroy_qp);
-    const auto send_cq = completion_queue::find(attr.send_cq);
-    if (const int err = send_cq->reserve(attr.cap.max_send_wr)) {
-        unless_made.reset();
-        errno = err;
-        return nullptr;
-    }
     auto made = std::make_shared<queue_pair>(qp, attr);
     if (!attr.srq) {
         made->m_receives =
             std::make_shared<receive_queue>(qp->pd, std::max(attr.cap.max_recv_wr, 1U),
                                             attr.cap.max_recv_sge, attr.qp_type != IBV_QPT_RC);
         made->m_receives->attach(qp, made, made->m_recv_cq);
-        work_queue::add(made->m_receives);
     } else {
         made->m_shared = receive_queue::find(attr.srq);
     }
-    work_queue::add(made);
-    pairs().add(qp, made);
-    if (made->m_shared)
-        made->m_shared->share(made->m_recv_cq);
+    if (const int err = made->m_send_cq->reserve(attr.cap.max_send_wr)) {
+        unless_made.reset();
+        errno = err;
+        return nullptr;
+    }
+    try {
+        if (made->m_receives)
+            work_queue::add(made->m_receives);
+        work_queue::add(made);
+        pairs().add(qp, made);
+        if (made->m_shared)
+            made->m_shared->share(made->m_recv_cq);
+    } catch (const std::bad_alloc&) {
+        pairs().remove(qp);
+        made->remove_id();
+        if (made->m_receives)
+            made->m_receives->remove_id();
+        made->m_send_cq->release(attr.cap.max_send_wr);
+        throw;
+    }
+    made->m_send_cq->use(true);
+    made->m_recv_cq->use(true);
     debug("QP %u: %u sends, %u receives", qp->qp_num, attr.cap.max_send_wr, attr.cap.max_recv_wr);
     return unless_made.release();
 }
@@ -143,8 +155,9 @@ int queue_pair::destroy(ibv_qp* qp) {
         {
             std::unique_lock lock(found->m_mutex);
             found->m_is_dead = false;
-            for (auto& [number, wc] : std::exchange(found->m_missed, {}))
+            for (auto& [number, wc] : found->m_missed)
                 found->complete(lock, number, wc);
+            found->m_missed.clear();
         }
         found->resume();
         return err;
@@ -201,7 +214,7 @@ void queue_pair::reset() {
         m_polled = 0;
         m_bounce.clear();
         for (slot& s : m_slots)
-            s.has_offset = false;
+            s.where.reset();
         m_is_paused = false;
         m_has_failed_meanwhile = false;
         m_state = IBV_QPS_RESET;  // even if a completion was a failure

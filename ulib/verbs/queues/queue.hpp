@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -69,7 +70,8 @@ class receive_queue final : public work_queue {
         uint64_t wr_id;
         std::vector<ibv_sge> list;
         uint64_t length;
-        uint64_t offset;  // in the bounce buffer
+        bounce::place where;
+        bool at_device;
     };
 
     void pump();
@@ -100,7 +102,6 @@ class receive_queue final : public work_queue {
     bool m_is_wanting = false;
     bool m_is_dead = false;      // the QP or SRQ may be gone
     bool m_is_detached = false;  // it is, and the bounce buffer too
-    std::vector<span> m_spans;
 };
 
 class queue_pair final : public work_queue {
@@ -133,8 +134,7 @@ class queue_pair final : public work_queue {
         ibv_send_wr wr;
         std::vector<ibv_sge> list;
         std::vector<char> data;  // inline
-        uint64_t offset;         // in the bounce buffer
-        bool has_offset;
+        std::optional<bounce::place> where;
     };
 
     bool is_one_sided(const ibv_send_wr& wr) const;

@@ -36,6 +36,7 @@ receive_queue::receive_queue(ibv_pd* pd, uint32_t capacity, uint32_t max_sge, bo
     : m_pd(pd), m_max_sge(max_sge), m_is_lossy(is_lossy), m_bounce(pd), m_slots(capacity) {
     for (uint32_t i = capacity; i > 0; i--)
         m_free.push_back(i - 1);
+    add_spares(capacity);
 }
 
 void receive_queue::attach(ibv_qp* qp, const std::shared_ptr<queue_pair>& pair,
@@ -78,10 +79,12 @@ int receive_queue::post(ibv_recv_wr* wr, ibv_recv_wr** bad) {
     return err;
 }
 
-// Receives that wait must reach the device even if the program does not poll. Drops the lock.
-void receive_queue::watch_waiting(std::unique_lock<std::mutex>& lock) {
+// Receives that wait must reach the device even if the program does not poll. Drops the lock. If
+// memory runs out, the next post tries again.
+void receive_queue::watch_waiting(std::unique_lock<std::mutex>& lock) try {
     std::vector<std::shared_ptr<completion_queue>> cqs;
     if (!m_cqs.empty() && !m_waiting.empty() && !m_is_wanting && !m_has_failed) {
+        cqs.reserve(m_cqs.size());
         want(true);
         for (const auto& item : m_cqs)
             cqs.push_back(item.first);
@@ -89,6 +92,9 @@ void receive_queue::watch_waiting(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     for (const auto& cq : cqs)
         cq->watch();
+} catch (const std::bad_alloc&) {
+    lock.unlock();
+    say_once("receives wait until another is posted", std::strerror(ENOMEM));
 }
 
 void receive_queue::want(bool wanted) {
@@ -130,26 +136,27 @@ void receive_queue::pump() {
         slot& s = m_slots[number];
         const uint64_t length = std::max<uint64_t>(s.length, sizeof(imm_marker));
         int failed = 0;
-        const auto offset = m_bounce.take(length, m_slots.size(), m_is_lossy, failed);
+        const auto where = m_bounce.take(length, m_slots.size(), m_is_lossy, failed);
         if (failed) {
-            // The buffer is empty, so no completion will make room: the receive stays in software.
+            // No completion will make room: the receive stays in software.
             say_once("a receive is not posted: no bounce buffer", std::strerror(failed));
             return;
         }
-        if (!offset)
+        if (!where)
             return;
-        s.offset = *offset;
-        ibv_sge sge = m_bounce.sge(s.offset, static_cast<uint32_t>(length));
+        s.where = *where;
+        ibv_sge sge = m_bounce.sge(s.where, static_cast<uint32_t>(length));
         ibv_recv_wr wr = {wr_id(number), nullptr, &sge, 1};
         ibv_recv_wr* bad = nullptr;
         const int err = m_srq ? real_ops(m_srq->context).post_srq_recv(m_srq, &wr, &bad)
                               : real_ops(m_qp->context).post_recv(m_qp, &wr, &bad);
         if (err) {
-            m_bounce.give(s.offset);
+            m_bounce.give(s.where);
             debug("the device refuses a receive: %s", std::strerror(err));
             return;
         }
         m_waiting.pop_front();
+        s.at_device = true;
         m_at_device++;
     }
     flush();
@@ -172,8 +179,7 @@ void receive_queue::flush() {
 
 // Turns the device's completion into the program's.
 void receive_queue::finish(const slot& s, ibv_wc& wc) {
-    const char* from = m_bounce.at(s.offset);
-    memory_in_use used;
+    const char* from = m_bounce.at(s.where);
     wc.wr_id = s.wr_id;
     if (wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV) {
         imm_marker marker;
@@ -185,17 +191,8 @@ void receive_queue::finish(const slot& s, ibv_wc& wc) {
         } else if (wc.byte_len > s.length) {
             // The device's buffer may be longer than the program's, to hold a marker.
             wc.status = IBV_WC_LOC_LEN_ERR;
-        } else if (!registrations::get().resolve(
-                       m_pd, s.list.data(), static_cast<int>(s.list.size()), true, m_spans, used)) {
-            wc.status = IBV_WC_LOC_PROT_ERR;
         } else {
-            uint64_t rest = wc.byte_len;
-            for (const span& to : m_spans) {
-                const uint64_t n = std::min(rest, to.length);
-                std::memcpy(to.at, from, n);
-                from += n;
-                rest -= n;
-            }
+            wc.status = registrations::get().copy_to(m_pd, s.list, from, wc.byte_len);
         }
     }
 }
@@ -205,6 +202,11 @@ void receive_queue::on_completion(uint32_t number, ibv_wc& wc, completion_queue&
     if (m_is_detached)
         return;
     slot& s = m_slots[number];
+    if (!s.at_device) {
+        debug("a receive is completed twice");
+        return;
+    }
+    s.at_device = false;
     // A device flushes all receives after one that fails; it does not know of this failure.
     if (m_is_cut && wc.status == IBV_WC_SUCCESS)
         wc.status = IBV_WC_WR_FLUSH_ERR;
@@ -222,7 +224,7 @@ void receive_queue::on_completion(uint32_t number, ibv_wc& wc, completion_queue&
             return;
     }
     cq.push(wc, shared_from_this(), 0);
-    m_bounce.give(s.offset);
+    m_bounce.give(s.where);
     m_free.push_back(number);
     m_at_device--;
     pump();
@@ -261,9 +263,15 @@ void receive_queue::detach() {
 // The device's SRQ has been enlarged.
 void receive_queue::grow(uint32_t capacity) {
     const std::lock_guard lock(m_mutex);
-    for (auto i = static_cast<uint32_t>(m_slots.size()); i < capacity; i++)
+    const auto before = static_cast<uint32_t>(m_slots.size());
+    if (capacity <= before)
+        return;
+    m_free.reserve(capacity);
+    m_slots.reserve(capacity);
+    add_spares(capacity - before);
+    m_slots.resize(capacity);
+    for (uint32_t i = before; i < capacity; i++)
         m_free.push_back(i);
-    m_slots.resize(std::max<size_t>(capacity, m_slots.size()));
 }
 
 void receive_queue::reset() {
@@ -274,6 +282,8 @@ void receive_queue::reset() {
     m_at_device = 0;
     m_used = 0;
     m_waiting.clear();
+    for (slot& s : m_slots)
+        s.at_device = false;
     m_bounce.clear();
     m_free.clear();
     for (uint32_t i = static_cast<uint32_t>(m_slots.size()); i > 0; i--)

@@ -72,17 +72,19 @@ bool queue_pair::is_one_sided(const ibv_send_wr& wr) const {
 
 // 0 or errno.
 int queue_pair::check(const ibv_send_wr& wr) const {
-    const bool is_datagram = m_qp->qp_type == IBV_QPT_UD;
     switch (wr.opcode) {
         case IBV_WR_SEND:
         case IBV_WR_SEND_WITH_IMM:
             break;
         case IBV_WR_RDMA_WRITE:
         case IBV_WR_RDMA_WRITE_WITH_IMM:
+            if (m_qp->qp_type == IBV_QPT_UD)
+                return EINVAL;
+            break;
         case IBV_WR_RDMA_READ:
         case IBV_WR_ATOMIC_CMP_AND_SWP:
         case IBV_WR_ATOMIC_FETCH_AND_ADD:
-            if (is_datagram)
+            if (m_qp->qp_type != IBV_QPT_RC)
                 return EINVAL;
             break;
         default:
@@ -103,7 +105,7 @@ int queue_pair::check(const ibv_send_wr& wr) const {
 void queue_pair::keep(slot& s, const ibv_send_wr& wr) const {
     s.wr = wr;
     s.wr.next = nullptr;
-    s.has_offset = false;
+    s.where.reset();
     s.list.clear();
     s.data.clear();
     for (int i = 0; i < wr.num_sge; i++) {
@@ -205,27 +207,25 @@ queue_pair::posting queue_pair::post_real(slot& s, uint64_t number, ibv_wc_statu
         wr.send_flags |= IBV_SEND_INLINE;
     } else if (length) {
         int failed = 0;
-        const auto offset = m_bounce.take(length, m_order.capacity(), false, failed);
+        s.where = m_bounce.take(length, m_order.capacity(), false, failed);
         if (failed) {
             say_once("a send fails: no bounce buffer", std::strerror(failed));
             return posting::failed;
         }
-        if (!offset)
+        if (!s.where)
             return posting::no_room;
-        s.offset = *offset;
-        s.has_offset = true;
         if (!fetches(wr.opcode))
-            copy_in(m_spans, m_bounce.at(s.offset));
-        sge = m_bounce.sge(s.offset, static_cast<uint32_t>(length));
+            copy_in(m_spans, m_bounce.at(*s.where));
+        sge = m_bounce.sge(*s.where, static_cast<uint32_t>(length));
     }
     ibv_send_wr* bad = nullptr;
     const int err = real_ops(m_qp->context).post_send(m_qp, &wr, &bad);
     if (!err)
         return posting::posted;
     debug("the device refuses a send: %s", std::strerror(err));
-    if (s.has_offset)
-        m_bounce.give(s.offset);
-    s.has_offset = false;
+    if (s.where)
+        m_bounce.give(*s.where);
+    s.where.reset();
     return posting::failed;
 } catch (const std::bad_alloc&) {
     status = IBV_WC_LOC_QP_OP_ERR;
@@ -236,9 +236,9 @@ queue_pair::posting queue_pair::post_real(slot& s, uint64_t number, ibv_wc_statu
 void queue_pair::finish(ibv_wc_status status, const ibv_wc* wc) {
     const uint64_t number = m_order.oldest_unfinished();
     slot& s = m_slots[m_order.index(number)];
-    if (s.has_offset)
-        m_bounce.give(s.offset);
-    s.has_offset = false;
+    if (s.where)
+        m_bounce.give(*s.where);
+    s.where.reset();
     m_order.finish();
     if (status == IBV_WC_SUCCESS && !m_signals_all && !(s.wr.send_flags & IBV_SEND_SIGNALED))
         return;
@@ -381,20 +381,8 @@ void queue_pair::complete(std::unique_lock<std::mutex>& lock, uint32_t number, i
         return;
     }
     slot& s = m_slots[number];
-    if (wc.status == IBV_WC_SUCCESS && fetches(s.wr.opcode) && s.has_offset) {
-        std::vector<span> spans;
-        memory_in_use used;
-        const char* from = m_bounce.at(s.offset);
-        if (registrations::get().resolve(m_pd, s.list.data(), static_cast<int>(s.list.size()), true,
-                                         spans, used)) {
-            for (const span& part : spans) {
-                std::memcpy(part.at, from, part.length);
-                from += part.length;
-            }
-        } else {
-            wc.status = IBV_WC_LOC_PROT_ERR;
-        }
-    }
+    if (wc.status == IBV_WC_SUCCESS && fetches(s.wr.opcode) && s.where)
+        wc.status = registrations::get().copy_to(m_pd, s.list, m_bounce.at(*s.where), UINT64_MAX);
     finish(wc.status, &wc);
     if (wc.status != IBV_WC_SUCCESS)
         fail();

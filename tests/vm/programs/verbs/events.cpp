@@ -2,20 +2,17 @@
 // What threads do late. The library's: poll(2) tells it of an event of the device, but returns only
 // when this program says so. The program's: so does read(2) of a channel. For a library that has
 // such a thread, and reads channels so.
-#include "fabric.hpp"
+#include "loopback.hpp"
 
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
 #include <condition_variable>
 #include <cstdio>
-#include <memory>
 #include <mutex>
 #include <semaphore>
 #include <thread>
-#include <vector>
 
 namespace verbs_check {
 namespace {
@@ -70,108 +67,6 @@ Gate gate;
 thread_local constinit bool is_late = false;
 std::binary_semaphore has_read(0);
 std::binary_semaphore may_go_on(0);
-
-// Two queue pairs that are connected with each other. The completions of receives make events.
-class Loopback {
-  public:
-    explicit Loopback(const Options& options)
-        : context_(open_device(options.device)), pd_(ibv_alloc_pd(context_)) {
-        check(pd_ != nullptr, "pd");
-        buffer_ =
-            std::make_unique<Memory>(pd_, memory_.data(), memory_.size(), IBV_ACCESS_LOCAL_WRITE);
-        channel_ = ibv_create_comp_channel(context_);
-        check(channel_ != nullptr, "channel");
-        make_queues(options);
-    }
-    Loopback(const Loopback&) = delete;
-    Loopback& operator=(const Loopback&) = delete;
-    ~Loopback() {
-        destroy_queues();
-        buffer_.reset();
-        ibv_destroy_comp_channel(channel_);
-        ibv_dealloc_pd(pd_);
-        ibv_close_device(context_);
-    }
-
-    void make_queues(const Options& options) {
-        ibv_gid gid = {};
-        check(!ibv_query_gid(context_, 1, options.gid_index, &gid), "gid");
-        sends_ = ibv_create_cq(context_, 8, nullptr, nullptr, 0);
-        receives_ = ibv_create_cq(context_, 8, nullptr, channel_, 0);
-        check(sends_ && receives_, "CQs");
-        ibv_qp_init_attr init = {};
-        init.send_cq = sends_;
-        init.recv_cq = receives_;
-        init.qp_type = IBV_QPT_RC;
-        init.sq_sig_all = 1;
-        init.cap = {4, 4, 1, 1, 0};
-        for (ibv_qp*& qp : qps_) {
-            qp = ibv_create_qp(pd_, &init);
-            check(qp != nullptr, "QP");
-        }
-        make_ready(qps_[0], gid, qps_[1]->qp_num, options.gid_index);
-        make_ready(qps_[1], gid, qps_[0]->qp_num, options.gid_index);
-    }
-
-    void destroy_queues() {
-        if (sends_)
-            check(!ibv_destroy_qp(qps_[0]) && !ibv_destroy_qp(qps_[1]) &&
-                      !ibv_destroy_cq(receives_) && !ibv_destroy_cq(sends_),
-                  "destroy queues");
-        sends_ = nullptr;
-    }
-
-    // Sends messages; on return they have arrived, and none of their receives is polled.
-    void send(int n) {
-        ibv_sge sge = buffer_->sge(0, 8);
-        for (int i = 0; i < n; i++) {
-            ibv_recv_wr wr = {0, nullptr, &sge, 1};
-            ibv_recv_wr* bad = nullptr;
-            check(!ibv_post_recv(qps_[1], &wr, &bad), "receive");
-        }
-        for (int i = 0; i < n; i++) {
-            ibv_send_wr wr = {};
-            wr.sg_list = &sge;
-            wr.num_sge = 1;
-            wr.opcode = IBV_WR_SEND;
-            ibv_send_wr* bad = nullptr;
-            check(!ibv_post_send(qps_[0], &wr, &bad), "send");
-        }
-        for (int i = 0; i < n; i++)
-            take(sends_);
-    }
-
-    void arm() { check(!ibv_req_notify_cq(receives_, 0), "arm"); }
-    void take_receive() { take(receives_); }
-    void take_event() {
-        ibv_cq* cq = nullptr;
-        void* context = nullptr;
-        check(!ibv_get_cq_event(channel_, &cq, &context) && cq == receives_, "event");
-        ibv_ack_cq_events(cq, 1);
-    }
-    bool has_event(int timeout = 0) const {
-        pollfd fd = {channel_->fd, POLLIN, 0};
-        return ::poll(&fd, 1, timeout) > 0;
-    }
-
-  private:
-    static void take(ibv_cq* cq) {
-        ibv_wc wc = {};
-        int n = 0;
-        while (!n)
-            n = ibv_poll_cq(cq, 1, &wc);
-        check(n > 0 && wc.status == IBV_WC_SUCCESS, "completion");
-    }
-
-    ibv_context* const context_;
-    ibv_pd* const pd_;
-    std::array<std::uint8_t, 64> memory_ = {};
-    std::unique_ptr<Memory> buffer_;
-    ibv_comp_channel* channel_ = nullptr;
-    ibv_cq* sends_ = nullptr;
-    ibv_cq* receives_ = nullptr;
-    ibv_qp* qps_[2] = {};
-};
 
 // The event that the library's thread is about to take goes with its CQ.
 void gone(const Options& options) {

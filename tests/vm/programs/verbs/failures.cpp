@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What LITE, or the allocator, refuses the library while it changes registrations: no LMR may stay
-// behind that the program does not know of. For that library: its LMRs are counted here.
-#include "fabric.hpp"
+// What LITE, or the allocator, refuses the library. While it changes registrations, no LMR may stay
+// behind that the program does not know of; for that library: its LMRs are counted here.
+#include "loopback.hpp"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,6 +32,8 @@ thread_local constinit unsigned good_allocations = never;
 thread_local constinit unsigned good_lmrs = never;
 thread_local constinit bool may_free = true;
 std::atomic<long> lmrs = 0;
+// No thread gets memory, nor do the library's.
+std::atomic<bool> refuses_all = false;
 
 // False: this one fails, and no other.
 bool is_good(unsigned& left) { return left == never || left-- > 0; }
@@ -153,9 +155,29 @@ class Failures {
     alignas(kPage) static inline std::uint8_t pages_[6 * kPage] = {};
 };
 
+// No completion and no event is lost when there is no memory, and no thread of the library fails.
+void completions(const Options& options) {
+    constexpr int count = 400;
+    constexpr int rounds = 5;
+    Loopback loop(options, 512);
+    for (int round = 1; round <= rounds; round++) {
+        loop.receive(count, 0);
+        loop.arm();
+        // All places of the queues have been used, so that nothing has to be allocated to post.
+        refuses_all = round == rounds;
+        loop.send(count, 0);
+        loop.take_event();
+        for (int i = 0; i < count; i++)
+            loop.take_receive();
+        refuses_all = false;
+    }
+    std::printf("completions: %d\n", count);
+}
+
 }  // namespace
 
 int failures(const Options& options) {
+    completions(options);
     Failures failures(options);
     failures.kept_lmrs();
     failures.unchanged();
@@ -169,7 +191,8 @@ int failures(const Options& options) {
 // The library's, too. Inlined, they would seem not to belong together.
 [[gnu::noinline]] void* operator new(std::size_t size) {
     using namespace verbs_check;
-    void* memory = size == refused || !is_good(good_allocations) ? nullptr : std::malloc(size);
+    const bool is_refused = refuses_all || size == refused || !is_good(good_allocations);
+    void* memory = is_refused ? nullptr : std::malloc(size);
     if (!memory)
         throw std::bad_alloc();
     return memory;
