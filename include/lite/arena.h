@@ -45,7 +45,8 @@ extern "C" {
  * @addr: set to the address of the mapping, to be unmapped by munmap(2)
  *
  * An LMR that lite_register() makes of it, or of a part, is neither pinned nor counted against
- * RLIMIT_MEMLOCK. See LITE_IOC_ARENA in <uapi/lite_arena.h>, also for what the memory contains.
+ * RLIMIT_MEMLOCK. Stacks of threads and process-shared futexes must not be in it. See
+ * LITE_IOC_ARENA in <uapi/lite_arena.h>, also for what the memory contains.
  *
  * Return: 0, -EINVAL (@length), -EOPNOTSUPP (another flag), -EFBIG, -EDQUOT or -ENOSPC (the limits
  * of the user or the node), -EMFILE or -ENFILE (no more files), -ENOMEM, -EINTR, -ENODEV, -ENOTTY

@@ -34,9 +34,11 @@
  *
  * munmap(2) unmaps it. Otherwise it behaves as shared memory that children do
  * not inherit: read(2), write(2), O_DIRECT and registrations of verbs work on
- * it; it cannot grow (mremap(2)), and is never swapped out. It does not depend
- * on this open file, but once the node is stopped, what the process has not
- * touched raises SIGBUS, while the rest stays.
+ * it; it cannot grow (mremap(2)), and is never swapped out. Process-shared
+ * futexes in it fail with EFAULT, so stacks of threads must not be there
+ * (pthread_join(3) waits for such a futex). It does not depend on this open
+ * file, but once the node is stopped, what the process has not touched raises
+ * SIGBUS, while the rest stays.
  *
  * REGISTER of a range in one arena needs no RLIMIT_MEMLOCK. The LMR is like any
  * other of registered memory, and keeps its blocks when the arena is unmapped.

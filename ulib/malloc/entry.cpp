@@ -83,6 +83,7 @@ std::size_t least_from_environment() noexcept {
     const int saved = errno;
     find_others();
     blocks = new (heap_memory) heap;
+    read_environment();
     least = least_from_environment();
     errno = saved;
 }

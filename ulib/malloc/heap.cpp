@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "heap.hpp"
 
+#include "../cancellation.hpp"
 #include "node.hpp"
 
 #include <uapi/lite_arena.h>
@@ -9,8 +10,10 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <thread>
 #include <utility>
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 #include <sys/uio.h>
@@ -29,6 +32,10 @@ constexpr std::size_t unit = LITE_ARENA_BLOCK;
 constexpr std::size_t spare_max = 32 << 20;
 // Chunks without blocks stay for later ones, up to this in all, as in the kernel.
 constexpr std::size_t idle_max = LITE_ARENA_KEPT_MAX * unit;
+
+// After a refusal, the node is not asked again for as long as this: asking takes long, and keeps
+// other threads from fork(2).
+constexpr std::chrono::milliseconds refusal_pause{100};
 
 constexpr std::size_t round_up(std::size_t n, std::size_t to) noexcept {
     return (n + to - 1) / to * to;
@@ -49,36 +56,6 @@ bool move(void* from, std::size_t size, std::uintptr_t to) noexcept {
 
 bool is_zero(const char* p) noexcept { return !*p && !std::memcmp(p, p + 1, page - 1); }
 
-// Copies whole pages to zeroed memory. The copy of a page that cannot be read stays zero.
-void copy_pages(std::byte* to, std::byte* from, std::size_t size) noexcept {
-    alignas(page) static char buffer[64 * 1024];
-    for (std::size_t done = 0; done < size;) {
-        const std::size_t n = std::min(sizeof(buffer), size - done);
-        const iovec local{buffer, n};
-        const iovec remote{from + done, n};
-        ssize_t got = ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0);
-        if (got < 0 && errno != EFAULT) {
-            // A sandbox forbids process_vm_readv(2).
-            std::memcpy(buffer, from + done, n);
-            got = static_cast<ssize_t>(n);
-        }
-        const std::size_t pages = got < 0 ? 0 : static_cast<std::size_t>(got) / page * page;
-        for (std::size_t i = 0; i < pages; i += page)
-            if (!is_zero(buffer + i))
-                std::memcpy(to + done + i, buffer + i, page);
-        done += pages ? pages : page;
-    }
-}
-
-struct mapping {
-    void* at;
-    std::size_t size;
-    ~mapping() {
-        if (at)
-            ::munmap(at, size);
-    }
-};
-
 class errno_keeper {
   public:
     errno_keeper() = default;
@@ -88,6 +65,51 @@ class errno_keeper {
 
   private:
     const int m_saved = errno;
+};
+
+// Reads memory of this process where process_vm_readv(2) is forbidden. errno EIO: the first page
+// cannot be read.
+ssize_t read_file_of_memory(char* to, const std::byte* from, std::size_t size) noexcept {
+    const internal::no_cancellation guard;
+    const int fd = ::open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    const ssize_t got = ::pread(fd, to, size, reinterpret_cast<off_t>(from));
+    const errno_keeper keep;
+    ::close(fd);
+    return got;
+}
+
+// Copies whole pages to zeroed memory. The copy of a page that cannot be read stays zero. The
+// kernel does the reading, as other threads may protect pages at any time. False: it refuses.
+bool copy_pages(std::byte* to, std::byte* from, std::size_t size) noexcept {
+    alignas(page) static char buffer[64 * 1024];
+    for (std::size_t done = 0; done < size;) {
+        const std::size_t n = std::min(sizeof(buffer), size - done);
+        const iovec local{buffer, n};
+        const iovec remote{from + done, n};
+        // Not getpid(): the main thread has no memory any more if it has ended before others.
+        ssize_t got = ::process_vm_readv(::gettid(), &local, 1, &remote, 1, 0);
+        if (got < 0 && errno != EFAULT)
+            got = read_file_of_memory(buffer, from + done, n);
+        if (got < 0 && errno != EFAULT && errno != EIO)
+            return false;
+        const std::size_t pages = got < 0 ? 0 : static_cast<std::size_t>(got) / page * page;
+        for (std::size_t i = 0; i < pages; i += page)
+            if (!is_zero(buffer + i))
+                std::memcpy(to + done + i, buffer + i, page);
+        done += pages ? pages : page;
+    }
+    return true;
+}
+
+struct mapping {
+    void* at;
+    std::size_t size;
+    ~mapping() {
+        if (at)
+            ::munmap(at, size);
+    }
 };
 
 }  // namespace
@@ -165,32 +187,45 @@ void* heap::allocate(std::size_t size, std::size_t alignment, bool& zeroed) noex
     std::size_t length;
     size = round_up(size, page);
     alignment = std::max(alignment, page);
+    const std::size_t least = round_up(size, unit);
     zeroed = false;
     {
         const std::lock_guard guard(m_lock);
         if (void* p = take(size, alignment))
             return p;
+        if (least >= m_refused && std::chrono::steady_clock::now() < m_again)
+            return nullptr;
         length = std::min(m_total / 4 / unit * unit, spare_max);
     }
     zeroed = true;
     const std::shared_lock growing(m_growing);
-    const std::size_t least = round_up(size, unit);
     int err;
     void* p = grow(std::max(length, least), size, alignment, err);
     if (!err)
         return p;
     if (!may_pass(err))
         m_over.store(true, std::memory_order_relaxed);
-    else if (length > least || drop_idle())
+    else if (length > least)
         p = grow(least, size, alignment, err);
+    if (err && may_pass(err) && drop_idle())
+        p = grow(least, size, alignment, err);
+    if (err == -EDQUOT || err == -ENOSPC || err == -ENOMEM) {
+        const std::lock_guard guard(m_lock);
+        m_refused = least;
+        m_again = std::chrono::steady_clock::now() + refusal_pause;
+    }
     return p;
 } catch (const std::bad_alloc&) {
     return nullptr;
 }
 
-// Unmaps a chunk without blocks.
-void heap::drop(chunks::iterator it) noexcept {
+// Unmaps a chunk without blocks. Caches of registrations for RDMA, as Open MPI's, watch madvise(2)
+// but not mmap(2): without it they would go on using the old pages. @quietly: there are none, as
+// this is a new child, where their hooks may not be called.
+void heap::drop(chunks::iterator it, bool quietly) noexcept {
     chunk& c = it->second;
+    if (!quietly)
+        ::madvise(pointer(it->first), c.size, MADV_DONTNEED);
     if (!c.inherited)
         m_total -= c.size;
     // Addresses that are no longer reserved are not used again.
@@ -226,6 +261,7 @@ bool heap::free(void* p) noexcept {
         ::madvise(p, it->second.size, MADV_DONTNEED);
     c.free.give(it->first, it->second.size, it->second.spare);
     m_blocks.erase(it);
+    m_refused = SIZE_MAX;
     if (!c.free.all_free())
         return true;
     std::size_t idle = 0;
@@ -242,9 +278,37 @@ std::size_t heap::size_of(const void* p) noexcept {
     return it == m_blocks.end() ? 0 : it->second.size;
 }
 
+void heap::chunk::drop_copy() noexcept {
+    if (copy)
+        ::munmap(copy, size);
+    copy = nullptr;
+}
+
+// A child will have nothing where the chunk is.
+void heap::chunk::lack_copy(const char* why) noexcept {
+    say(event::not_copied, "a child lacks large mallocs of its parent", why);
+    drop_copy();
+    // Not tried for later blocks: in such a copy earlier ones would be zeroes.
+    has_no_copy = true;
+}
+
 void heap::before_fork() noexcept {
-    m_growing.lock();
-    m_lock.lock();
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    // Signals wait for the locks' holder only: some runtimes stop threads by signals, and one that
+    // has a lock may be stopped until this one is.
+    for (;;) {
+        ::pthread_sigmask(SIG_SETMASK, &all, &before);
+        if (m_growing.try_lock()) {
+            if (m_lock.try_lock())
+                break;
+            m_growing.unlock();
+        }
+        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    m_signals = before;
     const errno_keeper keep;
     for (const auto& [at, b] : m_blocks) {
         chunk& c = b.in->second;
@@ -254,27 +318,26 @@ void heap::before_fork() noexcept {
             void* copy = ::mmap(nullptr, c.size, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
             if (copy == MAP_FAILED) {
-                say(event::not_copied, "a child lacks large mallocs of its parent", "no memory");
-                // Do not try for later blocks: in such a copy this block would be zeroes.
-                c.has_no_copy = true;
+                c.lack_copy("no memory");
                 continue;
             }
             c.copy = static_cast<std::byte*>(copy);
         }
-        copy_pages(c.copy + (at - b.in->first), pointer(at), b.size);
+        if (!copy_pages(c.copy + (at - b.in->first), pointer(at), b.size))
+            c.lack_copy("they cannot be read");
     }
 }
 
 void heap::after_fork_in_parent() noexcept {
     const errno_keeper keep;
     for (auto& [at, c] : m_chunks) {
-        if (c.copy)
-            ::munmap(c.copy, c.size);
-        c.copy = nullptr;
+        c.drop_copy();
         c.has_no_copy = false;
     }
+    const sigset_t before = m_signals;
     m_lock.unlock();
     m_growing.unlock();
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void heap::after_fork_in_child() noexcept {
@@ -285,17 +348,23 @@ void heap::after_fork_in_child() noexcept {
         if (c.inherited)
             continue;
         c.inherited = true;
-        std::byte* copy = std::exchange(c.copy, nullptr);
         // What is there is nothing or, after ibv_fork_init(3), memory shared with the parent.
-        if (c.free.all_free())
-            drop(at);
-        else if (!copy || !move(copy, c.size, at->first))
+        if (c.free.all_free()) {
+            drop(at, true);
+        } else if (c.copy && move(c.copy, c.size, at->first)) {
+            c.copy = nullptr;
+        } else {
             seal(at->first, c.size);
+            if (c.copy)
+                c.lack_copy("no memory");
+        }
     }
     m_total = 0;
+    const sigset_t before = m_signals;
     // This thread has another id than the one that locked it, so it cannot unlock it.
     new (&m_growing) std::shared_mutex;
     m_lock.unlock();
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace lite::large

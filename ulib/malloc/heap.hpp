@@ -15,6 +15,8 @@
 #include "arena/ranges.hpp"
 
 #include <atomic>
+#include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -50,7 +52,8 @@ class heap {
     // The usable size of a block; 0: it is no block.
     std::size_t size_of(const void* p) noexcept;
 
-    // Called around fork(2). Nothing can be allocated or freed in between.
+    // Called around fork(2). Nothing can be allocated or freed in between, so this thread handles
+    // no signals: a handler that allocates would wait forever.
     void before_fork() noexcept;
     void after_fork_in_parent() noexcept;
     void after_fork_in_child() noexcept;
@@ -58,12 +61,14 @@ class heap {
   private:
     struct chunk {
         chunk(std::uintptr_t at, std::size_t n) : size(n), free(at, n) {}
+        void drop_copy() noexcept;
+        void lack_copy(const char* why) noexcept;
         std::size_t size;
         internal::ranges free;
         internal::ranges::spare addresses = internal::ranges::make_spare();
         bool inherited = false;     // from a parent: ordinary memory, not used for new blocks
         std::byte* copy = nullptr;  // for the child, during fork(2)
-        bool has_no_copy = false;   // during fork(2): there is no memory for one
+        bool has_no_copy = false;   // during fork(2): none can be made
     };
     using chunks = std::map<std::uintptr_t, chunk>;
     struct block {
@@ -76,7 +81,7 @@ class heap {
     void* take_from(chunks::iterator in, std::size_t size, std::size_t alignment);
     void* grow(std::size_t length, std::size_t size, std::size_t alignment, int& err);
     bool reserve();
-    void drop(chunks::iterator it) noexcept;
+    void drop(chunks::iterator it, bool quietly = false) noexcept;
     bool drop_idle() noexcept;
 
     std::atomic<bool> m_over = false;             // there will be no more arenas
@@ -86,6 +91,11 @@ class heap {
     chunks m_chunks;
     std::map<std::uintptr_t, block> m_blocks;
     std::size_t m_total = 0;  // bytes of chunks that are not inherited
+    // The node has refused this many bytes. It is not asked for so many again before m_again, or
+    // before a block is freed. SIZE_MAX: there was no refusal since then.
+    std::size_t m_refused = SIZE_MAX;
+    std::chrono::steady_clock::time_point m_again;
+    sigset_t m_signals = {};  // during fork(2): what this thread had blocked
 };
 
 }  // namespace lite::large

@@ -2,6 +2,7 @@
 #include "node.hpp"
 
 #include "../cancellation.hpp"
+#include "../context.hpp"
 
 #include <lite/arena.h>
 #include <lite/lite.h>
@@ -16,6 +17,18 @@
 
 namespace lite::large {
 
+namespace {
+constinit int node_number = 0;  // or an errno, which lite_open() refuses, too
+constinit bool debug = false;
+}  // namespace
+
+void read_environment() noexcept {
+    node_number = internal::node_index(-1);
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
+    const char* text = std::getenv("LITE_ARENA_DEBUG");
+    debug = text && *text && *text != '0';
+}
+
 bool may_pass(int err) noexcept {
     return err == -ENOMEM || err == -ENOSPC || err == -EDQUOT || err == -EFBIG || err == -EINTR ||
            err == -EMFILE || err == -ENFILE;
@@ -23,7 +36,7 @@ bool may_pass(int err) noexcept {
 
 int map_arena(std::size_t size, void*& at) noexcept {
     lite_ctx* ctx;
-    int err = lite_open(-1, &ctx);
+    int err = lite_open(node_number, &ctx);
     if (!err) {
         err = lite_arena_mmap(ctx, size, LITE_ARENA_EAGER, &at);
         lite_close(ctx);
@@ -46,11 +59,7 @@ int map_arena(std::size_t size, void*& at) noexcept {
 void say(event what, const char* text, const char* why) noexcept {
     static constinit std::atomic<unsigned> said = 0;
     const unsigned bit = 1U << static_cast<unsigned>(what);
-    if (said.fetch_or(bit, std::memory_order_relaxed) & bit)
-        return;
-    // NOLINTNEXTLINE(concurrency-mt-unsafe)
-    const char* debug = std::getenv("LITE_ARENA_DEBUG");
-    if (what != event::not_copied && (!debug || !*debug || *debug == '0'))
+    if (!debug || said.fetch_or(bit, std::memory_order_relaxed) & bit)
         return;
     char line[300];
     const int n =

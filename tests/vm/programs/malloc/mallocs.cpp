@@ -4,7 +4,7 @@
 //   mallocs cases WHERE                 each function, its refusals, forks, ends
 //   mallocs random WHERE SEED ROUNDS N  N threads, which fork now and then
 //   mallocs limit                       allocates until large blocks are no longer in arenas
-//   mallocs not-copied                  forks when there is no memory for a copy, and when there is
+//   mallocs not-copied                  forks when a child can get no copies, and when it can
 //   mallocs register WHERE NAME MB      makes an LMR of a large malloc and says "ready"; at the end
 //                                       of its input, checks that a peer has written to it
 //   mallocs outlive                     has large blocks and says "ready"; at the end of its input,
@@ -22,7 +22,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <string>
@@ -116,7 +118,9 @@ bool is_zero(const void* p, std::size_t size) {
 void in_child(const std::function<void()>& body) {
     std::fflush(stdout);
     const pid_t child = ::fork();
-    CHECK(child >= 0);
+    sigset_t blocked;
+    CHECK(child >= 0 && !::pthread_sigmask(SIG_BLOCK, nullptr, &blocked));
+    CHECK(!::sigismember(&blocked, SIGUSR1));
     if (!child) {
         body();
         ::_exit(0);
@@ -352,6 +356,21 @@ void test_fork_of_changed_memory() {
     std::free(p);
 }
 
+// The main thread ends first. Then the id of the process names a task without memory.
+void test_fork_without_main_thread() {
+    in_child([] {
+        auto* p = static_cast<char*>(std::aligned_alloc(kPage, 2 * kMega));
+        CHECK(is_right(p) && !::mprotect(p + kMega, kMega, PROT_NONE));
+        fill(p, kMega, 1);
+        std::thread([p, main_thread = ::pthread_self()] {
+            CHECK(!::pthread_join(main_thread, nullptr));
+            in_child([p] { CHECK(holds(p, kMega, 1)); });
+            ::_exit(0);
+        }).detach();
+        ::pthread_exit(nullptr);
+    });
+}
+
 void test_other_children() {
     void* p = std::malloc(3 * kMega);
     fill(p, 3 * kMega, 1);
@@ -434,6 +453,8 @@ struct last {
 last at_the_end;
 
 void run_cases() {
+    // The library has read the environment before, and does not do so again.
+    CHECK(!::setenv("LITE_INDEX", "none", 1) && !::setenv("LITE_ARENA_DEBUG", "1", 1));
     test_cancelled();
     at_the_end.block = std::malloc(2 * kMega);
     fill(at_the_end.block, 2 * kMega, 5);
@@ -444,6 +465,7 @@ void run_cases() {
     test_threads();
     test_fork();
     test_fork_of_changed_memory();
+    test_fork_without_main_thread();
     test_other_children();
     test_idle_memory();
 }
@@ -557,6 +579,9 @@ void run_limit() {
     CHECK(all.size() > 2 && all.size() < 300);
     for (std::size_t i = 0; i < all.size(); i++)
         CHECK(holds(all[i], 4 * kMega, i + 1));
+    // The node is not asked for each of these.
+    for (int i = 0; i < 300; i++)
+        CHECK(!in_arena(std::make_unique_for_overwrite<char[]>(4 * kMega).get()));
     // Room for one again.
     std::free(all[0]);
     all[0] = std::malloc(4 * kMega);
@@ -569,15 +594,23 @@ void run_limit() {
     std::free(p);
 }
 
-// A child has nothing at the places of blocks of a chunk that could not be copied.
+std::size_t mapped_pages() {
+    std::size_t all = 0;
+    CHECK(std::ifstream("/proc/self/statm") >> all);
+    return all;
+}
+
+// A child has nothing at the places of blocks of a chunk that it has no copy of.
 void run_not_copied() {
     std::array<void*, 2> both{std::malloc(kMega), std::malloc(kMega)};
     for (void* p : both) {
         CHECK(in_arena(p));
         fill(p, kMega, 1);
     }
+    const std::size_t before = mapped_pages();
     const pid_t child = ::fork();
     if (!child) {
+        CHECK(mapped_pages() < before + kMega / kPage);
         const rlimit none{0, 0};
         ::setrlimit(RLIMIT_CORE, &none);
         ::_exit(*static_cast<volatile char*>(std::min(both[0], both[1])));
@@ -585,7 +618,7 @@ void run_not_copied() {
     int status = 0;
     CHECK(::waitpid(child, &status, 0) == child);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-    // The next child finds memory for them.
+    // The next child has them.
     in_child([&] { CHECK(holds(both[0], kMega, 1) && holds(both[1], kMega, 1)); });
 }
 

@@ -41,13 +41,22 @@ done
 unset LITE_ARENA_MIN
 try "$library" cases elsewhere
 try "$fake" cases arena
-LITE_FAKE_LIMIT=60000000 try "$fake" limit
+LITE_FAKE_NO_READ=1 try "$fake" cases arena
+LITE_FAKE_ASKED=$work/asked LITE_FAKE_LIMIT=60000000 try "$fake" limit
+# Twice for each of 300 mallocs, if the node were asked for each.
+asked=$(stat -c %s "$work/asked")
+((asked > 0 && asked < 500)) || fail "mallocs limit: the node was asked $asked times"
 try "" cases elsewhere  # what the program wants is what it gets without the library
 
-# There is no memory to copy blocks into for a child.
-LITE_FAKE_NO_COPY=1 LD_PRELOAD=$fake "$program" not-copied >"$work/out" 2>"$work/err" || true
-[[ $(<"$work/out") == good && $(<"$work/err") == *": a child lacks large mallocs of its parent: no memory" ]] ||
-	fail "mallocs not-copied: $(cat "$work/out" "$work/err")"
+# There is no memory to copy blocks into for a child, or for it to move the copies.
+for cause in LITE_FAKE_NO_COPY LITE_FAKE_NO_MOVE; do
+	export $cause=1
+	try "$fake" not-copied
+	LITE_ARENA_DEBUG=1 LD_PRELOAD=$fake "$program" not-copied >"$work/out" 2>"$work/err" || true
+	[[ $(<"$work/out") == good && $(grep -c ': a child lacks large mallocs of its parent: no memory$' "$work/err") == 1 ]] ||
+		fail "mallocs not-copied, $cause: $(cat "$work/out" "$work/err")"
+	unset $cause
+done
 
 # Why, once.
 says() {
