@@ -57,12 +57,19 @@ class end_signals {
 // One of many: others work while it waits. It answers what it has received, even after @stop.
 lite::task<> serve(lite::executor& ex, const lite::function& tally, const lite::region& sum,
                    std::stop_token stop) {
-    for (;;) {
-        number n{};
-        auto request =
-            co_await ex.receive(tally, std::as_writable_bytes(std::span(n)), lite::forever, stop);
-        n[0] += co_await ex.fetch_add(sum, 0, n[0]);
-        co_await ex.reply(request, 0, std::as_bytes(std::span(n)));
+    try {
+        for (;;) {
+            number n{};
+            auto request = co_await ex.receive(tally, std::as_writable_bytes(std::span(n)),
+                                               lite::forever, stop);
+            n[0] += co_await ex.fetch_add(sum, 0, n[0]);
+            co_await ex.reply(request, 0, std::as_bytes(std::span(n)));
+        }
+    } catch (const lite::error& error) {
+        // all() throws this only when the others have ended, too.
+        if (error.code() != std::errc::operation_canceled)
+            std::cerr << "tally: one of the servers has ended: " << error.what() << std::endl;
+        throw;
     }
 }
 

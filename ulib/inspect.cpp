@@ -2,6 +2,7 @@
 //
 // Descriptions of LMRs: stat and list.
 
+#include "cancellation.hpp"
 #include "context.hpp"
 
 #include <cerrno>
@@ -73,6 +74,8 @@ int lite_list(struct lite_ctx* ctx, uint64_t* cursor, struct lite_lmr_info* info
 
 int lite_list_each(struct lite_ctx* ctx, int (*fn)(const struct lite_lmr_info* info, void* arg),
                    void* arg) noexcept {
+    // @fn may call cancellation points.
+    const lite::internal::no_cancellation guard;
     constexpr uint32_t batch = 64;
     const std::unique_ptr<struct lite_lmr_info[]> infos(new (std::nothrow) lite_lmr_info[batch]);
     if (!infos)

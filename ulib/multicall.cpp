@@ -20,6 +20,9 @@ namespace {
 // Attempts per leg, while no process has seen its request.
 constexpr unsigned tries_max = 4;
 
+// The groups from here on are the library's, as <uapi/lite_rpc.h> says: programs use others.
+constexpr uint32_t first_group = UINT32_C(1) << 31;
+
 class multicall {
   public:
     multicall(lite_ctx* ctx, uint32_t function, const void* request, size_t length,
@@ -31,7 +34,8 @@ class multicall {
         m_call.request_len = clamp_length(length);
         // A thread makes one multicall at a time, so its id names the group, with the number of
         // forks: a child in another PID namespace may share the file and have a thread of this id.
-        m_call.group = static_cast<uint32_t>(::gettid()) ^ lite::internal::forks << 22;
+        m_call.group =
+            first_group | (static_cast<uint32_t>(::gettid()) ^ lite::internal::forks << 22);
     }
 
     int run() noexcept {

@@ -2,12 +2,19 @@
 //
 // Locks and barriers.
 
+#include "cancellation.hpp"
 #include "context.hpp"
 
 #include <lite/sync.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <thread>
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
 namespace {
 
@@ -20,8 +27,11 @@ int holder_call(lite_ctx* ctx, unsigned long request, lite_lh_t lh, uint64_t off
     return lite::internal::control(ctx, request, arg);
 }
 
-// Attempts against other programs that keep making and freeing the barrier.
-constexpr int barrier_tries = 16;
+// While an LMR is being freed its name can neither be opened nor given to another. That lasts as
+// long as a node that does not answer may keep a mapping of it: about 15 s.
+constexpr std::chrono::seconds longest_free{20};
+constexpr milliseconds shortest_pause{1};
+constexpr milliseconds longest_pause{100};
 
 }  // namespace
 
@@ -65,13 +75,17 @@ int lite_barrier_open(struct lite_ctx* ctx, const char* name, uint32_t mode,
     // An anonymous barrier could not be shared.
     if (!name || !*name)
         return -EINVAL;
-    for (int i = 0; i < barrier_tries; ++i) {
+    const lite::internal::no_cancellation guard;
+    const auto end = steady_clock::now() + longest_free;
+    for (auto pause = shortest_pause;; pause = std::min(2 * pause, longest_pause)) {
         int err = lite_map(ctx, name, LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC, lh, nullptr);
         if (err != -ENOENT)
             return err;
         err = lite_alloc(ctx, &params, lh);
         if (err != -EEXIST)
             return err;
+        if (steady_clock::now() + pause > end)
+            return -EAGAIN;
+        std::this_thread::sleep_for(pause);
     }
-    return -EAGAIN;
 }

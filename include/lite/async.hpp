@@ -21,9 +21,10 @@
 // ECANCELED; receive(), call() and the like, locks and barriers have time-outs.
 //
 // An executor belongs to the thread that made it; everything awaited on it, and every
-// std::stop_source of tokens given to it, may be used only in that thread. Buffers must stay until
-// the operation on them has been awaited. With GCC 12, whatever a coroutine keeps by
-// reference must outlive it.
+// std::stop_source of tokens given to it, may be used only in that thread, which must destroy it,
+// too: another one cannot wait for what is in flight, and would leak the coroutines. In a child of
+// fork(2) an inherited executor can only be destroyed. Buffers must stay until the operation on
+// them has been awaited. With GCC 12, whatever a coroutine keeps by reference must outlive it.
 //
 // A coroutine that ends by an exception, or with its executor, leaves nothing behind: held_lock
 // releases its lock, taken_request its request, region its handle.

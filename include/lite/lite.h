@@ -167,6 +167,9 @@ int lite_query(struct lite_ctx* ctx, struct lite_ioc_query* out) LITE_NOEXCEPT;
  * @lh: set to a handle with all rights that @params->mode gives, SHARE and MASTER; untouched, and
  *    may be NULL, with LITE_ALLOC_NO_HANDLE
  *
+ * While an LMR of that name is being freed (up to 15 s, if a node that has it open does not
+ * answer), this returns -EEXIST, although lite_map() may return -ENOENT already.
+ *
  * Return: 0, -EINVAL (length 0, bits beyond 0666 in the mode, more than LITE_SPREAD_MAX nodes, a
  * node listed twice, no node id, a bad name, LITE_ALLOC_NO_HANDLE without a name, no @lh, a wrong
  * @size), -EFAULT (@nodes), -E2BIG (@params is longer than this library knows, with a non-zero
@@ -528,7 +531,7 @@ int lite_list(struct lite_ctx* ctx, uint64_t* cursor, struct lite_lmr_info* info
 /*
  * lite_list_each - call a function for every LMR of the cluster
  * @fn: called with each LMR, in order of (home, id), and @arg; it may use @ctx. A non-zero return
- *    value ends the listing. It must not throw.
+ *    value ends the listing. It must not throw. It cannot be cancelled (pthread_cancel(3)).
  * @arg: for @fn
  *
  * Return: 0 after the last LMR, the value of @fn that ended the listing, or a negative errno as

@@ -11,8 +11,9 @@
 // A thin layer over <lite/lite.h>, which documents it in detail; there is nothing to link but
 // liblite. Failures are thrown as lite::error, a std::system_error: `e.code() ==
 // std::errc::result_out_of_range` works. Several threads may use an object at once, except to move,
-// assign or destroy it, and except for region::unmap(), free(), resize() and release(), and
-// registration::release(), which change the object itself. context::resize() changes only the LMR.
+// swap, assign or destroy it, and except for region::unmap(), free(), resize(), set_priority() and
+// release(), and registration::release(), which change the object itself. context::resize() changes
+// only the LMR.
 //
 // Destructors release what this process has made. In a child of fork(2), objects inherited from the
 // parent release only the child's memory and descriptor. Functions called explicitly, such as
@@ -189,7 +190,11 @@ class region {
         return {data, length};
     }
 
+    // All of the LMR. @throws error as lite_mmap(); EFBIG, if it is longer than a 32-bit program
+    // can map
     memory_map mmap(protection wanted = protection::read_write) const {
+        if (!std::in_range<std::size_t>(m_length))
+            throw error(EFBIG, "mmap");
         return mmap(0, m_length, wanted);
     }
 
@@ -605,8 +610,9 @@ class lmr_range : public std::ranges::view_base {
     lmr_range& operator=(lmr_range&&) noexcept = default;
 
     iterator begin() {
-        if (!std::exchange(m_begun, true))
+        if (!m_begun)
             fetch();
+        m_begun = true;
         return iterator(*this);
     }
 

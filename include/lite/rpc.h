@@ -13,7 +13,11 @@
  *                              LITE_FOREVER);
  *
  * Time-outs are those of <lite/lite.h>. With LITE_NOWAIT a call or message does not wait for room
- * in the ring (-EAGAIN), but a call waits the default time for its reply.
+ * in the ring (-EAGAIN). It still waits for all else, the default time (5 s) at most: for the ring,
+ * which the first call to a function has the other node make; for a node that does not answer,
+ * until that counts as down; for its turn, where the node schedules; and lite_rpc_call() for the
+ * reply. So lite_rpc_start() and lite_rpc_send() may wait as well. With any other time-out they
+ * wait until the request is sent.
  *
  * Any signal that has a handler or stops the process interrupts lite_rpc_recv() and
  * lite_rpc_collect() (-EINTR), so that a server can end in order.
@@ -257,7 +261,7 @@ int lite_rpc_multicall(struct lite_ctx* ctx, uint32_t function, const void* requ
  * @function: its number
  * @message: may be NULL if @length is 0
  * @length: bytes of it
- * @timeout_ms: to wait for room in the ring
+ * @timeout_ms: until it is sent; with LITE_NOWAIT it may still wait, see above
  *
  * Returns when the message is sent. Messages of one thread arrive in order.
  *
@@ -275,6 +279,8 @@ int lite_rpc_send(struct lite_ctx* ctx, uint32_t node, uint32_t function, const 
  * @room: most bytes of the reply
  * @timeout_ms: as lite_rpc_call()
  * @cookie: returned with the result
+ *
+ * Returns when the request is sent; also with LITE_NOWAIT it may wait, see above.
  *
  * Return: 0: there will be a result. Otherwise there will be none: -EMFILE (LITE_RPC_ASYNC_MAX
  * calls of @ctx are in flight or not collected), or as lite_rpc_call().

@@ -115,8 +115,10 @@ int lite_barrier(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint32_t n
  *
  * The first caller makes the LMR, at its own node, and it is lost with that node. Like other named
  * LMRs it stays until it is freed (lite_free_name()), as a participant may be between two rounds.
+ * While an LMR of that name is being freed, this waits for the end of that, up to 20 s.
  *
- * Return: 0, or as lite_map() and lite_alloc(); -EAGAIN: other programs keep making and freeing it.
+ * Return: 0, or as lite_map() and lite_alloc(); -EAGAIN: after 20 s an LMR of that name was still
+ * being freed, or other programs kept making and freeing it.
  */
 int lite_barrier_open(struct lite_ctx* ctx, const char* name, uint32_t mode,
                       lite_lh_t* lh) LITE_NOEXCEPT;

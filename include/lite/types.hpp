@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -72,17 +71,25 @@ class error : public std::system_error {
     std::uint64_t m_transferred;
 };
 
-// How long to wait, as in <lite/lite.h>; at most a day.
+// How long to wait: a time, taken as 1 ms if it is less and as a day if it is more, or one of the
+// constants, which mean what those of <lite/lite.h> do. Their values are none that the time left
+// until a deadline may have: a deadline that has passed means neither no_wait nor forever.
 using timeout = std::chrono::milliseconds;
-inline constexpr timeout no_wait{LITE_NOWAIT};
-inline constexpr timeout forever{LITE_FOREVER};
-inline constexpr timeout default_timeout{LITE_TIMEOUT_DEFAULT};
+inline constexpr timeout no_wait = timeout::min();
+inline constexpr timeout default_timeout = timeout::min() + timeout(1);
+inline constexpr timeout forever = timeout::max();
 
 namespace detail {
 
-// The C functions refuse negative times (EINVAL), except for the constants of <lite/lite.h>.
-inline int milliseconds(timeout t) {
-    return static_cast<int>(std::clamp<std::int64_t>(t.count(), INT_MIN, LITE_TIMEOUT_MAX));
+// As the C functions want it.
+constexpr int milliseconds(timeout t) noexcept {
+    if (t == no_wait)
+        return LITE_NOWAIT;
+    if (t == default_timeout)
+        return LITE_TIMEOUT_DEFAULT;
+    if (t == forever)
+        return LITE_FOREVER;
+    return static_cast<int>(std::clamp<std::int64_t>(t.count(), 1, LITE_TIMEOUT_MAX));
 }
 
 }  // namespace detail

@@ -169,8 +169,8 @@ struct lite_ioc_rpc_find {
  *
  * ASYNC: returns 0 when the request is sent; COLLECT reports the outcome, with @cookie. The calls
  * of a @group are collected apart from those of other groups. poll(2) reports only those of group
- * 0. Calls of other groups end with the process that began them. @reply is only used by COLLECT
- * with INTO.
+ * 0. Calls of other groups end with the process that began them. Groups from 2^31 on are those of
+ * liblite (lite_rpc_multicall()). @reply is only used by COLLECT with INTO.
  *
  * QUEUE: with this, ASYNC does not wait at all. A request that cannot be sent at once (no room, no
  * ring yet, a suspect node) is copied, and sent when possible. If that fails, COLLECT's @error has

@@ -14,6 +14,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,6 +32,11 @@ using lite::internal::ranges;
 namespace {
 
 constexpr size_t block = LITE_ARENA_BLOCK;
+
+// The longest arena and allocation. Rounded up to blocks, with a block for the alignment, it is
+// still a size_t in a 32-bit program.
+constexpr auto longest =
+    static_cast<size_t>(std::min<uint64_t>(LITE_LMR_SIZE_MAX, SIZE_MAX - 2 * block));
 
 // Names tried for a chunk before -EEXIST.
 constexpr int name_tries = 64;
@@ -276,7 +282,7 @@ int lite_arena_create(struct lite_ctx* ctx, const char* name, size_t size, uint3
                       uint32_t flags, struct lite_arena** arena) noexcept try {
     if (flags & ~LITE_ARENA_EAGER)
         return -EOPNOTSUPP;
-    if (size > LITE_LMR_SIZE_MAX)
+    if (size > longest)
         return -EFBIG;
     std::unique_ptr<lite_arena> made(
         new lite_arena{ctx, name ? name : "", std::max(round_up(size, block), block), mode, flags});
@@ -301,7 +307,7 @@ int lite_arena_alloc(struct lite_arena* arena, size_t size, size_t alignment, vo
         alignment = 1;
     if (!std::has_single_bit(alignment) || alignment > block)
         return -EINVAL;
-    if (size > LITE_LMR_SIZE_MAX)
+    if (size > longest)
         return -EFBIG;
     alignment = std::max(alignment, ranges::granule);
     size = round_up(std::max<size_t>(size, 1), ranges::granule);

@@ -23,6 +23,8 @@
 #include <list>
 #include <optional>
 #include <stop_token>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -119,18 +121,26 @@ class engine {
     // a signalfd(2).
     //
     // @throws error: ECHILD, if the task does not wait for this executor, so that nothing in flight
-    // could resume it
+    // could resume it; EDEADLK, if a coroutine of this executor calls it; EEXIST, in another thread
+    // than that which made the executor, or in a child of fork(2)
     template <typename T>
     T run(task<T> main) {
+        check_owner("run");
+        // If this ended by an exception, it would destroy the frame of the caller.
+        if (m_resuming)
+            throw error(EDEADLK, "run: called by a coroutine of the executor");
+        m_resuming = true;
         // The frames must stay until the kernel no longer writes to them.
         struct guard {
             ~guard() {
-                if (!ended)
-                    self.abandon();
+                if (!ended && !self.abandon())
+                    of.release();
+                self.m_resuming = false;
             }
             engine& self;
+            task<T>& of;
             bool ended = false;
-        } all{*this};
+        } all{*this, main};
         const auto frame = main.frame();
         frame.resume();
         while (!frame.done())
@@ -141,9 +151,13 @@ class engine {
     }
 
     // Starts a task beside the others; runs it up to its first wait before returning.
+    // @throws error: EEXIST as run()
     void spawn(task<> work) {
+        check_owner("spawn");
         m_roots.push_back(start(*this, std::move(work)));
+        const bool was_resuming = std::exchange(m_resuming, true);
         m_roots.back().frame.resume();
+        m_resuming = was_resuming;
         sweep();
     }
 
@@ -210,6 +224,8 @@ class engine {
     }
 
     void cancel(pending* which) noexcept {
+        if (!is_owner())
+            return;
         io_uring_sqe* sqe = ::io_uring_get_sqe(&m_ring);
         if (!sqe) {
             ::io_uring_submit(&m_ring);
@@ -260,7 +276,20 @@ class engine {
 
     task<> sleep_for(std::chrono::nanoseconds time, std::stop_token stop);
 
+    // Only the thread that made the ring may submit to it, and a child of fork(2) has the memory of
+    // its parent's ring.
+    bool is_owner() const noexcept {
+        return forked.count == m_forks && std::this_thread::get_id() == m_thread;
+    }
+
+    void check_owner(const char* doing) const {
+        if (!is_owner())
+            throw error(EEXIST, std::string(doing) + ": the executor is another thread's");
+    }
+
     io_uring_sqe* next_sqe() {
+        // A coroutine may have called fork(2).
+        check_owner("submit");
         io_uring_sqe* sqe = ::io_uring_get_sqe(&m_ring);
         while (!sqe) {
             const int n = ::io_uring_submit(&m_ring);
@@ -298,6 +327,7 @@ class engine {
     void step() {
         // A task that was spawned may have failed before its first wait.
         rethrow();
+        check_owner("run");
         if (!m_under_way)
             throw error(ECHILD, "run: the task waits for nothing that is under way");
         const int n = ::io_uring_submit_and_wait(&m_ring, 1);
@@ -330,14 +360,23 @@ class engine {
 
     // Cancels what is in flight and waits for it, because the kernel writes to the frames; for a
     // child of fork(2) it writes to those of the parent. No coroutine is resumed any more.
-    void abandon() noexcept {
+    //
+    // False: it cannot wait for the kernel, as in a thread that did not make the ring. The frames
+    // of the roots are then never freed; the caller must not free any other.
+    bool abandon() noexcept {
         while (m_under_way && m_maker.is_self()) {
             if (io_uring_sqe* sqe = ::io_uring_get_sqe(&m_ring)) {
                 ::io_uring_prep_cancel64(sqe, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
                 ::io_uring_sqe_set_data(sqe, nullptr);
             }
             // Also submits what is still queued: it would never complete otherwise.
-            ::io_uring_submit_and_get_events(&m_ring);
+            const int n = ::io_uring_submit_and_get_events(&m_ring);
+            if (n < 0 && !is_passing(n)) {
+                for (root& left : m_roots)
+                    left.frame = {};
+                m_roots.clear();
+                return false;
+            }
             undo_completed();
             __kernel_timespec time{0, 50'000'000};
             io_uring_cqe* cqe = nullptr;
@@ -345,14 +384,18 @@ class engine {
                 undo_completed();
         }
         m_roots.clear();
+        return true;
     }
 
     lite_ctx* m_ctx;
     const detail::maker m_maker = detail::maker::self();
+    const std::uint32_t m_forks = forked.count;
+    const std::thread::id m_thread = std::this_thread::get_id();
     io_uring m_ring{};
     std::size_t m_under_way = 0;
     std::list<root> m_roots;
     bool m_some_ended = false;
+    bool m_resuming = false;  // in run(), or in a coroutine that spawn() has started
     std::exception_ptr m_failure;
 };
 

@@ -3,8 +3,8 @@
 // liblite for C++20: awaiting calls, messages and requests, as <lite/rpc.h> describes them; a part
 // of lite::executor (<lite/async.hpp>).
 //
-// In addition, an operation that was asked to stop throws ECANCELED. A lite::timeout is in
-// milliseconds, at most LITE_TIMEOUT_MAX; <lite/types.hpp> has default_timeout.
+// In addition, an operation that was asked to stop throws ECANCELED. <lite/types.hpp> describes
+// lite::timeout and has its constants.
 #pragma once
 
 #include <algorithm>

@@ -61,7 +61,8 @@ struct task_promise<void> : task_promise_base {
 
 }  // namespace detail
 
-// A coroutine that others await. It starts when awaited or run; its exceptions are thrown there.
+// A coroutine that others await. It starts when awaited or run; its exceptions are thrown there. It
+// may be awaited, run or spawned once only, by one coroutine.
 template <typename T>
 class [[nodiscard]] task {
   public:
@@ -91,6 +92,8 @@ class [[nodiscard]] task {
 
     // For the engine, which resumes it directly.
     handle frame() const noexcept { return m_frame; }
+    // The same: gives up the frame without destroying it.
+    handle release() noexcept { return std::exchange(m_frame, {}); }
 
   private:
     handle m_frame;

@@ -23,6 +23,7 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -136,6 +137,11 @@ lite::task<> wait_for_nothing() { co_await std::suspend_always{}; }
 
 lite::task<int> number(int n) { co_return n; }
 
+lite::task<> run_within(lite::executor& ex, int& err) {
+    err = code_of([&] { ex.run(number(5)); });
+    co_return;
+}
+
 lite::task<> fail(std::string what) {
     throw std::runtime_error(what);
     co_return;
@@ -231,6 +237,34 @@ TEST_CASE_METHOD(Async, "async: nothing is under way", "[async]") {
         CHECK(std::string(error.what()).find("nothing that is under way") != std::string::npos);
         CHECK(std::string(error.what()).find("lock") == std::string::npos);
     }
+}
+
+TEST_CASE_METHOD(Async, "async: a coroutine does not run its executor", "[async]") {
+    if (!works())
+        return;
+    int err = 0;
+    ex().run(run_within(ex(), err));
+    CHECK(err == EDEADLK);
+    err = 0;
+    ex().spawn(run_within(ex(), err));
+    CHECK(err == EDEADLK);
+    CHECK(ex().run(number(6)) == 6);
+    CHECK_THROWS_WITH(ex().run(fail("as it should")), "as it should");
+    CHECK(ex().run(number(6)) == 6);
+}
+
+TEST_CASE_METHOD(Async, "async: an executor is for the thread that made it", "[async]") {
+    if (!works())
+        return;
+    CHECK(ex().run(number(5)) == 5);
+    int ran = 0;
+    int spawned = 0;
+    std::thread([&] {
+        ran = code_of([&] { ex().run(ex().sleep(1ms)); });
+        spawned = code_of([&] { ex().spawn(ex().sleep(1ms)); });
+    }).join();
+    CHECK((ran == EEXIST && spawned == EEXIST));
+    CHECK(ex().run(errno_of(ex().sleep(1ms))) == 0);
 }
 
 TEST_CASE("async: a region's operations have its priority", "[async]") {
@@ -454,12 +488,18 @@ TEST_CASE_METHOD(Async, "async: a child leaves to its parent what that holds", "
     info.token = 99;
     std::optional<lite::taken_request> request(std::in_place, node.get(), info);
     ex().spawn(hold_for_ever(ex()));
-    ex().spawn(sleep_for_ever(ex()));
+    std::stop_source stop;
+    ex().spawn(ex().sleep(24h, stop.get_token()));
     ex().run(ex().sleep(1ms));
     const pid_t child = ::fork();
     if (!child) {
         // It would wait for ever if it waited for the parent's operations.
         ::alarm(60);
+        // Nothing of this reaches the parent's ring.
+        stop.request_stop();
+        if (code_of([&] { ex().run(ex().sleep(1ms)); }) != EEXIST ||
+            code_of([&] { ex().spawn(ex().sleep(1ms)); }) != EEXIST)
+            ::_exit(2);
         held.reset();
         request.reset();
         executor.reset();

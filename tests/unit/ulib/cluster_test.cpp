@@ -39,7 +39,19 @@ TEST_CASE("lite_members, lite_join and lite_leave without a node", "[liblite]") 
         return 0;
     };
     CHECK(error_of(lite::forever) == ENODEV);
-    CHECK(error_of(lite::timeout::max()) == ENODEV);
-    CHECK(error_of(lite::timeout(-3)) == EINVAL);
-    CHECK(error_of(lite::timeout::min()) == EINVAL);
+    CHECK(error_of(lite::no_wait) == ENODEV);
+    CHECK(error_of(lite::timeout(-3)) == ENODEV);
+}
+
+TEST_CASE("lite::timeout as the C functions want it", "[liblite]") {
+    using lite::timeout;
+    using lite::detail::milliseconds;
+    CHECK(milliseconds(lite::no_wait) == LITE_NOWAIT);
+    CHECK(milliseconds(lite::forever) == LITE_FOREVER);
+    CHECK(milliseconds(lite::default_timeout) == LITE_TIMEOUT_DEFAULT);
+    CHECK(milliseconds(timeout(1500)) == 1500);
+    CHECK(milliseconds(std::chrono::hours(48)) == LITE_TIMEOUT_MAX);
+    // Deadlines that have passed, some of them by as much as a constant of the C API.
+    for (const int ms : {0, -1, -2, -5, INT_MIN})
+        CHECK(milliseconds(timeout(ms)) == 1);
 }

@@ -112,7 +112,7 @@ TEST_CASE_METHOD(Async, "async: messages", "[uring]") {
 TEST_CASE_METHOD(Async, "async: time-outs and stopping of calls and requests", "[uring]") {
     Word word{};
     const auto room = std::as_writable_bytes(std::span(word));
-    CHECK(ex.run(errno_of(ex.receive(words, room, milliseconds(0)))) == EAGAIN);
+    CHECK(ex.run(errno_of(ex.receive(words, room, lite::no_wait))) == EAGAIN);
     const auto begun = std::chrono::steady_clock::now();
     CHECK(ex.run(errno_of(ex.receive(words, room, soon))) == ETIMEDOUT);
     CHECK(std::chrono::steady_clock::now() - begun >= soon);
@@ -128,7 +128,7 @@ TEST_CASE_METHOD(Async, "async: time-outs and stopping of calls and requests", "
                                   std::chrono::minutes(5), stop);
           }) == ECANCELED);
     // A request of a caller that has just given up may still be there.
-    while (ex.run(errno_of(ex.receive(words, room, milliseconds(0)))) != EAGAIN) {
+    while (ex.run(errno_of(ex.receive(words, room, lite::no_wait))) != EAGAIN) {
     }
     CHECK(errno_when_stopped(ex, [&](std::stop_token stop) {
               return ex.receive(words, room, lite::default_timeout, stop);
