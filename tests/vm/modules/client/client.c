@@ -150,6 +150,7 @@ static void release_work(struct work_struct *work)
 		msleep(20);
 	complete_all(&release);
 }
+
 static DECLARE_WORK(releasing, release_work);
 
 /* Send messages to the slow function from a node, as many as there is room for. */
@@ -221,6 +222,7 @@ static void call_work(struct work_struct *work)
 
 	pr_info("the call ended: %d\n", err ?: call(others[0], &f));
 }
+
 static DECLARE_WORK(calling, call_work);
 
 static int __init client_hold(void)
