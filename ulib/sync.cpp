@@ -86,6 +86,7 @@ int lite_barrier_open(struct lite_ctx* ctx, const char* name, uint32_t mode,
             return err;
         if (steady_clock::now() + pause > end)
             return -EAGAIN;
+        // Nothing tells this node when the name is free.
         std::this_thread::sleep_for(pause);
     }
 }

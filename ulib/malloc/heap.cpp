@@ -296,8 +296,9 @@ void heap::before_fork() noexcept {
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);
-    // Signals wait for the locks' holder only: some runtimes stop threads by signals, and one that
-    // has a lock may be stopped until this one is.
+    // While this thread waits for the locks it handles signals: a collector of garbage may have
+    // stopped the thread that has a lock, and wait until this one has stopped, too. There is no
+    // way to unblock signals just for the wait, so it tries again after a pause.
     for (;;) {
         ::pthread_sigmask(SIG_SETMASK, &all, &before);
         if (m_growing.try_lock()) {

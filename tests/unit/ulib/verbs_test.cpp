@@ -6,7 +6,6 @@
 #include "memory/keys.hpp"
 #include "memory/table.hpp"
 #include "queues/order.hpp"
-#include "queues/parts.hpp"
 
 #include "catch.hpp"
 
@@ -208,61 +207,4 @@ TEST_CASE("a place is free when the program knows of a completion behind it") {
     CHECK_FALSE(o.room());
     o.free_up_to(0);  // an older one frees nothing
     CHECK_FALSE(o.room());
-}
-
-TEST_CASE("parts of a bounce buffer never overlap") {
-    constexpr uint64_t size = 4096;
-    parts all(size);
-    CHECK_FALSE(all.take(size + 1));
-    std::mt19937 random(3);
-    std::vector<parts::handle> taken;
-    for (int i = 0; i < 20000; i++) {
-        if (random() % 2) {
-            const uint64_t n = 1 + random() % 1000;
-            if (const auto made = all.take(n)) {
-                const parts::part& part = **made;
-                REQUIRE(part.size >= n);
-                REQUIRE(part.begin + part.size <= size);
-                REQUIRE(part.begin % parts::align == 0);
-                for (const auto& other : taken)
-                    REQUIRE((part.begin + part.size <= other->begin ||
-                             other->begin + other->size <= part.begin));
-                taken.push_back(*made);
-            } else {
-                // It was refused only if there is no such gap.
-                uint64_t largest = 0, end = 0;
-                std::sort(taken.begin(), taken.end(),
-                          [](auto a, auto b) { return a->begin < b->begin; });
-                for (const auto& one : taken) {
-                    largest = std::max(largest, one->begin - end);
-                    end = one->begin + one->size;
-                }
-                REQUIRE(std::max(largest, size - end) < parts::rounded(n));
-            }
-        } else if (!taken.empty()) {
-            // Mostly in order.
-            const size_t which = random() % 4 ? 0 : random() % taken.size();
-            all.give(taken[which]);
-            taken.erase(taken.begin() + static_cast<long>(which));
-        }
-        REQUIRE(all.empty() == taken.empty());
-    }
-    all.clear();
-    CHECK(all.empty());
-    CHECK(all.take(size));
-}
-
-TEST_CASE("a part that stays holds up no others") {
-    parts all(4096);
-    const auto first = all.take(64);
-    REQUIRE(first);
-    for (int i = 0; i < 1000; i++) {
-        const auto a = all.take(1000);
-        const auto b = all.take(1000);
-        REQUIRE((a && b));
-        all.give(*a);
-        all.give(*b);
-    }
-    all.give(*first);
-    CHECK(all.empty());
 }

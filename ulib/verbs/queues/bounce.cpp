@@ -23,16 +23,17 @@ constexpr uint64_t smallest = 16384;
 // Soft-RoCE of 6.1 reads a pointer behind its table (rxe_mr_copy()).
 constexpr uint64_t behind = 4096;
 
+constexpr uint64_t granule = internal::ranges::granule;
+
+constexpr uint64_t rounded(uint64_t length) {
+    return std::max((length + granule - 1) / granule * granule, granule);
+}
+
 }  // namespace
 
 bool bounce::empty() const {
     return std::all_of(m_buffers.begin(), m_buffers.end(),
-                       [](const buffer& b) { return b.free.empty(); });
-}
-
-void bounce::clear() {
-    for (buffer& b : m_buffers)
-        b.free.clear();
+                       [](const buffer& b) { return b.free.all_free(); });
 }
 
 void bounce::drop() {
@@ -68,14 +69,23 @@ int bounce::make(uint64_t size) {
     return 0;
 }
 
+std::optional<bounce::place> bounce::buffer::take(uint64_t n) {
+    place made{this, 0, n, internal::ranges::make_spare()};
+    const auto begin = free.take(n, granule);
+    if (!begin)
+        return std::nullopt;
+    made.begin = *begin;
+    return made;
+}
+
 std::optional<bounce::place> bounce::take(uint64_t length, uint64_t count, bool all,
                                           int& failed) try {
     failed = 0;
+    const uint64_t room = rounded(length);
     for (buffer& b : m_buffers) {
-        if (const auto part = b.free.take(length))
-            return place{&b, *part};
+        if (auto found = b.take(room))
+            return found;
     }
-    const uint64_t room = parts::rounded(length);
     // Parts up to twice as long fit later, so there are few buffers.
     const uint64_t wide = std::bit_ceil(room) * count;
     const bool is_idle = empty();
@@ -88,14 +98,14 @@ std::optional<bounce::place> bounce::take(uint64_t length, uint64_t count, bool 
     // With a low RLIMIT_MEMLOCK a smaller buffer must do. A refused size is tried again only for a
     // message that needs it.
     if (m_refused / 2 >= room)
-        most = std::min(most, m_refused / 2);
+        most = std::min(most, m_refused / 2 / granule * granule);
     if (most < room)
         return std::nullopt;
     for (uint64_t wanted = std::min(most, std::max(smallest, wide)); wanted;
-         wanted = wanted > room ? std::max(wanted / 2, room) : 0) {
+         wanted = wanted > room ? std::max(wanted / 2 / granule * granule, room) : 0) {
         failed = make(wanted);
         if (!failed)
-            return place{&m_buffers.front(), *m_buffers.front().free.take(length)};
+            return m_buffers.front().take(room);
         m_refused = wanted;
         if (!is_idle && !all)
             break;

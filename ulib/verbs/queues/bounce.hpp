@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // Bounce buffers: pinned memory of the library, through which the device sends and receives
-// messages. Each send queue and receive queue has its own, made when first used.
+// messages. Each send queue and receive queue has its own, made when first used. Most parts of them
+// are given back in order, but not all: if a peer dies in the middle of a message, that receive of
+// an SRQ comes back late or never, and must not hold up the others.
 #pragma once
 
-#include "queues/parts.hpp"
+#include "../../arena/ranges.hpp"
 
 #include <infiniband/verbs.h>
 
@@ -23,8 +25,10 @@ class bounce {
     static constexpr uint64_t limit = uint64_t{4} << 20;
 
     struct place {
-        buffer* in;
-        parts::handle part;
+        buffer* in = nullptr;
+        uint64_t begin = 0;
+        uint64_t size = 0;
+        internal::ranges::spare spare;  // so that giving it back needs no memory
     };
 
     explicit bounce(ibv_pd* pd) : m_pd(pd) {}
@@ -36,19 +40,19 @@ class bounce {
     // can be had. If too few are free, another buffer is made, with room for @count such parts
     // (within the limit, unless @all), or for this one.
     std::optional<place> take(uint64_t length, uint64_t count, bool all, int& failed);
-    void give(const place& where) { where.in->free.give(where.part); }
-    void clear();
+    void give(place& where) { where.in->free.give(where.begin, where.size, where.spare); }
     // Unmaps the buffers; what is in them is lost.
     void drop();
 
-    char* at(const place& where) const { return where.in->memory + where.part->begin; }
+    char* at(const place& where) const { return where.in->memory + where.begin; }
     ibv_sge sge(const place& where, uint32_t length) const;
 
   private:
     struct buffer {
-        explicit buffer(uint64_t bytes) : size(bytes), free(bytes) {}
+        explicit buffer(uint64_t bytes) : size(bytes), free(0, bytes) {}
+        std::optional<place> take(uint64_t n);
         const uint64_t size;
-        parts free;
+        internal::ranges free;
         char* memory = nullptr;
         ibv_mr* mr = nullptr;
     };

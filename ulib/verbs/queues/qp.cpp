@@ -212,9 +212,11 @@ void queue_pair::reset() {
         want(false);
         m_order.reset();
         m_polled = 0;
-        m_bounce.clear();
-        for (slot& s : m_slots)
+        for (slot& s : m_slots) {
+            if (s.where)
+                m_bounce.give(*s.where);
             s.where.reset();
+        }
         m_is_paused = false;
         m_has_failed_meanwhile = false;
         m_state = IBV_QPS_RESET;  // even if a completion was a failure

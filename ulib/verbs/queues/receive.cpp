@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace lite::verbs {
 namespace {
@@ -136,7 +137,7 @@ void receive_queue::pump() {
         slot& s = m_slots[number];
         const uint64_t length = std::max<uint64_t>(s.length, sizeof(imm_marker));
         int failed = 0;
-        const auto where = m_bounce.take(length, m_slots.size(), m_is_lossy, failed);
+        auto where = m_bounce.take(length, m_slots.size(), m_is_lossy, failed);
         if (failed) {
             // No completion will make room: the receive stays in software.
             say_once("a receive is not posted: no bounce buffer", std::strerror(failed));
@@ -144,7 +145,7 @@ void receive_queue::pump() {
         }
         if (!where)
             return;
-        s.where = *where;
+        s.where = std::move(*where);
         ibv_sge sge = m_bounce.sge(s.where, static_cast<uint32_t>(length));
         ibv_recv_wr wr = {wr_id(number), nullptr, &sge, 1};
         ibv_recv_wr* bad = nullptr;
@@ -282,9 +283,10 @@ void receive_queue::reset() {
     m_at_device = 0;
     m_used = 0;
     m_waiting.clear();
-    for (slot& s : m_slots)
-        s.at_device = false;
-    m_bounce.clear();
+    for (slot& s : m_slots) {
+        if (std::exchange(s.at_device, false))
+            m_bounce.give(s.where);
+    }
     m_free.clear();
     for (uint32_t i = static_cast<uint32_t>(m_slots.size()); i > 0; i--)
         m_free.push_back(i - 1);
