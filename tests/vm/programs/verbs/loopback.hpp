@@ -71,8 +71,7 @@ class Loopback {
             check(!ibv_post_recv(qps_[1], &wr, &bad), "receive");
         }
     }
-    // On return the messages have arrived, and none of their receives is polled.
-    void send(int n, std::uint32_t length) {
+    void post(int n, std::uint32_t length) {
         ibv_sge sge = buffer_->sge(0, length);
         for (int i = 0; i < n; i++) {
             ibv_send_wr wr = {};
@@ -82,8 +81,12 @@ class Loopback {
             ibv_send_wr* bad = nullptr;
             check(!ibv_post_send(qps_[0], &wr, &bad), "send");
         }
+    }
+    // On return the messages have arrived, and none of their receives is polled.
+    void send(int n, std::uint32_t length) {
+        post(n, length);
         for (int i = 0; i < n; i++)
-            take(sends_);
+            take_send();
     }
     void send(int n) {
         receive(n, 8);
@@ -92,6 +95,7 @@ class Loopback {
 
     void arm() { check(!ibv_req_notify_cq(receives_, 0), "arm"); }
     void take_receive() { take(receives_); }
+    void take_send() { take(sends_); }
     void take_event() {
         ibv_cq* cq = nullptr;
         void* context = nullptr;
