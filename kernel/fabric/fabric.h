@@ -30,7 +30,7 @@
 #include "qos.h"
 #include "stats.h"
 #include "wire/wire.h"
-#include "pace.h"
+#include "pacing.h"
 #include "quirks.h"
 
 struct lite_conn;

@@ -30,6 +30,8 @@ typedef int64_t s64;
 #endif
 #define U64_MAX UINT64_MAX
 #define BIT_ULL(n) (1ULL << (n))
+#define READ_ONCE(x) (x)
+#define WRITE_ONCE(x, value) ((x) = (value))
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define sizeof_field(type, member) sizeof(((type*)0)->member)
 #define check_add_overflow(a, b, d) __builtin_add_overflow(a, b, d)

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How long to wait awake before going to sleep.
+ *
+ * Sleeping and being woken costs a few microseconds, so short waits are done awake. For longer ones
+ * either may be quicker: a waiter that is awake reacts at once, but may keep the processor from the
+ * thread that brings the completion. So now and then a wait is done the other way, and compared
+ * with the one before, as two waits in a row are mostly for the same. The way that has won more of
+ * these comparisons lately is the usual one. A clear win counts more: some waits awake are quick
+ * while others, for which the host had no processor, take many times as long. But it counts the
+ * same however clear it is, because a few waits take very long either way. Waits too long to spend
+ * a processor on are done asleep.
+ *
+ * Updates are not locked; some may be lost.
+ */
+#ifndef _LITE_CORE_PACE_H
+#define _LITE_CORE_PACE_H
+
+#include "types.h"
+
+/* Shorter waits are always awake. */
+#define LITE_PACE_QUICK_NS (30 * 1000ULL)
+/* Minimum and maximum time to wait awake: longer waits are not worth a processor. */
+#define LITE_PACE_MIN_NS (10 * 1000ULL)
+#define LITE_PACE_MAX_NS (2 * 1000 * 1000ULL)
+/* What a comparison counts if one way took twice as long as the other, or more; otherwise 1. */
+#define LITE_PACE_FAR 4
+/* Sleeping is the usual way once it has this lead. */
+#define LITE_PACE_CLEAR 8
+/* The largest lead of either way. With it, one wait in about so many is done the other way; */
+#define LITE_PACE_SURE 16
+#define LITE_PACE_TRY_SURE 128
+/* otherwise one in about so many. */
+#define LITE_PACE_TRY 16
+
+/* A step of the median is the median divided by this, plus one. */
+#define LITE_MEDIAN_STEP 32
+/* It is this many times as long for a figure above twice or below half of the median. */
+#define LITE_MEDIAN_FAR 4
+
+/* How waits of a kind are done. Zeroed at first. */
+struct lite_pace {
+	u64 awake_ns; /* median of waits awake; 0: there was none */
+	u64 usual_ns; /* the last wait, if it was timed and done as usual; otherwise 0 */
+	s32 lead;     /* what sleeping has won less what it has lost, limited */
+	u32 left;     /* waits until one is timed, if they are quick, or else done the other way */
+};
+
+struct lite_pace_wait {
+	u64 awake_ns; /* time to wait awake; 0: sleep at once */
+	u64 begun;    /* when, if it is timed; 0: it is not, or not any more */
+	bool other;   /* not done as usual */
+};
+
+/*
+ * A running median in one number, 0 at first, after one more figure, which is at most U64_MAX / 2.
+ * Each figure above the median raises it by a step, and each one below lowers it by a step, so it
+ * settles where there are as many above as below (stochastic approximation: Robbins and Monro,
+ * 1951). Unlike an average, it ignores the few very long times of a busy machine.
+ */
+static inline u64 lite_median_next(u64 median, u64 figure)
+{
+	u64 step = median / LITE_MEDIAN_STEP + 1;
+
+	if (!median)
+		return figure;
+	if (figure > 2 * median || figure < median / 2)
+		step *= LITE_MEDIAN_FAR;
+	if (figure > median)
+		return figure - median < step ? figure : median + step;
+	return median - figure < step ? figure : median - step;
+}
+
+/*
+ * How to do the next wait. Returns whether to time it. @crowded: other threads sleep in waits of
+ * this kind. A waiter that stays awake keeps the processor from them, which they need to post their
+ * next operations. So it sleeps, untimed, unless waits are quick.
+ */
+static inline bool lite_pace_plan(struct lite_pace *pace, struct lite_pace_wait *wait, bool crowded)
+{
+	u64 awake_ns = READ_ONCE(pace->awake_ns);
+	u64 usual_ns = READ_ONCE(pace->usual_ns);
+	s32 lead = READ_ONCE(pace->lead);
+	u32 left = READ_ONCE(pace->left);
+	u64 most = 4 * awake_ns;
+	bool asleep;
+	u32 gap;
+
+	wait->other = false;
+	if (awake_ns && awake_ns <= LITE_PACE_QUICK_NS) {
+		wait->awake_ns = most > LITE_PACE_MIN_NS ? most : LITE_PACE_MIN_NS;
+		WRITE_ONCE(pace->left, left ? left - 1 : LITE_PACE_TRY - 1);
+		return !left;
+	}
+	wait->awake_ns = 0;
+	if (crowded && awake_ns)
+		return false;
+	if (left) {
+		WRITE_ONCE(pace->left, left - 1);
+	} else if (usual_ns) {
+		/*
+		 * Client and server wait in turn. At regular intervals each might for ever do the
+		 * wait that the other one compares in another way. These nanoseconds are random.
+		 */
+		gap = lead == LITE_PACE_SURE || lead == -LITE_PACE_SURE ? LITE_PACE_TRY_SURE :
+									  LITE_PACE_TRY;
+		WRITE_ONCE(pace->left, gap / 2 + (u32)usual_ns % gap);
+		wait->other = true;
+	}
+	if (!wait->other)
+		WRITE_ONCE(pace->usual_ns, 0);
+	asleep = lead > LITE_PACE_CLEAR;
+	if (asleep != wait->other)
+		return true;
+	wait->awake_ns = most;
+	if (wait->other || !awake_ns || most > LITE_PACE_MAX_NS)
+		wait->awake_ns = LITE_PACE_MAX_NS;
+	return true;
+}
+
+/* A timed wait has taken @took ns. */
+static inline void lite_pace_learn(struct lite_pace *pace, const struct lite_pace_wait *wait,
+				   u64 took)
+{
+	u64 median = READ_ONCE(pace->awake_ns);
+	u64 usual = READ_ONCE(pace->usual_ns);
+	s32 lead = READ_ONCE(pace->lead);
+	u64 awake = wait->awake_ns ? took : usual;
+	u64 asleep = wait->awake_ns ? usual : took;
+
+	if (wait->awake_ns) {
+		/* Limit both: an outlier, above all the first figure, would last for long. */
+		u64 limit = median ? 2 * LITE_PACE_MAX_NS : 2 * LITE_PACE_QUICK_NS;
+
+		WRITE_ONCE(pace->awake_ns, lite_median_next(median, took < limit ? took : limit));
+	}
+	if (!wait->other) {
+		WRITE_ONCE(pace->usual_ns, took);
+		return;
+	}
+	if (!usual)
+		return;
+	if (awake > LITE_PACE_MAX_NS || asleep < awake / 2)
+		lead += LITE_PACE_FAR;
+	else if (asleep < awake - awake / 8)
+		lead++;
+	else if (asleep < 2 * awake)
+		lead--;
+	else
+		lead -= LITE_PACE_FAR;
+	if (lead > LITE_PACE_SURE)
+		lead = LITE_PACE_SURE;
+	if (lead < -LITE_PACE_SURE)
+		lead = -LITE_PACE_SURE;
+	WRITE_ONCE(pace->lead, lead);
+}
+
+#endif /* _LITE_CORE_PACE_H */
