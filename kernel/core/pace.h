@@ -23,6 +23,8 @@
 /* Minimum and maximum time to wait awake: longer waits are not worth a processor. */
 #define LITE_PACE_MIN_NS (10 * 1000ULL)
 #define LITE_PACE_MAX_NS (2 * 1000 * 1000ULL)
+/* Time to wait awake to find out whether waits are quick. */
+#define LITE_PACE_LOOK_NS (4 * LITE_PACE_QUICK_NS)
 /* What a comparison counts if one way took twice as long as the other, or more; otherwise 1. */
 #define LITE_PACE_FAR 4
 /* Sleeping is the usual way once it has this lead. */
@@ -41,15 +43,15 @@
 /* How waits of a kind are done. Zeroed at first. */
 struct lite_pace {
 	u64 awake_ns; /* median of waits awake; 0: there was none */
-	u64 usual_ns; /* the last wait, if it was timed and done as usual; otherwise 0 */
+	u64 usual_ns; /* the last wait, if it could be timed and was done as usual; otherwise 0 */
 	s32 lead;     /* what sleeping has won less what it has lost, limited */
-	u32 left;     /* waits until one is timed, if they are quick, or else done the other way */
+	u32 left;     /* waits until one is timed, if they are quick or crowded, or tried */
 };
 
 struct lite_pace_wait {
 	u64 awake_ns; /* time to wait awake; 0: sleep at once */
 	u64 begun;    /* when, if it is timed; 0: it is not, or not any more */
-	bool other;   /* not done as usual */
+	bool other;   /* tried: not done as usual */
 };
 
 /*
@@ -74,7 +76,8 @@ static inline u64 lite_median_next(u64 median, u64 figure)
 /*
  * How to do the next wait. Returns whether to time it. @crowded: other threads sleep in waits of
  * this kind. A waiter that stays awake keeps the processor from them, which they need to post their
- * next operations. So it sleeps, untimed, unless waits are quick.
+ * next operations. So it sleeps, untimed, unless waits are quick. Whether they are, one in so many
+ * finds out.
  */
 static inline bool lite_pace_plan(struct lite_pace *pace, struct lite_pace_wait *wait, bool crowded)
 {
@@ -83,8 +86,7 @@ static inline bool lite_pace_plan(struct lite_pace *pace, struct lite_pace_wait 
 	s32 lead = READ_ONCE(pace->lead);
 	u32 left = READ_ONCE(pace->left);
 	u64 most = 4 * awake_ns;
-	bool asleep;
-	u32 gap;
+	bool asleep, sure;
 
 	wait->other = false;
 	if (awake_ns && awake_ns <= LITE_PACE_QUICK_NS) {
@@ -93,18 +95,19 @@ static inline bool lite_pace_plan(struct lite_pace *pace, struct lite_pace_wait 
 		return !left;
 	}
 	wait->awake_ns = 0;
-	if (crowded && awake_ns)
-		return false;
+	if (crowded && awake_ns) {
+		WRITE_ONCE(pace->usual_ns, 0);
+		WRITE_ONCE(pace->left, left ? left - 1 : LITE_PACE_TRY_SURE - 1);
+		wait->other = !left;
+		if (!left)
+			wait->awake_ns = LITE_PACE_LOOK_NS;
+		return !left;
+	}
 	if (left) {
 		WRITE_ONCE(pace->left, left - 1);
 	} else if (usual_ns) {
-		/*
-		 * Client and server wait in turn. At regular intervals each might for ever do the
-		 * wait that the other one compares in another way. These nanoseconds are random.
-		 */
-		gap = lead == LITE_PACE_SURE || lead == -LITE_PACE_SURE ? LITE_PACE_TRY_SURE :
-									  LITE_PACE_TRY;
-		WRITE_ONCE(pace->left, gap / 2 + (u32)usual_ns % gap);
+		sure = lead == LITE_PACE_SURE || lead == -LITE_PACE_SURE;
+		WRITE_ONCE(pace->left, sure ? LITE_PACE_TRY_SURE - 1 : LITE_PACE_TRY - 1);
 		wait->other = true;
 	}
 	if (!wait->other)
@@ -113,7 +116,9 @@ static inline bool lite_pace_plan(struct lite_pace *pace, struct lite_pace_wait 
 	if (asleep != wait->other)
 		return true;
 	wait->awake_ns = most;
-	if (wait->other || !awake_ns || most > LITE_PACE_MAX_NS)
+	if (!awake_ns)
+		wait->awake_ns = LITE_PACE_LOOK_NS;
+	else if (wait->other || most > LITE_PACE_MAX_NS)
 		wait->awake_ns = LITE_PACE_MAX_NS;
 	return true;
 }
@@ -125,9 +130,10 @@ static inline void lite_pace_learn(struct lite_pace *pace, const struct lite_pac
 	u64 median = READ_ONCE(pace->awake_ns);
 	u64 usual = READ_ONCE(pace->usual_ns);
 	s32 lead = READ_ONCE(pace->lead);
-	u64 awake = wait->awake_ns ? took : usual;
-	u64 asleep = wait->awake_ns ? usual : took;
+	u64 awake, asleep;
 
+	if (!took)
+		took = 1; /* a coarse clock */
 	if (wait->awake_ns) {
 		/* Limit both: an outlier, above all the first figure, would last for long. */
 		u64 limit = median ? 2 * LITE_PACE_MAX_NS : 2 * LITE_PACE_QUICK_NS;
@@ -140,6 +146,8 @@ static inline void lite_pace_learn(struct lite_pace *pace, const struct lite_pac
 	}
 	if (!usual)
 		return;
+	awake = wait->awake_ns ? took : usual;
+	asleep = wait->awake_ns ? usual : took;
 	if (awake > LITE_PACE_MAX_NS || asleep < awake / 2)
 		lead += LITE_PACE_FAR;
 	else if (asleep < awake - awake / 8)

@@ -145,12 +145,54 @@ TEST_CASE("pace: nothing spends a processor on waits of many milliseconds") {
     CHECK(waits.go(12800).asleep >= 12600);
 }
 
-TEST_CASE("pace: in a crowd all sleep, and learn nothing from it") {
+TEST_CASE("pace: in a crowd all sleep, but for one that looks whether waits are quick") {
     Waits waits;
     waits.take(450 * us, 650 * us);
     waits.go(400);
-    CHECK(waits.go(1000, true).asleep == 1000);
+    CHECK(waits.go(1280, true).asleep >= 1270);
     CHECK(waits.go(1000).awake >= 900);
+}
+
+TEST_CASE("pace: after a slow first wait, a crowd finds out that waits are quick") {
+    Waits waits;
+    waits.take(500 * us, 510 * us);
+    waits.go(1, true);
+    waits.take(3 * us, 10 * us);
+    waits.go(2000, true);
+    CHECK(waits.go(1000, true).awake == 1000);
+}
+
+TEST_CASE("pace: a client and a server do not mislead each other") {
+    CAPTURE(seed());
+    Random random;
+    for (int pair = 0; pair < 20; pair++) {
+        lite_pace ends[2] = {};
+        for (int i = 0; i < pair; i++) {  // one of them began earlier
+            lite_pace_wait wait = {};
+            lite_pace_plan(&ends[0], &wait, false);
+            lite_pace_learn(&ends[0], &wait, 300 * us);
+        }
+        int awake = 0;
+        for (int i = 0; i < 5000; i++) {
+            lite_pace_wait waits[2] = {};
+            // Both wait during a call: a sleeper delays itself, and its peer more.
+            std::uint64_t took[2];
+            for (int end = 0; end < 2; end++) {
+                lite_pace_plan(&ends[end], &waits[end], false);
+                took[end] = random.between(290 * us, 310 * us);
+            }
+            for (int end = 0; end < 2; end++) {
+                if (waits[end].awake_ns > 400 * us)
+                    continue;
+                took[end] += 100 * us;
+                took[!end] += 400 * us;
+            }
+            for (int end = 0; end < 2; end++)
+                lite_pace_learn(&ends[end], &waits[end], took[end]);
+            awake += i >= 1000 && waits[0].awake_ns && waits[1].awake_ns;
+        }
+        CHECK(awake >= 3500);  // of 4000
+    }
 }
 
 TEST_CASE("median: the first figure counts in full") {

@@ -25,17 +25,15 @@ registry<ibv_qp*, queue_pair>& pairs() {
 
 }  // namespace
 
-queue_pair::queue_pair(ibv_qp* qp, const ibv_qp_init_attr& attr)
+queue_pair::queue_pair(ibv_qp* qp, const ibv_qp_init_attr& attr, uint32_t sends)
     : m_qp(qp),
       m_pd(qp->pd),
       m_cap(attr.cap),
       m_signals_all(attr.sq_sig_all != 0),
       m_send_cq(completion_queue::find(attr.send_cq)),
       m_recv_cq(completion_queue::find(attr.recv_cq)),
-      // One more than the program has asked for, as some devices round up: perftest 4.5 with
-      // events may be one poll late (Documentation/interfaces/verbs.rst).
-      m_order(attr.cap.max_send_wr + 1),
-      m_slots(attr.cap.max_send_wr + 1),
+      m_order(sends),
+      m_slots(sends),
       m_bounce(qp->pd) {
     add_spares(m_order.capacity());
     m_missed.reserve(m_order.capacity());
@@ -50,10 +48,12 @@ bool queue_pair::is_supported(ibv_qp_type type) {
     return false;
 }
 
-// Takes over a QP that the device has made with these attributes.
-ibv_qp* queue_pair::adopt(ibv_qp* qp, const ibv_qp_init_attr& attr) {
+// Takes over a QP that the device has made with these attributes. @asked: so many sends were asked
+// for. There is room for one more, as with devices that round up: perftest 4.5 with events may be
+// one poll late (Documentation/interfaces/verbs.rst).
+ibv_qp* queue_pair::adopt(ibv_qp* qp, const ibv_qp_init_attr& attr, uint32_t asked) {
     std::unique_ptr<ibv_qp, int (*)(ibv_qp*)> unless_made(qp, real().destroy_qp);
-    auto made = std::make_shared<queue_pair>(qp, attr);
+    auto made = std::make_shared<queue_pair>(qp, attr, std::max(attr.cap.max_send_wr, asked + 1));
     if (!attr.srq) {
         made->m_receives =
             std::make_shared<receive_queue>(qp->pd, std::max(attr.cap.max_recv_wr, 1U),
@@ -106,8 +106,9 @@ ibv_qp* queue_pair::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
     ibv_qp* qp = real().create_qp(pd, &ours);
     if (!qp)
         return nullptr;
+    const uint32_t asked = attr->cap.max_send_wr;
     attr->cap = ours.cap;
-    return adopt(qp, *attr);
+    return adopt(qp, *attr, asked);
 }
 
 ibv_qp* queue_pair::create_extended(ibv_context* context, ibv_qp_init_attr_ex* attr) {
@@ -131,12 +132,13 @@ ibv_qp* queue_pair::create_extended(ibv_context* context, ibv_qp_init_attr_ex* a
     ibv_qp* qp = device->real_create_qp_ex()(context, &ours);
     if (!qp)
         return nullptr;
+    const uint32_t asked = attr->cap.max_send_wr;
     attr->cap = ours.cap;
     const ibv_qp_init_attr plain = {attr->qp_context, attr->send_cq, attr->recv_cq,   attr->srq,
                                     attr->cap,        attr->qp_type, attr->sq_sig_all};
     if (builds)
         builder::take_over(::ibv_qp_to_qp_ex(qp));
-    return adopt(qp, plain);
+    return adopt(qp, plain, asked);
 }
 
 int queue_pair::destroy(ibv_qp* qp) {

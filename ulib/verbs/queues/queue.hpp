@@ -113,7 +113,8 @@ class queue_pair final : public work_queue {
     static int destroy(ibv_qp* qp);
     int modify(ibv_qp_attr* attr, int mask);
 
-    queue_pair(ibv_qp* qp, const ibv_qp_init_attr& attr);
+    // @sends: so many may be posted and not yet polled.
+    queue_pair(ibv_qp* qp, const ibv_qp_init_attr& attr, uint32_t sends);
     ~queue_pair() override { stop_worker(); }
 
     // As ibv_post_send(). @all: all of them or none.
@@ -128,7 +129,7 @@ class queue_pair final : public work_queue {
 
   private:
     static bool is_supported(ibv_qp_type type);
-    static ibv_qp* adopt(ibv_qp* qp, const ibv_qp_init_attr& attr);
+    static ibv_qp* adopt(ibv_qp* qp, const ibv_qp_init_attr& attr, uint32_t asked);
 
     struct slot {
         ibv_send_wr wr;

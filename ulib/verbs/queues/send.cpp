@@ -207,7 +207,7 @@ queue_pair::posting queue_pair::post_real(slot& s, uint64_t number, ibv_wc_statu
         wr.send_flags |= IBV_SEND_INLINE;
     } else if (length) {
         int failed = 0;
-        s.where = m_bounce.take(length, m_order.capacity(), false, failed);
+        s.where = m_bounce.take(length, std::max(m_cap.max_send_wr, 1U), false, failed);
         if (failed) {
             say_once("a send fails: no bounce buffer", std::strerror(failed));
             return posting::failed;

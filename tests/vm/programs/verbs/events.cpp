@@ -130,8 +130,10 @@ void unpolled(const Options& options) {
         loop.receive(1, 8);
         loop.post(1, 8);
         loop.take_receive();
-        if (i)
+        if (i) {
+            check(!loop.has_room(), "three sends are posted, and there is room for two");
             loop.take_send();
+        }
     }
     loop.take_send();
 }

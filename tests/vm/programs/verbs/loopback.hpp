@@ -6,6 +6,7 @@
 #include <poll.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 
@@ -72,16 +73,10 @@ class Loopback {
         }
     }
     void post(int n, std::uint32_t length) {
-        ibv_sge sge = buffer_->sge(0, length);
-        for (int i = 0; i < n; i++) {
-            ibv_send_wr wr = {};
-            wr.sg_list = &sge;
-            wr.num_sge = 1;
-            wr.opcode = IBV_WR_SEND;
-            ibv_send_wr* bad = nullptr;
-            check(!ibv_post_send(qps_[0], &wr, &bad), "send");
-        }
+        for (int i = 0; i < n; i++)
+            check(!try_post(length), "send");
     }
+    bool has_room() { return try_post(0) != ENOMEM; }
     // On return the messages have arrived, and none of their receives is polled.
     void send(int n, std::uint32_t length) {
         post(n, length);
@@ -108,6 +103,15 @@ class Loopback {
     }
 
   private:
+    int try_post(std::uint32_t length) {
+        ibv_sge sge = buffer_->sge(0, length);
+        ibv_send_wr wr = {};
+        wr.sg_list = &sge;
+        wr.num_sge = 1;
+        wr.opcode = IBV_WR_SEND;
+        ibv_send_wr* bad = nullptr;
+        return ibv_post_send(qps_[0], &wr, &bad);
+    }
     static void take(ibv_cq* cq) {
         ibv_wc wc = {};
         int n = 0;
