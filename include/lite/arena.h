@@ -49,8 +49,8 @@ extern "C" {
  * LITE_IOC_ARENA in <uapi/lite_arena.h>, also for what the memory contains.
  *
  * Return: 0, -EINVAL (@length), -EOPNOTSUPP (another flag), -EFBIG, -EDQUOT or -ENOSPC (the limits
- * of the user or the node), -EMFILE or -ENFILE (no more files), -ENOMEM, -EINTR, -ENODEV, -ENOTTY
- * (older kernel module).
+ * of the user or the node), -ENFILE (no more files), -ENOMEM, -EINTR, -ENODEV, -ENOTTY (older
+ * kernel module).
  */
 int lite_arena_mmap(struct lite_ctx* ctx, size_t length, uint32_t flags, void** addr) LITE_NOEXCEPT;
 

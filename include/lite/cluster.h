@@ -77,7 +77,8 @@ int lite_members(int index, struct lite_member* members, size_t max, size_t* cou
  * that the node was started with is taken); -ECONNREFUSED (nothing listens there); -EHOSTUNREACH;
  * -EHOSTDOWN or -ECONNABORTED (the connection broke); -ETIMEDOUT; -ENOTCONN (the other side is in
  * no cluster); -ELOOP, -ENOSPC (no id is free); -EPROTONOSUPPORT (another version); -EALREADY
- * (another attempt has begun since, so the outcome of this one is unknown); -EPROTO.
+ * (another attempt has begun since, so the outcome of this one is unknown); -EPROTO; -EMFILE,
+ * -ENFILE.
  */
 int lite_join(int index, const char* address, uint16_t port, int timeout_ms) LITE_NOEXCEPT;
 
@@ -88,7 +89,7 @@ int lite_join(int index, const char* address, uint16_t port, int timeout_ms) LIT
  * LMRs at home there are freed. The node itself stays, and may join again.
  *
  * Return: 0; -EPERM (the caller lacks CAP_NET_ADMIN); -ENODEV; -EINVAL (@index); -ENOTCONN (it is
- * in none); -EBUSY (it is already joining or leaving); -EPROTO.
+ * in none); -EBUSY (it is already joining or leaving); -EPROTO; -EMFILE, -ENFILE.
  */
 int lite_leave(int index) LITE_NOEXCEPT;
 

@@ -493,8 +493,8 @@ int lite_lmr_checksum(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
  *	LITE_TIMEOUT_DEFAULT (for ever)
  *
  * Context: may sleep; killable.
- * Return: 0; -EOWNERDEAD: the caller has the lock, and its previous holder
- * died; or another negative errno as LITE_IOC_LOCK.
+ * Return: 0; -EOWNERDEAD: the caller has the lock, and an exclusive holder
+ * before it died; or another negative errno as LITE_IOC_LOCK.
  */
 int lite_lmr_lock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner,
 		  u32 flags, s32 timeout_ms);

@@ -61,7 +61,7 @@ struct lite_krequest {
  * typedef lite_kfunc_handler - serves one request
  * @priv: of struct lite_kfunc_params
  * @req: the request
- * @reply: room for @max_reply bytes, zeroed
+ * @reply: room for @max_reply bytes, zeroed; may be NULL if @max_reply is 0
  * @status: a number for the caller, initially 0
  *
  * A handler may run before lite_kfunc_register() returns, and for a caller that
@@ -90,7 +90,8 @@ typedef int (*lite_kfunc_handler)(void *priv, const struct lite_krequest *req,
  *	LITE_KFUNC_SHORT_MAX if @is_short.
  *	Every call reserves as much; more than LITE_RPC_BYTES_MAX counts against
  *	what the caller may have, at both nodes
- * @ring_size: bytes in flight per client node, or 0: the default
+ * @ring_size: bytes in flight per client node, LITE_RPC_RING_MIN to
+ *	LITE_RPC_RING_MAX, or 0: the default
  * @is_short: the handler does not sleep or take long. For a request longer than
  *	LITE_RPC_BYTES_MAX it runs in a work item all the same
  * @handler: called for each request

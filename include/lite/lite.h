@@ -188,7 +188,7 @@ int lite_alloc(struct lite_ctx* ctx, const struct lite_alloc_params* params,
  * @lh: set to the handle
  * @length: set to the LMR's length in bytes; may be NULL
  *
- * Return: 0, -ENOENT, -EACCES (the caller lacks some of @rights), -EINVAL (empty name, no rights),
+ * Return: 0, -ENOENT, -EACCES (the caller lacks some of @rights), -EINVAL (a bad name, no rights),
  * -ENAMETOOLONG, -EMFILE, -EHOSTDOWN, -EIO, -EPROTO or -ETIMEDOUT.
  */
 int lite_map(struct lite_ctx* ctx, const char* name, uint32_t rights, lite_lh_t* lh,
@@ -221,7 +221,7 @@ int lite_free(struct lite_ctx* ctx, lite_lh_t lh) LITE_NOEXCEPT;
  *
  * As lite_free(), for its masters: owner, root, and users granted MASTER.
  *
- * Return: 0, -ENOENT, -EPERM (no master), -EINVAL (empty name), -ENAMETOOLONG, -EHOSTDOWN, -EIO,
+ * Return: 0, -ENOENT, -EPERM (no master), -EINVAL (a bad name), -ENAMETOOLONG, -EHOSTDOWN, -EIO,
  * -EPROTO, or -ETIMEDOUT (it is unknown whether the LMR is freed).
  */
 int lite_free_name(struct lite_ctx* ctx, const char* name) LITE_NOEXCEPT;
@@ -238,9 +238,9 @@ int lite_free_name(struct lite_ctx* ctx, const char* name) LITE_NOEXCEPT;
  * Complete when it returns. Not atomic: a concurrent write may be seen in part. After a failure
  * @buf may have been written in part; lite_op_submit() tells how far.
  *
- * Return: 0, -EBADF, -EACCES, -ERANGE (beyond the end), -EINVAL (@length is 0), -EFAULT, -EIDRM
- * (freed), -ESTALE or -EHOSTDOWN (a node with its memory restarted, or is down), -ETIMEDOUT or
- * -EIO.
+ * Return: 0, -EBADF, -EACCES, -ERANGE (beyond the end), -EINVAL (@length is 0), -EFAULT (@buf; or
+ * the LMR is unpinned, and its process has no memory there), -EIDRM (freed), -ESTALE or -EHOSTDOWN
+ * (a node with its memory restarted, or is down), -ETIMEDOUT, -EIO or -EPROTO.
  */
 int lite_read(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, void* buf,
               size_t length) LITE_NOEXCEPT;
@@ -398,13 +398,15 @@ int lite_checksum(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t 
 /*
  * lite_op_submit - submit one operation
  * @op: the operation. Sets @op->size, and @op->error to 0, so that an operation that failed in
- *    lite_vector() can be retried as it is. Sets @op->result, on failure too, to the number of
- *    leading bytes known to be transferred by reads and writes, or the previous value of an atomic
- *    that succeeded.
+ *    lite_vector() can be retried as it is. Sets @op->result, on failure too, to the number
+ *    of leading bytes known to be transferred by READ and WRITE, or done by SET and COPY (0 if it
+ *    copies overlapping ranges from the end); or to the previous value of an atomic, the number of
+ *    equal bytes or the checksum (on failure: 0)
  *
  * The operations above are made of this; use it to learn how far a failed one came.
  *
- * Return: 0 or a negative errno as theirs.
+ * Return: 0 or a negative errno as theirs; -EPERM (@op->priority is above the user's ceiling);
+ * -EINVAL (no such priority, or the length of an atomic is not 8).
  */
 int lite_op_submit(struct lite_ctx* ctx, struct lite_op* op) LITE_NOEXCEPT;
 
@@ -454,7 +456,7 @@ int lite_mmap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, size_t length
  * -EFAULT (it belongs to a file in a file system, or to a driver, as a mapping of lite_mmap()
  * does), -EDQUOT (RLIMIT_MEMLOCK; or the user's share of the node's memory for LMRs, against which
  * the metadata count), -ENOSPC (all of that memory is used up), -EEXIST (the name is taken),
- * -EMFILE, -EHOSTDOWN or -ETIMEDOUT.
+ * -EMFILE, -EHOSTDOWN, -ETIMEDOUT, -EIO or -EPROTO (a node that keeps names could not be asked).
  */
 int lite_register(struct lite_ctx* ctx, const char* name, void* addr, size_t length, uint32_t mode,
                   lite_lh_t* lh) LITE_NOEXCEPT;

@@ -574,7 +574,7 @@ class context {
 //	for (const lite::lmr_info &lmr : lite::lmrs(node))
 //		...
 //
-// Single pass. Incrementing throws error as lite_list().
+// Single pass. begin() and incrementing throw error as lite_list().
 class lmr_range : public std::ranges::view_base {
   public:
     class iterator {

@@ -28,7 +28,8 @@ extern "C" {
  * used it have ended.
  *
  * Return: 0, -EBADF, -EACCES (the handle has neither MASTER nor what sharing @rights needs),
- * -ENOSPC (there are LITE_GRANTS_MAX grants already), -EINVAL (not a valid node id, or @uid is
+ * -ENOSPC (there are LITE_GRANTS_MAX grants already, or the home's memory for LMRs is used up),
+ * -EDQUOT (the share of it of the LMR's first owner is), -EINVAL (not a valid node id, or @uid is
  * LITE_KEEP), -EIDRM (freed), -ESTALE or -EHOSTDOWN (its home restarted, or is down), -EIO,
  * -EPROTO, or -ETIMEDOUT (it is unknown whether the rights have changed).
  */
@@ -125,9 +126,11 @@ int lite_chown_name(struct lite_ctx* ctx, const char* name, uint32_t uid,
  * Handles stay valid. An anonymous LMR that gets a name outlives the context. Never replaces
  * another LMR.
  *
- * Return: 0, -EBADF, -EACCES (no MASTER), -EEXIST (another LMR is called @to), -EINVAL (empty @to),
- * -ENAMETOOLONG, -EIDRM (freed), -ESTALE or -EHOSTDOWN (its home restarted, or is down), -EIO,
- * -EPROTO, or -ETIMEDOUT (it is unknown which name it has).
+ * Return: 0, -EBADF, -EACCES (no MASTER), -EEXIST (another LMR is called @to), -EINVAL (a bad
+ * @to), -ENAMETOOLONG, -ENOSPC or -EDQUOT (the memory for LMRs, or the first owner's share of it,
+ * is used up at the home or at the node that keeps the new name), -EIDRM (freed), -ESTALE or
+ * -EHOSTDOWN (its home restarted, or is down), -EIO, -EPROTO, or -ETIMEDOUT (it is unknown which
+ * name it has).
  */
 int lite_rename(struct lite_ctx* ctx, lite_lh_t lh, const char* to) LITE_NOEXCEPT;
 
@@ -181,7 +184,8 @@ int lite_resize_name(struct lite_ctx* ctx, const char* name, uint64_t length) LI
  * does not change.
  *
  * Return: 0, -EBADF, -EACCES (no MASTER), -ERANGE (beyond the end), -EINVAL (not a valid node id),
- * -EHOSTUNREACH (no such node), -EHOSTDOWN, -ENOSPC or -EDQUOT (as lite_alloc(), at @node),
+ * -EHOSTUNREACH (no such node), -EHOSTDOWN, -ENOSPC or -EDQUOT (as lite_alloc(), at @node or, for
+ * the metadata, at the home; -ENOSPC also if the LMR would be on more than LITE_SPREAD_MAX nodes),
  * -EOPNOTSUPP (it is registered memory), -EIDRM (freed), -ESTALE (a node with its memory
  * restarted), -ETIMEDOUT, -EIO or -EPROTO.
  */

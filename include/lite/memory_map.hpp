@@ -21,8 +21,8 @@ enum class protection : std::uint32_t {
 };
 
 // A part of an LMR mapped into the process, unmapped by the destructor; made by region::mmap(), and
-// independent of the region. An access raises SIGBUS once the LMR was freed, is elsewhere, or the
-// right to it was taken away.
+// independent of the region. An access raises SIGBUS once the LMR was freed, a right to it was
+// taken away, or the node was stopped; while its bytes are elsewhere; and while its home is down.
 class memory_map {
   public:
     memory_map() noexcept = default;

@@ -63,7 +63,8 @@ struct lite_ctx;
  * @max_request: longest request in bytes, up to LITE_RPC_BULK_MAX
  * @max_reply: longest reply in bytes, up to LITE_RPC_BULK_MAX. Requests and replies of more than
  *    LITE_RPC_BYTES_MAX take memory of both nodes during the call
- * @ring_size: bytes for requests and replies in flight, per client node; 0: the default
+ * @ring_size: bytes for requests and replies in flight, per client node: LITE_RPC_RING_MIN to
+ *    LITE_RPC_RING_MAX; 0: the default
  */
 struct lite_rpc_params {
     uint32_t size;

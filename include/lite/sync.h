@@ -42,19 +42,21 @@ extern "C" {
  * change of the LMR, and for a node of the LMR that does not answer, until that node counts as
  * down.
  *
- * Waiters get the lock in the order in which their requests reached the LMR's home. If the holder's
- * context is closed, also by the end of its process, or its node dies, the lock is released; the
- * next holder gets -EOWNERDEAD and *has the lock*.
+ * Waiters get the lock in the order in which their requests reached the LMR's home. If a holder's
+ * context is closed, also by the end of its process, or its node dies, its lock is released. If it
+ * was exclusive, the next holder gets -EOWNERDEAD and *has the lock*, and so does every shared one
+ * after that until an exclusive holder gets it, too, and calls lite_lock_consistent(). Shared
+ * holders leave no -EOWNERDEAD behind.
  *
- * Return: 0; -EOWNERDEAD: the caller has the lock, and its previous holder died; -EBUSY (held,
- * perhaps by the caller; with LITE_LOCK_TRY or LITE_NOWAIT), -ETIMEDOUT, -EDEADLK (the caller has
- * it already), -EOPNOTSUPP (the RDMA device has no atomics, or the LMR is unpinned), -EMFILE (the
- * context has LITE_LOCKS_MAX locks), -EDQUOT (the user's share of the locks at this node, or at the
- * LMR's home, is used up), -ENOTRECOVERABLE (released without lite_lock_consistent() after
- * -EOWNERDEAD), -EBADF, -EACCES, -EINVAL (misaligned; the word holds no lock; no such time-out),
- * -ERANGE (beyond the end, or cut off meanwhile), -EIDRM (freed, perhaps meanwhile), -ESTALE (a
- * node that had the memory restarted), -EHOSTDOWN, -EIO or -EPROTO. The caller has the lock only
- * after 0 and -EOWNERDEAD.
+ * Return: 0; -EOWNERDEAD: the caller has the lock, and an exclusive holder before it died; -EBUSY
+ * (held, perhaps by the caller; with LITE_LOCK_TRY or LITE_NOWAIT), -ETIMEDOUT, -EDEADLK (the
+ * caller has it already), -EOPNOTSUPP (the RDMA device has no atomics, or the LMR is unpinned),
+ * -EMFILE (the context has LITE_LOCKS_MAX locks), -EDQUOT (the user's share of the locks at this
+ * node, or at the LMR's home, is used up), -ENOTRECOVERABLE (an exclusive holder released it
+ * without lite_lock_consistent() after -EOWNERDEAD), -EBADF, -EACCES, -EINVAL (misaligned; the word
+ * holds no lock; no such time-out), -ERANGE (beyond the end, or cut off meanwhile), -EIDRM (freed,
+ * perhaps meanwhile), -ESTALE (a node that had the memory restarted), -EHOSTDOWN, -EIO or -EPROTO.
+ * The caller has the lock only after 0 and -EOWNERDEAD.
  */
 int lite_lock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t owner, uint32_t flags,
               int timeout_ms) LITE_NOEXCEPT;
@@ -65,12 +67,12 @@ int lite_lock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t owne
  * @offset: of the word
  * @owner: as passed to lite_lock()
  *
- * Except after -EBADF and -EPERM the caller no longer has the lock, whatever is returned. After
- * -EHOSTDOWN, -ETIMEDOUT, -EIO and -ENOMEM it is released as soon as possible.
+ * Except after -EBADF, -EPERM and -EOPNOTSUPP the caller no longer has the lock, whatever is
+ * returned. After -EHOSTDOWN, -ETIMEDOUT, -EIO and -ENOMEM it is released as soon as possible.
  *
- * Return: 0; -EPERM (the caller does not have it); -ENOLCK (the caller lost it, as its node counted
- * as dead for a time); -EBADF, -EIDRM (freed), -ERANGE (cut off), -ESTALE, -EHOSTDOWN, -ETIMEDOUT,
- * -EIO or -EPROTO.
+ * Return: 0; -EPERM (the caller does not have it); -EOPNOTSUPP (the LMR is unpinned, and has no
+ * locks); -ENOLCK (the caller lost it, as its node counted as dead for a time); -EBADF, -EIDRM
+ * (freed), -ERANGE (cut off), -ESTALE, -EHOSTDOWN, -ETIMEDOUT, -EIO or -EPROTO.
  */
 int lite_unlock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t owner) LITE_NOEXCEPT;
 
@@ -80,10 +82,11 @@ int lite_unlock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t ow
  * @offset: of the word
  * @owner: as passed to lite_lock(), which returned -EOWNERDEAD
  *
- * If the lock is released without this, it cannot be taken any more. Does not call other nodes.
+ * If an exclusive holder releases the lock without this, it cannot be taken any more. Does not call
+ * other nodes.
  *
  * Return: 0; -EPERM (the caller does not have it, or shares it); -EINVAL (the previous holder did
- * not die); -EBADF.
+ * not die); -EBADF; -EOPNOTSUPP (the LMR is unpinned).
  */
 int lite_lock_consistent(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset,
                          uint64_t owner) LITE_NOEXCEPT;

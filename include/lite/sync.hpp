@@ -59,9 +59,10 @@ std::chrono::duration<double> time_until(const std::chrono::time_point<Clock, Du
 // std::unique_lock and std::shared_lock. The holder is the thread; threads of all processes on all
 // nodes exclude each other. Not copyable or movable, like other mutexes.
 //
-// When a holder died, with its process or its node, the next one gets the lock, and owner_died() is
-// true until make_consistent(). A lock that is released before that cannot be taken any more:
-// ENOTRECOVERABLE.
+// When an exclusive holder died, with its process or its node, the next one gets the lock, and
+// owner_died() is true until make_consistent(). An exclusive holder that releases the lock before
+// that leaves one that cannot be taken any more: ENOTRECOVERABLE. A shared holder cannot make it
+// consistent, and leaves that to an exclusive one.
 //
 // A child of fork(2) may take the lock with the object that it has inherited, but holds none that
 // its parent held: unlock() does nothing there.
@@ -119,7 +120,8 @@ class mutex {
 
     void unlock_shared() noexcept { unlock(); }
 
-    // For the holder: did the previous one die and leave the data as it was?
+    // For the holder: did an exclusive one die and leave the data as it was? Of the last time that
+    // any thread took the lock with this object.
     bool owner_died() const noexcept { return m_owner_died.load(std::memory_order_relaxed); }
 
     // Declares the data consistent again; not allowed for a shared holder.

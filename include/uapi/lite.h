@@ -371,7 +371,8 @@ struct lite_grant {
  * used it have ended.
  *
  * EACCES: the caller is no master, and may not share these rights. ENOSPC:
- * there are LITE_GRANTS_MAX grants already.
+ * there are LITE_GRANTS_MAX grants already, or the home's memory for LMRs is
+ * used up.
  */
 struct lite_ioc_grant {
 	__u32 size;
@@ -443,7 +444,8 @@ struct lite_ioc_resize {
  * move; @length 0: everything from @offset on. Needs a master. The home, which
  * keeps the metadata, does not change. ERANGE: some of the bytes are beyond the
  * end when the move begins, or all of them later. ESTALE: a node restarted and
- * lost some of the bytes. EOPNOTSUPP: it is registered memory.
+ * lost some of the bytes. ENOSPC also if the LMR would be on more than
+ * LITE_SPREAD_MAX nodes. EOPNOTSUPP: it is registered memory.
  *
  * The move goes in steps. After a failure or interruption, what was moved
  * (@moved) stays moved, and all of the LMR remains usable.

@@ -53,8 +53,8 @@
  * latest when another process makes an arena with that file).
  *
  * errno values: EINVAL: @length is 0 or not a multiple of LITE_ARENA_BLOCK;
- * EFBIG; ENOSPC, EDQUOT: the limits; EMFILE, ENFILE: no more files; ENOMEM;
- * EINTR; ENODEV; EOPNOTSUPP: an unknown flag.
+ * EFBIG; ENOSPC, EDQUOT: the limits; ENFILE: no more files; ENOMEM; EINTR;
+ * ENODEV; EOPNOTSUPP: an unknown flag.
  */
 struct lite_ioc_arena {
 	__u32 size;

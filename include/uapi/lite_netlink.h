@@ -37,8 +37,9 @@ enum lite_cmd {
 	 * or above. ENOKEY: neither SECRET nor INSECURE. EEXIST: the index is
 	 * taken. EADDRINUSE: address and port are. ENODEV: no such RDMA device,
 	 * or none with that address. EADDRNOTAVAIL: not an address of this
-	 * machine, or IPv4 mapped into IPv6. EOPNOTSUPP: the device lacks what
-	 * LITE needs.
+	 * machine, or IPv4 mapped into IPv6. ERANGE: a number is out of range,
+	 * as a time of less than 10 ms or more than an hour. EOPNOTSUPP: the
+	 * device lacks what LITE needs.
 	 */
 	LITE_CMD_NODE_START,
 	/*
@@ -52,7 +53,8 @@ enum lite_cmd {
 	 * Begin to join the cluster of the node at ADDR, PORT. TIMEOUT_MS
 	 * optional. Out: INDEX, NODE_ID, JOIN: the number of this attempt.
 	 * EBUSY: this node has LMRs or peers, or is joining or leaving. EINVAL:
-	 * the address is its own, or TIMEOUT_MS is no time-out.
+	 * the address is its own, or TIMEOUT_MS is no time-out. EADDRNOTAVAIL:
+	 * not the address of one node, or IPv4 mapped into IPv6.
 	 *
 	 * An EVENT about the node itself tells that the attempt has ended. The
 	 * answer to NODE_GET says how: JOIN is the number of the attempt;

@@ -69,9 +69,10 @@
 
 /*
  * Bytes of a function's ring, of which each client node has one, for the requests in flight and
- * their replies. 0: room for 16 of the longest, but at least DEFAULT and at most MAX; if one of the
- * two nodes has many rings already, only DEFAULT, or room for three of the longest if that is more.
- * The size is rounded up to whole chunks, each with room for at least one of the longest.
+ * their replies: MIN..MAX (otherwise: EINVAL). 0: room for 16 of the longest, but at least DEFAULT
+ * and at most MAX; if one of the two nodes has many rings already, only DEFAULT, or room for three
+ * of the longest if that is more. The size is rounded up to whole chunks, each with room for at
+ * least one of the longest.
  */
 #define LITE_RPC_RING_MIN 4096
 #define LITE_RPC_RING_MAX (1U << 20)

@@ -9,10 +9,10 @@
  * DOC: errno values of these calls, beside those of lite.h
  *
  * ====================  ======================================================
- * EOWNERDEAD            the caller has the lock, and its previous holder died
- *                       with it: the data it protects may be inconsistent
- * ENOTRECOVERABLE       after EOWNERDEAD the lock was released without
- *                       CONSISTENT: it cannot be taken any more
+ * EOWNERDEAD            the caller has the lock, and an exclusive holder before
+ *                       it died with it: the data may be inconsistent
+ * ENOTRECOVERABLE       after EOWNERDEAD an exclusive holder released the lock
+ *                       without CONSISTENT: it cannot be taken any more
  * EBUSY                 the lock is held, perhaps by the caller itself, and the
  *                       caller does not wait
  * EAGAIN                not all participants are at the barrier, and the caller
@@ -55,8 +55,9 @@
  * exclusively.
  *
  * If the open file is closed, also by the end of the process, or the node dies,
- * the lock is released, but the next holder gets EOWNERDEAD with it; so does
- * every shared holder after that until an exclusive one calls CONSISTENT.
+ * the lock is released. If it was held exclusively, the next holder gets
+ * EOWNERDEAD with it; so does every shared holder after that until an exclusive
+ * one calls CONSISTENT.
  */
 struct lite_ioc_lock {
 	__u32 size;

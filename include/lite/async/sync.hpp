@@ -64,9 +64,9 @@ class [[nodiscard]] held_lock {
             lite_unlock(m_ctx, m_lh, m_offset, m_owner);
     }
 
-    // Did the previous holder die and leave the data as it was? True until
-    // executor::make_consistent(). A lock that is released before that cannot be taken any more:
-    // ENOTRECOVERABLE.
+    // Did an exclusive holder die before and leave the data as it was? True until
+    // executor::make_consistent(). An exclusive lock that is released before that cannot be taken
+    // any more: ENOTRECOVERABLE.
     bool owner_died() const noexcept { return m_owner_died; }
 
     // False: it was unlocked, or released.
