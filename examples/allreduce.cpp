@@ -233,6 +233,10 @@ int run(std::span<char*> words) {
     const std::string name = words[0], mode = words[6];
     const auto number = [&](std::size_t i) { return std::strtoull(words[i], nullptr, 0); };
     const auto rank = static_cast<unsigned>(number(2)), ranks = static_cast<unsigned>(number(3));
+    if (rank >= ranks || !number(5) || (mode != "arena" && mode != "register"))
+        throw std::invalid_argument(
+            "RANK must be below RANKS, ROUNDS at least 1, and the memory "
+            "arena or register");
     const std::size_t count = number(4) / sizeof(double) / ranks * ranks;
     lite::context node(static_cast<int>(number(1)));
     const std::string data = name + ".data" + std::to_string(rank);

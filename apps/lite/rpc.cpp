@@ -407,10 +407,10 @@ function_name parse_function(std::string_view text) {
         function.number = static_cast<std::uint32_t>(parse_number(text, 1, LITE_FUNCTION_MAX));
         return function;
     }
-    if (text.size() > LITE_FUNCTION_NAME_MAX)
+    function.name = parse_name(text);
+    if (function.name.size() > LITE_FUNCTION_NAME_MAX)
         throw usage_error(
             fmt::format("'{}': longer than {} bytes", printable(text), LITE_FUNCTION_NAME_MAX));
-    function.name = parse_name(text);
     return function;
 }
 

@@ -111,7 +111,7 @@ class command_line {
         sub->add_flag("--root-squash", args.root_squash,
                       "root of other nodes is uid 65534 here, with what that was granted");
         sub->add_flag("--unpinned", args.unpinned,
-                      "let users register memory without pinning it (see unpinned.rst)");
+                      "let users register memory without pinning it (unpinned LMRs)");
         sub->add_flag("--idle", args.idle, "be in no cluster until 'litectl join'");
         add_value(sub, "--mode", parse_mode, args.mode, "MODE",
                   "permissions of /dev/liteN, octal (default: 0660)");

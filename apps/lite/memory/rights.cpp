@@ -25,8 +25,10 @@ void set_grant(session& session, std::string_view verb, const grant_arguments& a
     } catch (const lite::error& e) {
         // The general text of ENOSPC is about memory.
         if (e.code().value() == ENOSPC)
-            throw failure(fmt::format("{} {}: it has {} grants, and cannot have more", verb,
-                                      printable(args.name), LITE_GRANTS_MAX));
+            throw failure(
+                fmt::format("{} {}: it has {} grants and cannot have more, or its home "
+                            "has no memory left for them",
+                            verb, printable(args.name), LITE_GRANTS_MAX));
         throw explain(verb, args.name, e);
     }
 }

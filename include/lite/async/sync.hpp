@@ -206,10 +206,11 @@ class sync_calls {
             lite_uring_lock(sqe, ctx, &args, at.lh, at.offset, at.owner, flags, limit);
         };
         // The awaiting coroutine is gone: release the lock. If the previous holder died
-        // (-EOWNERDEAD) keep it until the context is closed, which passes EOWNERDEAD on; unlocking
-        // without make_consistent() would make the lock unrecoverable.
-        const auto undo = [at, ctx](int result) noexcept {
-            if (!result)
+        // (-EOWNERDEAD) keep an exclusive one until the context is closed, which passes EOWNERDEAD
+        // on; unlocking without make_consistent() would make the lock unrecoverable.
+        const bool shared = flags & LITE_LOCK_SHARED;
+        const auto undo = [at, ctx, shared](int result) noexcept {
+            if (!result || (shared && result == -EOWNERDEAD))
                 lite_unlock(ctx, at.lh, at.offset, at.owner);
         };
         const int err = co_await m_engine.persist(prepare, std::move(stop), undo);

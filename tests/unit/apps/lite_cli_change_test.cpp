@@ -88,7 +88,8 @@ TEST_CASE("lite grant, grants, revoke", "[lite][change]") {
                   "grant x: permission denied by the LMR's mode or the handle's rights");
     lite.cluster.intercept = [](unsigned long, void*) { return -ENOSPC; };
     check_failure(lite({"grant", "x", "-u", "1", "-r", "r"}),
-                  "grant x: it has 64 grants, and cannot have more");
+                  "grant x: it has 64 grants and cannot have more, or its home has no memory left "
+                  "for them");
 }
 
 TEST_CASE("lite chmod", "[lite][change]") {
