@@ -29,11 +29,13 @@
 #define LITE_PACE_FAR 4
 /* Sleeping is the usual way once it has this lead. */
 #define LITE_PACE_CLEAR 8
-/* The largest lead of either way. With it, one wait in about so many is done the other way; */
+/*
+ * One wait in so many is done the other way; fewer once one way has the largest lead. These are
+ * primes, so that the tries do not always meet the same of different waits that take turns.
+ */
 #define LITE_PACE_SURE 16
-#define LITE_PACE_TRY_SURE 128
-/* otherwise one in about so many. */
-#define LITE_PACE_TRY 16
+#define LITE_PACE_TRY 17
+#define LITE_PACE_TRY_SURE 127
 
 /* A step of the median is the median divided by this, plus one. */
 #define LITE_MEDIAN_STEP 32
@@ -43,15 +45,15 @@
 /* How waits of a kind are done. Zeroed at first. */
 struct lite_pace {
 	u64 awake_ns; /* median of waits awake; 0: there was none */
-	u64 usual_ns; /* the last wait, if it could be timed and was done as usual; otherwise 0 */
+	u64 usual_ns; /* the last wait outside a crowd, if it was as usual and timed; else 0 */
 	s32 lead;     /* what sleeping has won less what it has lost, limited */
 	u32 left;     /* waits until one is timed, if they are quick or crowded, or tried */
 };
 
 struct lite_pace_wait {
 	u64 awake_ns; /* time to wait awake; 0: sleep at once */
+	u64 usual_ns; /* not done as usual, and to be compared with this one; 0: as usual */
 	u64 begun;    /* when, if it is timed; 0: it is not, or not any more */
-	bool other;   /* tried: not done as usual */
 };
 
 /*
@@ -88,7 +90,7 @@ static inline bool lite_pace_plan(struct lite_pace *pace, struct lite_pace_wait 
 	u64 most = 4 * awake_ns;
 	bool asleep, sure;
 
-	wait->other = false;
+	wait->usual_ns = 0;
 	if (awake_ns && awake_ns <= LITE_PACE_QUICK_NS) {
 		wait->awake_ns = most > LITE_PACE_MIN_NS ? most : LITE_PACE_MIN_NS;
 		WRITE_ONCE(pace->left, left ? left - 1 : LITE_PACE_TRY - 1);
@@ -96,9 +98,7 @@ static inline bool lite_pace_plan(struct lite_pace *pace, struct lite_pace_wait 
 	}
 	wait->awake_ns = 0;
 	if (crowded && awake_ns) {
-		WRITE_ONCE(pace->usual_ns, 0);
 		WRITE_ONCE(pace->left, left ? left - 1 : LITE_PACE_TRY_SURE - 1);
-		wait->other = !left;
 		if (!left)
 			wait->awake_ns = LITE_PACE_LOOK_NS;
 		return !left;
@@ -108,17 +108,16 @@ static inline bool lite_pace_plan(struct lite_pace *pace, struct lite_pace_wait 
 	} else if (usual_ns) {
 		sure = lead == LITE_PACE_SURE || lead == -LITE_PACE_SURE;
 		WRITE_ONCE(pace->left, sure ? LITE_PACE_TRY_SURE - 1 : LITE_PACE_TRY - 1);
-		wait->other = true;
+		wait->usual_ns = usual_ns;
 	}
-	if (!wait->other)
-		WRITE_ONCE(pace->usual_ns, 0);
+	WRITE_ONCE(pace->usual_ns, 0);
 	asleep = lead > LITE_PACE_CLEAR;
-	if (asleep != wait->other)
+	if (asleep != !!wait->usual_ns)
 		return true;
 	wait->awake_ns = most;
 	if (!awake_ns)
 		wait->awake_ns = LITE_PACE_LOOK_NS;
-	else if (wait->other || most > LITE_PACE_MAX_NS)
+	else if (wait->usual_ns || most > LITE_PACE_MAX_NS)
 		wait->awake_ns = LITE_PACE_MAX_NS;
 	return true;
 }
@@ -128,26 +127,21 @@ static inline void lite_pace_learn(struct lite_pace *pace, const struct lite_pac
 				   u64 took)
 {
 	u64 median = READ_ONCE(pace->awake_ns);
-	u64 usual = READ_ONCE(pace->usual_ns);
 	s32 lead = READ_ONCE(pace->lead);
-	u64 awake, asleep;
+	u64 awake = wait->awake_ns ? took : wait->usual_ns;
+	u64 asleep = wait->awake_ns ? wait->usual_ns : took;
 
-	if (!took)
-		took = 1; /* a coarse clock */
 	if (wait->awake_ns) {
 		/* Limit both: an outlier, above all the first figure, would last for long. */
-		u64 limit = median ? 2 * LITE_PACE_MAX_NS : 2 * LITE_PACE_QUICK_NS;
+		u64 limit = median ? 2 * LITE_PACE_MAX_NS : LITE_PACE_QUICK_NS;
 
-		WRITE_ONCE(pace->awake_ns, lite_median_next(median, took < limit ? took : limit));
+		median = lite_median_next(median, took < limit ? took : limit);
+		WRITE_ONCE(pace->awake_ns, median ?: 1); /* a coarse clock may say 0 */
 	}
-	if (!wait->other) {
+	if (!wait->usual_ns) {
 		WRITE_ONCE(pace->usual_ns, took);
 		return;
 	}
-	if (!usual)
-		return;
-	awake = wait->awake_ns ? took : usual;
-	asleep = wait->awake_ns ? usual : took;
 	if (awake > LITE_PACE_MAX_NS || asleep < awake / 2)
 		lead += LITE_PACE_FAR;
 	else if (asleep < awake - awake / 8)

@@ -162,6 +162,46 @@ TEST_CASE("pace: after a slow first wait, a crowd finds out that waits are quick
     CHECK(waits.go(1000, true).awake == 1000);
 }
 
+TEST_CASE("pace: many that wait at once find the quicker way") {
+    CAPTURE(seed());
+    Random random;
+    for (const bool quicker_awake : {true, false}) {
+        lite_pace pace = {};
+        int usual = 0;
+        for (int i = 0; i < 4000; i++) {
+            lite_pace_wait waits[8] = {};
+            bool timed[8];
+            for (int n = 0; n < 8; n++)
+                timed[n] = lite_pace_plan(&pace, &waits[n], n > 0);
+            for (int n = 0; n < 8; n++) {
+                const bool quick = (waits[n].awake_ns > 500 * us) == quicker_awake;
+                const std::uint64_t about = quick ? 450 * us : 650 * us;
+                if (timed[n])
+                    lite_pace_learn(&pace, &waits[n], random.between(about * 9 / 10, about));
+            }
+            usual += i >= 2000 && !waits[0].awake_ns != quicker_awake;
+        }
+        CHECK(usual >= 1800);  // of 2000
+    }
+}
+
+TEST_CASE("pace: waits of two kinds that take turns") {
+    for (const int first : {0, 1}) {
+        lite_pace pace = {};
+        int asleep = 0;
+        for (int i = 0; i < 8000; i++) {
+            lite_pace_wait wait = {};
+            lite_pace_plan(&pace, &wait, false);
+            const bool is_long = i % 2 == first;
+            const std::uint64_t took =
+                wait.awake_ns ? (is_long ? 420 : 280) : (is_long ? 300 : 200);
+            lite_pace_learn(&pace, &wait, took * us);
+            asleep += i >= 4000 && !wait.awake_ns;
+        }
+        CHECK(asleep >= 3800);  // of 4000
+    }
+}
+
 TEST_CASE("pace: a client and a server do not mislead each other") {
     CAPTURE(seed());
     Random random;
