@@ -21,7 +21,7 @@ static int lite_ioc_file(struct lite_command *cmd, struct lite_ioc_file *f, bool
 	if (position)
 		f->file_offset = file->f_pos;
 	err = lite_file_move(cmd->ctx, f, file, send, lite_cmd_user(cmd)->uid, &cmd->gate);
-	if (position && !err)
+	if (position && f->moved)
 		file->f_pos = f->file_offset;
 	if (position)
 		f->file_offset = given;

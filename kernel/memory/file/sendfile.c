@@ -16,6 +16,7 @@
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/fsnotify.h>
+#include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/pipe_fs_i.h>
 #include <linux/sched/xacct.h>
@@ -48,6 +49,7 @@ struct lite_file_set {
 	struct lite_op op;       /* range of the LMR, and how far it came */
 	struct lite_buf buf;     /* @pages */
 	bool queued;
+	bool own;                /* the last page is the set's alone, and may be added to */
 	int err;                 /* of moving them */
 	u32 n_pages;
 	struct page *pages[];    /* with a reference each */
@@ -76,9 +78,32 @@ struct lite_file_run {
 };
 
 /*
+ * Have a page of the set's own at its end, with the first @end bytes of what is the last one now;
+ * if @end is 0, that is full, and stays. Returns false: no memory.
+ */
+static bool lite_set_own_end(struct lite_file_set *set, size_t end)
+{
+	struct page *page;
+
+	if (set->own && end)
+		return true;
+	page = alloc_page(GFP_KERNEL_ACCOUNT);
+	if (!page)
+		return false;
+	if (end) {
+		memcpy_page(page, 0, set->pages[--set->n_pages], 0, end);
+		put_page(set->pages[set->n_pages]);
+	}
+	set->pages[set->n_pages++] = page;
+	set->own = true;
+	return true;
+}
+
+/*
  * Take references to the pages of a pipe buffer, which may be several of one folio. A set is
- * contiguous: only its first page may begin, and its last one end, within a page. Returns 1; 0: the
- * rest does not fit; or -ENOMEM.
+ * contiguous: only its first page may begin, and its last one end, within a page. Pieces that begin
+ * or end elsewhere (whole records of /proc, replies of FUSE) are copied: the file may not give the
+ * same ones a second time. Returns 1; 0: the rest does not fit; or -ENOMEM.
  */
 static int lite_set_take(struct lite_file_set *set, struct pipe_buffer *b)
 {
@@ -86,15 +111,23 @@ static int lite_set_take(struct lite_file_set *set, struct pipe_buffer *b)
 		struct page *page = b->page + (b->offset >> PAGE_SHIFT);
 		size_t in = offset_in_page(b->offset);
 		size_t n = min_t(size_t, b->len, PAGE_SIZE - in);
+		size_t end = set->n_pages ? offset_in_page(set->buf.u + set->op.length) : 0;
 
-		if (set->n_pages == set->run->n_pages ||
-		    (set->n_pages && (in || offset_in_page(set->buf.u + set->op.length))))
+		if (!end && set->n_pages == set->run->n_pages)
 			return 0;
-		if (!try_get_page(page))
-			return -ENOMEM;
-		if (!set->n_pages)
-			set->buf.u = in;
-		set->pages[set->n_pages++] = page;
+		if (end || (in && set->n_pages)) {
+			if (!lite_set_own_end(set, end))
+				return -ENOMEM;
+			n = min_t(size_t, n, PAGE_SIZE - end);
+			memcpy_page(set->pages[set->n_pages - 1], end, page, in, n);
+		} else {
+			if (!try_get_page(page))
+				return -ENOMEM;
+			if (!set->n_pages)
+				set->buf.u = in;
+			set->pages[set->n_pages++] = page;
+			set->own = false;
+		}
 		set->op.length += n;
 		b->offset += n;
 		b->len -= n;
@@ -264,14 +297,17 @@ static void lite_set_wait(struct lite_file_run *run, struct lite_file_set *set)
 static void lite_set_end(struct lite_file_run *run)
 {
 	struct lite_file_set *set = run->set[run->ended % run->n_sets];
+	int err = 0;
 
 	lite_set_wait(run, set);
 	run->ended++;
 	if (!run->err && run->send)
 		run->moved += set->op.result;
 	else if (!run->err)
-		run->err = run->gate->in ? lite_set_write(run, set) : -ENODEV;
-	run->err = run->err ?: set->err;
+		err = run->gate->in ? lite_set_write(run, set) : -ENODEV;
+	/* A device may refuse to write the odd part that came before the other node failed. */
+	if (!run->err)
+		run->err = err == -ENODEV || !set->err ? err : set->err;
 	/* Pages that a device may still write to have another reference: lite_buf_keep(). */
 	lite_set_put_pages(set);
 }
@@ -306,7 +342,8 @@ static int lite_file_next(struct lite_file_run *run)
 	size_t want = min_t(u64, run->left, run->n_pages * PAGE_SIZE - offset_in_page(run->at));
 	struct lite_file_set *set;
 
-	if (!run->left)
+	/* Once anything is sent, the file need not be asked whether it has more than fits. */
+	if (!run->left || (run->send && !run->room && run->begun))
 		return 0;
 	if (lite_given_up())
 		return -EINTR;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdio>
 #include <random>
 
 using namespace lite_test;
@@ -135,6 +136,22 @@ void many_files(const Files& files, const std::string& directory, std::size_t co
         if ((i + 1) % per_lmr == 0 || i + 1 == count)
             files.dev.free(lh);
     }
+}
+
+// How many operations have written to other nodes.
+std::uint64_t writes() {
+    const std::string command =
+        "litectl stats -j -i " + std::to_string(env().indexes.front()) + " | tr -d ' \\n'";
+    std::FILE* const out = ::popen(command.c_str(), "r");
+    REQUIRE(out);
+    char text[16384] = {};
+    const auto n = std::fread(text, 1, sizeof(text) - 1, out);
+    REQUIRE(::pclose(out) == 0);
+    const std::string said(text, n);
+    const std::string key = "\"writes\":";
+    const auto at = said.find(key);
+    REQUIRE(at != said.npos);
+    return std::stoull(said.substr(at + key.size()));
 }
 
 }  // namespace
@@ -367,6 +384,33 @@ TEST_CASE_METHOD(Files, "transfers: files without pages", "[transfers]") {
         wanted.erase(wanted.begin(), wanted.begin() + 15);
         REQUIRE(read_lmr(dev, lh, 0, length - 20) == wanted);
     }
+}
+
+TEST_CASE_METHOD(Files, "transfers: records fill sets", "[transfers]") {
+    // A read of /proc gives whole records, less than a page. If each were a set, the kernel would
+    // write the file again from its beginning for each, and records that change would be torn.
+    const File locked = make_file(kMemfd);
+    for (int i = 0; i < 4000; i++) {
+        struct flock lock = {};
+        lock.l_type = F_WRLCK;
+        lock.l_start = 2 * i;
+        lock.l_len = 1;
+        REQUIRE(::fcntl(locked.fd(), F_SETLK, &lock) == 0);
+    }
+    const auto lh = dev.alloc(1 << 20, std::vector{env().peer()});
+    const File file("/proc/locks", O_RDONLY);
+    std::vector<std::byte> wanted(1 << 20);
+    std::size_t length = 0;
+    for (ssize_t n = 1; n > 0; length += static_cast<std::size_t>(n)) {
+        n = ::read(file.fd(), wanted.data() + length, wanted.size() - length);
+        REQUIRE(n >= 0);
+    }
+    wanted.resize(length);
+    REQUIRE(length > 40 * kPage);
+    const auto before = writes();
+    REQUIRE(send(dev, lh, 0, file, 0, kAll).bytes == length);
+    CHECK(writes() - before <= 20);
+    REQUIRE(read_lmr(dev, lh, 0, length) == wanted);
 }
 
 TEST_CASE_METHOD(Files, "transfers: the library", "[transfers]") {
