@@ -49,7 +49,8 @@ extern "C" {
  * holders leave no -EOWNERDEAD behind.
  *
  * Return: 0; -EOWNERDEAD: the caller has the lock, and an exclusive holder before it died; -EBUSY
- * (held, perhaps by the caller; with LITE_LOCK_TRY or LITE_NOWAIT), -ETIMEDOUT, -EDEADLK (the
+ * (held, perhaps by the caller, or by a waiter that the home does not know yet to have given up;
+ * with LITE_LOCK_TRY or LITE_NOWAIT), -ETIMEDOUT, -EDEADLK (the
  * caller has it already), -EOPNOTSUPP (the RDMA device has no atomics, or the LMR is unpinned),
  * -EMFILE (the context has LITE_LOCKS_MAX locks), -EDQUOT (the user's share of the locks at this
  * node, or at the LMR's home, is used up), -ENOTRECOVERABLE (an exclusive holder released it

@@ -205,6 +205,15 @@ static void lite_barrier_go_on(struct lite_lock *l)
 	u32 n = l->n;
 
 	if (l->n_queued >= n) {
+		/* The sweep may not have got to the claims of a node that is down. */
+		list_for_each_entry_safe(c, next, &l->queue, list) {
+			if (lite_lock_claim_is_dead(c)) {
+				c->swept = true;
+				lite_lock_claim_end(c, LITE_LOCK_DEAD);
+			}
+		}
+	}
+	if (l->n_queued >= n) {
 		list_for_each_entry_safe(c, next, &l->queue, list) {
 			if (!n--)
 				break;
@@ -555,13 +564,15 @@ static void lite_locks_sweep(struct work_struct *work)
 
 /*
  * Forget a lock and all its claims; no claims are entered any more. Return true: some are left for
- * the next call. If those are granted meanwhile, their takers find that the word is gone.
+ * the next call. If those are granted meanwhile, their takers find that the word is gone. Owners
+ * are told, too: a GRANT that is still to be sent must not give one a word that has come back. A
+ * taker that has the lock already refuses it. A complete round of a barrier stays so.
  */
 static bool lite_lock_drop(struct lite_lock *l, int err)
 {
 	u32 left = lite_lock_end_some(&l->queue, err, LITE_LOCK_WALK);
 
-	left = lite_lock_end_some(&l->owners, 0, left);
+	left = lite_lock_end_some(&l->owners, l->n ? 0 : err, left);
 	left = lite_lock_end_some(&l->early, 0, left);
 	if (left)
 		lite_lock_remove(l);

@@ -100,6 +100,20 @@ void stale(const Options& options) {
     loop.take_receive();
 }
 
+// A program that polls once for each event, and gets as many completions as it asked for.
+void backlog(const Options& options) {
+    Loopback loop(options, 32);
+    loop.arm();
+    loop.send(20);
+    loop.take_event();
+    loop.arm();
+    loop.take_receives(16);
+    loop.take_event();
+    loop.arm();
+    loop.take_receives(4);
+    check(!loop.has_event(), "an event, and nothing is left");
+}
+
 // A thread is about to take an event that goes with its CQ. It gets that of the next CQ, and then
 // there is none.
 void taken_over(const Options& options) {
@@ -146,6 +160,7 @@ int events(const Options& options, int rounds) {
         stale(options);
         taken_over(options);
         unpolled(options);
+        backlog(options);
     }
     std::printf("events: %d rounds\ngood\n", rounds);
     return 0;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace verbs_check {
 
@@ -90,6 +91,11 @@ class Loopback {
 
     void arm() { check(!ibv_req_notify_cq(receives_, 0), "arm"); }
     void take_receive() { take(receives_); }
+    // So many, which must be there, by one call.
+    void take_receives(int n) {
+        std::vector<ibv_wc> wcs(static_cast<std::size_t>(n));
+        check(ibv_poll_cq(receives_, n, wcs.data()) == n, "completions");
+    }
     void take_send() { take(sends_); }
     void take_event() {
         ibv_cq* cq = nullptr;

@@ -54,7 +54,7 @@ def test_perftest_write(lab):
 
 @vmtest(timeout=240)
 def test_perftest_read(lab):
-    _perftests(lab, ("ib_read_lat", "-s 64", "-s 64 -e"), ("ib_read_bw", "-s 64", "-s 65536", "-s 4096 -e"))
+    _perftests(lab, ("ib_read_lat", "-s 64", "-s 64 -e"), ("ib_read_bw", "-s 64", "-s 65536", "-s 4096 -e", "-s 64 -e -Q 1"))
 
 
 @vmtest(timeout=240)
