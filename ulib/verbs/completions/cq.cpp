@@ -68,6 +68,8 @@ completion_queue::~completion_queue() {
 
 // The program has polled the first completion, or never will. With m_ready_lock.
 void completion_queue::retire(std::list<ready>& from, bool polled) {
+    if (from.front().is_silent)
+        m_silent--;
     const std::shared_ptr<work_queue> queue = std::move(from.front().queue);
     const uint64_t number = from.front().number;
     queue->give_back(from);
@@ -121,8 +123,8 @@ int completion_queue::poll(int n, ibv_wc* wc) {
                 retire(m_ready, true);
             }
             // LITE may complete in one call what a device completes one by one: a program that
-            // polls once for each event gets another event for the rest, as from mlx5.
-            if (i && i == n && !m_ready.empty() && m_armed == for_any)
+            // polls once for each event gets another event for those left that had none.
+            if (i && i == n && m_silent && m_armed == for_any)
                 notify_locked();
         }
         if (i == n || harvested)
@@ -141,12 +143,16 @@ void completion_queue::notify_locked() {
 void completion_queue::push(const ibv_wc& wc, std::shared_ptr<work_queue> queue, uint64_t number) {
     std::list<ready> made;
     queue->take_spare(made);
-    made.front() = {wc, std::move(queue), number};
     const std::lock_guard lock(m_ready_lock);
+    // Only the device knows whether a receive was solicited; if so, it reports an event.
+    const bool is_silent =
+        m_armed != for_any && (m_armed != for_solicited || wc.status == IBV_WC_SUCCESS);
+    made.front() = {wc, std::move(queue), number, is_silent};
     m_ready.splice(m_ready.end(), made);
     m_has_news = m_armed != not_armed;
-    // Only the device knows whether a receive was solicited; if so, it reports an event.
-    if (m_armed == for_any || (m_armed == for_solicited && wc.status != IBV_WC_SUCCESS))
+    if (is_silent)
+        m_silent++;
+    else
         notify_locked();
 }
 

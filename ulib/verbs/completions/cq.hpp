@@ -36,6 +36,7 @@ struct ready {
     ibv_wc wc;
     std::shared_ptr<work_queue> queue;
     uint64_t number;
+    bool is_silent;  // it made no event
 };
 
 // A queue of work requests, as completion queues know it: of sends, or of receives.
@@ -123,7 +124,7 @@ class completion_queue {
   private:
     bool harvest_once();
     void notify_locked();
-    static void retire(std::list<ready>& from, bool polled);
+    void retire(std::list<ready>& from, bool polled);
     int resize_locked(int cqe, uint32_t reserved);
 
     ibv_cq* const m_real;
@@ -141,6 +142,7 @@ class completion_queue {
 
     std::mutex m_ready_lock;
     std::list<ready> m_ready;
+    size_t m_silent = 0;  // how many of them made no event
     enum { not_armed, for_solicited, for_any } m_armed = not_armed;
     bool m_has_news = false;  // a completion has come since it was armed
 };

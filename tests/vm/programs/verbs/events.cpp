@@ -112,6 +112,15 @@ void backlog(const Options& options) {
     loop.arm();
     loop.take_receives(4);
     check(!loop.has_event(), "an event, and nothing is left");
+    // Both have had their events.
+    for (int i = 0; i < 2; i++) {
+        loop.send(1);
+        loop.take_event();
+        loop.arm();
+    }
+    loop.take_receives(1);
+    check(!loop.has_event(), "a second event of one completion");
+    loop.take_receive();
 }
 
 // A thread is about to take an event that goes with its CQ. It gets that of the next CQ, and then
