@@ -342,6 +342,18 @@ def run_program(lab, lites, name, *words, timeout=300, case_timeout=120, env=Non
     return lites[0].vm.run(command, timeout=timeout, env=environ, stdin=stdin)
 
 
+@contextlib.contextmanager
+def new_processes(vms):
+    """Starts a process now and then. KASAN keeps freed memory until a thread allocates memory and may sleep. Reads, writes
+    and pages of zeroes allocate none, and packets are allocated in interrupts: so it would keep all that packets were in."""
+    loops = [vm.spawn(["sh", "-c", "while sleep 1; do cat /proc/uptime >/dev/null; done"]) for vm in vms]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+
+
 def serve(lite, *words):
     """Starts `lite serve` with these arguments, and waits until it serves; the test ends the process."""
     process = lite.vm.spawn(["lite", "-i", str(lite.index), "serve", *(str(word) for word in words)])

@@ -5,8 +5,8 @@ import contextlib
 import json
 import time
 
-from litelab import (Lite, dead_seconds, join_all, on_machines, prepare, prepare_all, program_path, stop_all, times, wait_complete,
-                     wait_until)
+from litelab import (Lite, dead_seconds, join_all, new_processes, on_machines, prepare, prepare_all, program_path, stop_all,
+                     times, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -183,20 +183,18 @@ def _ordinary_traffic(lab, seconds, length):
     """With default times, two processes on each of three machines read and write; the host may be busy."""
     lites = _default_times(lab, 3)
     events = [lite.vm.spawn(["litectl", "events"]) for lite in lites]
-    # KASAN keeps freed memory until a thread allocates memory and may sleep. Reads and writes allocate none, and packets are
-    # allocated in interrupts: without a new process now and then KASAN keeps all that packets were in.
-    others = [lite.vm.spawn(["sh", "-c", "while sleep 1; do cat /proc/uptime >/dev/null; done"]) for lite in lites]
-    users = [_user(lite, other, length) for lite in lites for other in lites if other is not lite]
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        assert all(user.running for user in users), [user.out for user in users]
-        time.sleep(min(5, seconds / 4))
-    print("     ", *_finish(users, 300), sep="\n        ")
+    with new_processes(lite.vm for lite in lites):
+        users = [_user(lite, other, length) for lite in lites for other in lites if other is not lite]
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            assert all(user.running for user in users), [user.out for user in users]
+            time.sleep(min(5, seconds / 4))
+        print("     ", *_finish(users, 300), sep="\n        ")
     for lite, process in zip(lites, events):
         print(f"      {lite}: ends of sessions: {_ends(lite)}")
         print(*(f"        {line}" for line in process.out.splitlines() if "ended" in line), sep="\n")
         lite.check_idle()
-    for process in (*others, *events):
+    for process in events:
         process.kill()
     stop_all(lites)
 

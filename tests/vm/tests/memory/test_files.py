@@ -2,8 +2,8 @@
 """Files straight into LMRs and back: contents, refusals, files that change, killed senders, nodes that die."""
 
 import filesystems
-from litelab import (block_device, environment, in_one_machine, on_machines, prepare_all, probed, program_path, run_catch,
-                     wait_until)
+from litelab import (block_device, environment, in_one_machine, new_processes, on_machines, prepare_all, probed,
+                     program_path, run_catch, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -28,7 +28,8 @@ def _run(lab, lites, spec, timeout):
     vm = lites[0].vm
     env = {**block_device(vm), **_mount(vm)}  # in this order, because file systems take loop devices, too
     try:
-        run_catch(lab, lites, "files_test", spec, timeout=timeout, case_timeout=timeout, env=env)
+        with new_processes([vm]):
+            run_catch(lab, lites, "files_test", spec, timeout=timeout, case_timeout=timeout, env=env)
     finally:
         _unmount(vm)
     for lite in lites:
