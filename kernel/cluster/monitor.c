@@ -33,7 +33,10 @@ static unsigned long lite_cluster_away(const struct lite_cluster *cl)
 	return time_after(now, due + cl->heartbeat) ? now - due : 0;
 }
 
-/* Is the silence since @heard too long, this node's time away not counted? cl->lock is held. */
+/*
+ * Has a peer been silent too long since @heard? Time in which this node did not run does not count.
+ * cl->lock is held.
+ */
 bool lite_cluster_silent(const struct lite_cluster *cl, unsigned long heard)
 {
 	return time_after(jiffies, heard + cl->dead + lite_cluster_away(cl));

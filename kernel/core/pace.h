@@ -31,7 +31,7 @@
 #define LITE_PACE_CLEAR 8
 /*
  * One wait in so many is done the other way; fewer once one way has the largest lead. These are
- * primes, so that the tries do not always meet the same of different waits that take turns.
+ * primes: if two kinds of waits alternate, the tries do not always hit the same kind.
  */
 #define LITE_PACE_SURE 16
 #define LITE_PACE_TRY 17

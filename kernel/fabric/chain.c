@@ -10,10 +10,9 @@
  *
  * Recovery: after a work request fails, all later ones complete with an error, signalled or not.
  * The completion of an unsignalled one ends the connection but completes no slot (its lite_wr.io is
- * NULL): the poster gets the error from the last one. When that frees all slots, another thread may
- * be about to handle an earlier completion, and find its slot taken again. The new owner cannot
- * post, because the connection was dead before the slot came free; so that slot, too, is completed
- * once, with an error.
+ * NULL): the poster gets the error from the last one, which frees all slots of the chain. A thread
+ * that still handles an earlier completion may find its slot in use again. The new owner has posted
+ * nothing, because the connection was dead before the slot came free: it gets an error, once.
  *
  * If the device takes only some of the work requests, the signalled one is not among them. So
  * lite_qp_abort() completes the last slot, after the queue pair is destroyed.

@@ -185,8 +185,9 @@ static void lite_conn_kill_work(struct work_struct *work)
 }
 
 /*
- * The rest of the end, in a workqueue of its own: it waits for threads that may get no processor,
- * and for locks under which memory may be waited for, and so for the fence of another connection.
+ * The second half of the teardown, in a workqueue of its own because it may block: on threads that
+ * get no processor, and on locks whose holders wait for memory, and so maybe for the fence of
+ * another connection.
  */
 static void lite_conn_gone_work(struct work_struct *work)
 {

@@ -208,8 +208,8 @@ bool lite_qp_in_flight(const struct lite_qp *qp)
 /*
  * The device is stuck if it completes nothing on the queue pair for the operation time-out, with
  * something in flight. While anything completes, for whichever thread, it is only slow, because it
- * works in order. What is in flight at two checks without a completion between them is at the
- * device, because a slot has an io only while its work request is there.
+ * works in order. A slot has an io only while its work request is at the device, so if two checks
+ * find one, and nothing was completed between them, the device is what they wait for.
  */
 static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp, void (*tick)(struct lite_io *io))
 {

@@ -113,8 +113,8 @@ void lite_cq_wake(struct lite_cq *cq)
 
 /*
  * Serve one CQ, if one is ready. Returns false if no completions were handled. Preemption is off
- * because messages of a CQ that is neither listed nor armed depend on this thread, which might not
- * get the processor back soon; and so that lite_cq_quiesce() waits for it.
+ * for two reasons: a CQ that is neither listed nor armed is served by this thread alone, which
+ * might not get the processor back soon; and lite_cq_quiesce() waits for this thread.
  */
 static bool lite_poller_step(struct lite_poller *poller)
 {

@@ -32,8 +32,8 @@ struct lite_slot_waiter {
 
 /*
  * Slots of a lane that one user may have, and all users together. The rest is for root and the
- * kernel, which in CALLER unmaps and undoes what was given up, and in SHORT gives signs of life and
- * grants locks. No user gets all of AWAIT, CALLER or ALLOC, where handlers wait for other nodes or
+ * kernel: in CALLER for UNMAP and for undoing calls that were given up, in SHORT for heartbeats and
+ * GRANTs. No user gets all of AWAIT, CALLER or ALLOC, where handlers wait for other nodes or
  * for threads of users. ALLOC has no slot for root: users would have to share the other one. Only
  * kernels call in REVOKE and ENDS, and handlers in WORK do not wait: these lanes have no limit.
  */

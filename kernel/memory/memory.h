@@ -88,8 +88,9 @@ struct lite_revoked {
 	u64 salt;  /* of the hash of an LMR's key, so that users cannot choose collisions */
 	u64 count;
 	/*
-	 * Number of the last one, by hash of the LMR. If greater than @count was when a MAP began,
-	 * it has overtaken the MAP, or two hashes are equal, which costs one more MAP.
+	 * Number of the last one, by hash of the LMR. A MAP remembers @count when it begins. If
+	 * @last of its hash is greater afterwards, it was overtaken, and is sent again: also, in
+	 * vain, if another LMR has the same hash.
 	 */
 	u64 last[1 << LITE_REVOKED_BITS];
 };

@@ -327,8 +327,8 @@ err_words:
 }
 
 /*
- * Wake the claims that wait for a change, and release LEFT ones. A claim that is passed over
- * because it only begins to wait does so after the change.
+ * Wake the claims that wait for a change, and release LEFT ones. A claim that begins to wait
+ * meanwhile may be missed. It needs no wake-up, because it sees the change.
  */
 static void lite_holds_kick(struct lite_locks *locks)
 {

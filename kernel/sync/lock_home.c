@@ -565,8 +565,9 @@ static void lite_locks_sweep(struct work_struct *work)
 /*
  * Forget a lock and all its claims; no claims are entered any more. Return true: some are left for
  * the next call. If those are granted meanwhile, their takers find that the word is gone. Owners
- * are told, too: a GRANT that is still to be sent must not give one a word that has come back. A
- * taker that has the lock already refuses it. A complete round of a barrier stays so.
+ * are told, too: otherwise a late GRANT could give one of them the new word, after the LMR has
+ * grown again. A taker that has the lock already refuses the message. Participants of a complete
+ * round of a barrier are not told.
  */
 static bool lite_lock_drop(struct lite_lock *l, int err)
 {

@@ -96,8 +96,8 @@ static bool lite_mm_over(const struct mm_struct *mm)
 }
 
 /*
- * The current process is going to make an arena: blocks are kept for it from now on, unless they
- * are kept for a process that is alive. May sleep.
+ * The current process is going to make an arena: keep blocks for it from now on, unless they are
+ * kept for another process that is still alive. May sleep.
  */
 void lite_kept_use(struct lite_kept *kept)
 {

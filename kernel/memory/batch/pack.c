@@ -14,10 +14,10 @@
  *
  * Recovery: reads and writes are idempotent, so all operations may be repeated, but only when the
  * first attempt is over. A message that is not answered in time ends the session, as an operation
- * does. What the peer has not begun by then it never begins; what it has begun is over before it
- * takes up the next session (lite_memop_execs_conn_down()). This node may use the next session
- * before the peer does. So before operations are repeated the peer is asked to PREPARE, which waits
- * for that (lite_pack_settle()). If PREPARE fails, their outcome is reported as unknown.
+ * does. After that the peer begins none of its messages, and ends those in progress before it uses
+ * the next session (lite_memop_execs_conn_down()). This node may use the next session first. So
+ * before operations are repeated it sends PREPARE, which the peer answers only in that session
+ * (lite_pack_settle()). If PREPARE fails, their outcome is reported as unknown.
  */
 #include <linux/slab.h>
 

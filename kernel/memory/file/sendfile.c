@@ -78,8 +78,9 @@ struct lite_file_run {
 };
 
 /*
- * Have a page of the set's own at its end, with the first @end bytes of what is the last one now;
- * if @end is 0, that is full, and stays. Returns false: no memory.
+ * Make sure that the set's last page is its own and has room. If the last page has @end bytes, a
+ * copy of them replaces it, unless it is the set's own; if @end is 0, it is full, and a page is
+ * added. Returns false: no memory.
  */
 static bool lite_set_own_end(struct lite_file_set *set, size_t end)
 {

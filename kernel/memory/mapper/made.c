@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Anonymous LMRs that this node has made at other nodes. It tells the home to free one when the
- * last mapping ends that its handles have or had (Documentation/lifetime.rst, LMR).
+ * last mapping that its handles use, or have used, has ended (Documentation/lifetime.rst, LMR).
  */
 #include <linux/slab.h>
 

@@ -71,10 +71,10 @@ void lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 }
 
 /*
- * May a store still carry out a failed operation on a drained mapping? Not if its present session
- * with this node was begun after that of the operation was up here, and so at the store: both ends
- * have fenced the old session then (lite_peer_may_attach(), lite_peer_publish()). The home, which
- * is the first store, sees to its own sessions.
+ * May a store still carry out a failed operation on a drained mapping? Not if it has a newer
+ * session with this node, begun after the operation's session was up: both ends fence the old
+ * session before they use the new one (lite_peer_may_attach(), lite_peer_publish()). The home,
+ * which is the first store, takes care of its own sessions.
  */
 static bool lite_mapping_unclean(struct lite_mapping *m)
 {

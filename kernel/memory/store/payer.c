@@ -3,11 +3,10 @@
  * Memory cgroups of processes that ask homes at other nodes for memory.
  *
  * Such a home may place memory at this node: a kernel thread serves its MEM_ALLOC. That thread
- * charges the process here that is asking the home, as if the home were here: one that is changing
- * the LMR or, if there is none, one of the LMR's owner that is making an LMR there. (The owner
- * LITE_UID_NOBODY may be root, squashed by the home.) If no process here is asking, only the
- * owner's limit is charged. A process that has been killed pays, too: its call has a reference
- * until the home has served it.
+ * charges a process here that has asked the home, as if the home were here: one that is changing
+ * the LMR; if there is none, one of the LMR's owner that is making an LMR there; if there is none,
+ * only the owner's limit is charged. (The owner LITE_UID_NOBODY may be root, squashed by the home.)
+ * A process that has been killed pays, too: its call has a reference until the home has served it.
  */
 #include <linux/memcontrol.h>
 #include <linux/sched.h>

@@ -126,7 +126,7 @@ static void lite_unpinned_ask(struct lite_unpinned *u)
 		kref_put(&u->ref, lite_unpinned_release);
 }
 
-/* May an invalidation of any of these pages not be over yet? Then ask. */
+/* May an invalidation of these pages still be going on? If so, have a worker find out. */
 static bool lite_unpinned_upset(struct lite_unpinned *u, unsigned long first, unsigned long last)
 {
 	u32 i;
