@@ -125,7 +125,7 @@ int completion_queue::poll(int n, ibv_wc* wc) {
             // LITE may complete in one call what a device completes one by one: a program that
             // polls once for each event gets another event for those left that had none.
             if (i && i == n && m_silent && m_armed == for_any)
-                notify_locked();
+                notify_of_silent_locked();
         }
         if (i == n || harvested)
             return i;
@@ -138,6 +138,16 @@ void completion_queue::notify_locked() {
     m_armed = not_armed;
     m_has_news = false;
     m_channel->push(m_source);
+}
+
+// An event for a completion that has made none, if there is one. With m_ready_lock.
+void completion_queue::notify_of_silent_locked() {
+    const auto first = std::ranges::find(m_ready, true, &ready::is_silent);
+    if (first != m_ready.end()) {
+        first->is_silent = false;
+        m_silent--;
+    }
+    notify_locked();
 }
 
 void completion_queue::push(const ibv_wc& wc, std::shared_ptr<work_queue> queue, uint64_t number) {
@@ -190,7 +200,7 @@ void completion_queue::on_event() {
     {
         const std::lock_guard lock(m_ready_lock);
         if (m_has_news && !m_ready.empty())
-            notify_locked();
+            notify_of_silent_locked();
         else if (m_armed != not_armed)
             again = true;  // the event was for older completions
     }
@@ -199,7 +209,7 @@ void completion_queue::on_event() {
     watch();
     const std::lock_guard lock(m_ready_lock);
     if (m_has_news && !m_ready.empty())
-        notify_locked();
+        notify_of_silent_locked();
 }
 
 // With m_harvest. ibv_cq.cqe shows the device's size, which may be larger than what the program has

@@ -124,6 +124,7 @@ class completion_queue {
   private:
     bool harvest_once();
     void notify_locked();
+    void notify_of_silent_locked();
     void retire(std::list<ready>& from, bool polled);
     int resize_locked(int cqe, uint32_t reserved);
 

@@ -121,6 +121,20 @@ void backlog(const Options& options) {
     loop.take_receives(1);
     check(!loop.has_event(), "a second event of one completion");
     loop.take_receive();
+    // Two have had theirs, and a third one has none yet: it gets one.
+    for (int i = 0; i < 2; i++) {
+        loop.arm();
+        loop.send(1);
+        loop.take_event();
+    }
+    loop.send(1);
+    loop.arm();
+    loop.take_receives(1);
+    loop.take_event();
+    loop.arm();
+    loop.take_receives(1);
+    check(!loop.has_event(), "an event more than there were completions");
+    loop.take_receive();
 }
 
 // A thread is about to take an event that goes with its CQ. It gets that of the next CQ, and then
