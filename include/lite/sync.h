@@ -50,13 +50,13 @@ extern "C" {
  *
  * Return: 0; -EOWNERDEAD: the caller has the lock, and an exclusive holder before it died; -EBUSY
  * (held, perhaps by the caller, or by a waiter that the home does not know yet to have given up;
- * with LITE_LOCK_TRY or LITE_NOWAIT), -ETIMEDOUT, -EDEADLK (the
- * caller has it already), -EOPNOTSUPP (the RDMA device has no atomics, or the LMR is unpinned),
- * -EMFILE (the context has LITE_LOCKS_MAX locks), -EDQUOT (the user's share of the locks at this
- * node, or at the LMR's home, is used up), -ENOTRECOVERABLE (an exclusive holder released it
- * without lite_lock_consistent() after -EOWNERDEAD), -EBADF, -EACCES, -EINVAL (misaligned; the word
- * holds no lock; no such time-out), -ERANGE (beyond the end, or cut off meanwhile), -EIDRM (freed,
- * perhaps meanwhile), -ESTALE (a node that had the memory restarted), -EHOSTDOWN, -EIO or -EPROTO.
+ * with LITE_LOCK_TRY or LITE_NOWAIT), -ETIMEDOUT, -EDEADLK (the caller has it already), -EOPNOTSUPP
+ * (the RDMA device has no atomics, or the LMR is unpinned), -EMFILE (the context has LITE_LOCKS_MAX
+ * locks), -EDQUOT (the user's share of the locks at this node, or at the LMR's home, is used up),
+ * -ENOTRECOVERABLE (an exclusive holder released it without lite_lock_consistent() after
+ * -EOWNERDEAD), -EBADF, -EACCES, -EINVAL (misaligned; the word holds no lock; no such time-out),
+ * -ERANGE (beyond the end, or cut off meanwhile), -EIDRM (freed, perhaps meanwhile), -ESTALE (a
+ * node that had the memory restarted), -EHOSTDOWN, -EIO or -EPROTO.
  * The caller has the lock only after 0 and -EOWNERDEAD.
  */
 int lite_lock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t owner, uint32_t flags,

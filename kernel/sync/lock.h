@@ -245,6 +245,7 @@ struct lite_lock_claim {
 	bool probe;               /* it was found in the word, to be confirmed by a PROBE */
 	bool found;               /* it was in the word when that became MANAGED */
 	bool swept;               /* its node has counted as dead: it is not told any more */
+	bool told;                /* its node knows that it owns the lock */
 	int status;               /* what it is told */
 	struct lite_crew_job job; /* tells it */
 	struct delayed_work timer; /* queues @job */

@@ -277,6 +277,7 @@ static void lite_lock_claim_job(struct work_struct *work)
 	mutex_lock(&locks->home_lock);
 	/* Check again: the node may have died, or come back, during the call. */
 	dead = lite_lock_claim_is_dead(c);
+	c->told |= !err && c->state == LITE_CLAIM_OWNER;
 	if (!err && c->lock->n && c->state == LITE_CLAIM_OWNER) {
 		/* The participant has gone on. */
 		lite_lock_claim_end(c, LITE_LOCK_CLEAN);

@@ -123,7 +123,7 @@ static u32 lite_lock_end_some(struct list_head *list, int status, u32 n)
 	struct lite_lock_claim *c;
 
 	while (n && (c = list_first_entry_or_null(list, struct lite_lock_claim, list))) {
-		lite_lock_claim_over(c, status);
+		lite_lock_claim_over(c, c->told ? 0 : status);
 		n--;
 	}
 	return n;
@@ -565,9 +565,9 @@ static void lite_locks_sweep(struct work_struct *work)
 /*
  * Forget a lock and all its claims; no claims are entered any more. Return true: some are left for
  * the next call. If those are granted meanwhile, their takers find that the word is gone. Owners
- * are told, too: otherwise a late GRANT could give one of them the new word, after the LMR has
- * grown again. A taker that has the lock already refuses the message. Participants of a complete
- * round of a barrier are not told.
+ * that do not know it yet are told instead: otherwise, if the LMR grows again, a late GRANT may
+ * give them the lock while another claim has the new word. (One that is being sent still may.)
+ * Participants of a complete round of a barrier are not told.
  */
 static bool lite_lock_drop(struct lite_lock *l, int err)
 {
