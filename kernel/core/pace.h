@@ -27,7 +27,7 @@
 #define LITE_PACE_LOOK_NS (4 * LITE_PACE_QUICK_NS)
 /* What a comparison counts if one way took twice as long as the other, or more; otherwise 1. */
 #define LITE_PACE_FAR 4
-/* Sleeping is the usual way once it has this lead. */
+/* Sleeping is the usual way while it has a larger lead than this. */
 #define LITE_PACE_CLEAR 8
 /*
  * One wait in so many is done the other way; fewer once one way has the largest lead. These are
@@ -45,7 +45,7 @@
 /* How waits of a kind are done. Zeroed at first. */
 struct lite_pace {
 	u64 awake_ns; /* median of waits awake; 0: there was none */
-	u64 usual_ns; /* the last wait outside a crowd, if it was as usual and timed; else 0 */
+	u64 usual_ns; /* the last wait that could be compared, if it was as usual; else 0 */
 	s32 lead;     /* what sleeping has won less what it has lost, limited */
 	u32 left;     /* waits until one is timed, if they are quick or crowded, or tried */
 };
@@ -53,6 +53,7 @@ struct lite_pace {
 struct lite_pace_wait {
 	u64 awake_ns; /* time to wait awake; 0: sleep at once */
 	u64 usual_ns; /* not done as usual, and to be compared with this one; 0: as usual */
+	bool apart;   /* quick, or in a crowd: there is nothing to compare */
 	u64 begun;    /* when, if it is timed; 0: it is not, or not any more */
 };
 
@@ -91,6 +92,7 @@ static inline bool lite_pace_plan(struct lite_pace *pace, struct lite_pace_wait 
 	bool asleep, sure;
 
 	wait->usual_ns = 0;
+	wait->apart = true;
 	if (awake_ns && awake_ns <= LITE_PACE_QUICK_NS) {
 		wait->awake_ns = most > LITE_PACE_MIN_NS ? most : LITE_PACE_MIN_NS;
 		WRITE_ONCE(pace->left, left ? left - 1 : LITE_PACE_TRY - 1);
@@ -103,6 +105,7 @@ static inline bool lite_pace_plan(struct lite_pace *pace, struct lite_pace_wait 
 			wait->awake_ns = LITE_PACE_LOOK_NS;
 		return !left;
 	}
+	wait->apart = false;
 	if (left) {
 		WRITE_ONCE(pace->left, left - 1);
 	} else if (usual_ns) {
@@ -138,6 +141,8 @@ static inline void lite_pace_learn(struct lite_pace *pace, const struct lite_pac
 		median = lite_median_next(median, took < limit ? took : limit);
 		WRITE_ONCE(pace->awake_ns, median ?: 1); /* a coarse clock may say 0 */
 	}
+	if (wait->apart)
+		return;
 	if (!wait->usual_ns) {
 		WRITE_ONCE(pace->usual_ns, took);
 		return;

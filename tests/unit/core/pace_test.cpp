@@ -235,6 +235,17 @@ TEST_CASE("pace: a client and a server do not mislead each other") {
     }
 }
 
+TEST_CASE("pace: waits that are quick, or in a crowd, are not compared with others") {
+    for (const bool crowded : {false, true}) {
+        lite_pace pace = {.awake_ns = crowded ? 100 * us : 10 * us};
+        lite_pace_wait wait = {};
+        CHECK(lite_pace_plan(&pace, &wait, crowded));
+        lite_pace_learn(&pace, &wait, 300 * us);
+        CHECK(pace.awake_ns > (crowded ? 100 * us : 10 * us));
+        CHECK(pace.usual_ns == 0);
+    }
+}
+
 TEST_CASE("median: the first figure counts in full") {
     CHECK(lite_median_next(0, 500) == 500);
     CHECK(lite_median_next(0, 0) == 0);
