@@ -155,6 +155,7 @@ class Session:
             return ("skipped", skipped) if skipped else ("passed", None)
         except (Exception, AssertionError) as error:  # whatever a test raises
             detail = self._describe(error, cluster)
+            _ask_nodes(cluster)
             self._drop_cluster(failed=True)
             return "failed", detail
 
@@ -216,6 +217,15 @@ class Session:
 def _state(cluster):
     """The commands that run on each node. Keys change when a node crashes, reboots or is paused."""
     return {(node, node.boots, node.running, node.paused): set(node.processes()) for node in cluster.nodes}
+
+
+def _ask_nodes(cluster):
+    """After a failure, has the logs say what the nodes of LITE have counted, and why sessions ended."""
+    for node in cluster.nodes if cluster else ():
+        if node.running and not node.paused:
+            with contextlib.suppress(Exception):
+                node.run("for d in /dev/lite[0-9]*; do litectl stats -i ${d#/dev/lite}; done; dmesg | tail -n 20",
+                         check=False, timeout=10)
 
 
 def _cpu_seconds(cluster):

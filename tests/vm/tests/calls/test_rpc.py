@@ -22,8 +22,11 @@ def test_three_nodes_in_one_machine(lab):
 def test_messages_on_nodes_that_schedule(lab):
     """Messages keep their order, and calls get their own answers, behind bulk of a higher class."""
     lites = in_one_machine(lab.n1)
-    with beside_bulk(lites):
-        run_catch(lab, lites, "rpc_test", "messages: in their order*,async: many at once*", timeout=280, case_timeout=250)
+    with beside_bulk(lites) as has_waited:
+        while True:
+            run_catch(lab, lites, "rpc_test", "messages: in their order*,async: many at once*", timeout=280, case_timeout=250)
+            if has_waited():
+                break
     for lite in lites:
         lite.check_idle()
 

@@ -49,10 +49,13 @@ def test_on_nodes_that_schedule(lab):
     """The atomics wait for their turns behind bulk of a higher class, and pass other bulk."""
     lites = in_one_machine(lab.n1)
     _words(lites[0], "words", lites[1])
-    with beside_bulk(lites):
-        total, unknown = _outcome(_record(lab, lites, "words", 4, lab.scale(500, 20)), 200)
-    print(f"      {total} operations")
-    assert total and not unknown, (total, unknown)
+    with beside_bulk(lites) as has_waited:
+        while True:
+            total, unknown = _outcome(_record(lab, lites, "words", 4, lab.scale(500, 20)), 200)
+            print(f"      {total} operations")
+            assert total and not unknown, (total, unknown)
+            if has_waited():
+                break
     lites[0].lite("free", "words")
     for lite in lites:
         lite.check_idle()
