@@ -32,7 +32,7 @@
  * used and set instead; threads that do so at the same time may begin at the
  * same position.
  *
- * SENDFILE sends what read(2) would give: holes are zeroes. The pages of the
+ * SENDFILE sends what read(2) would give: holes are zeroes. Whole pages of the
  * file are not copied: if it is written to or truncated meanwhile, the LMR may
  * get old or new bytes, or zeroes, as with sendfile(2). RECVFILE writes as
  * write(2) does: with O_APPEND all is appended, and @file_offset is set to the

@@ -186,8 +186,8 @@ static void lite_conn_kill_work(struct work_struct *work)
 
 /*
  * The second half of the teardown, in a workqueue of its own because it may block: on threads that
- * get no processor, and on locks whose holders wait for memory, and so maybe for the fence of
- * another connection.
+ * get no processor, and on locks under which memory is waited for, and so maybe for the fence
+ * of another connection.
  */
 static void lite_conn_gone_work(struct work_struct *work)
 {

@@ -128,9 +128,9 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_limit_init(&mem->names_limit, params->mem_limit / LITE_NAMES_SHARE,
 			params->uid_limit / LITE_NAMES_SHARE, stats);
 	/*
-	 * Ids of an earlier incarnation must not name LMRs of this one. So ids start at the time, in
-	 * units of 16,384 ns, which earlier ones have not reached unless 61,000 a second were used.
-	 * Until 2116 ids stay below 2^48, as cursors need.
+	 * Ids of an earlier incarnation must not name LMRs of this one. So they start at the time,
+	 * in units of 16,384 ns, which earlier ones have not reached unless 61,000 a second were
+	 * used. Until 2116 ids stay below 2^48, as cursors need.
 	 */
 	atomic64_set(&mem->ids, ktime_get_real_ns() >> 14);
 	xa_init(&mem->allocs);
