@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings are cached by name and user, so that mapping a name again makes no call.
+ * Mappings are cached by name and user, so that mapping a name again makes no call: decisions.rst
+ * has figures.
  *
  * A home recalls an LMR from all mappers before it takes a right away, renames it or frees it. So
  * while a mapping is ACTIVE and its session with the home alive, the home would grant now what it
