@@ -189,7 +189,7 @@ void lite_post_with(struct lite_post *post, int slot)
  * Post all work requests of @post, which its io counts; @posted of them may be in flight
  * afterwards. Of those posted together only the last is signalled. Process context; with @wait,
  * waits for slots and turns and may sleep. Returns 0 if all are posted, or a negative errno;
- * -EAGAIN: impossible without waiting, or the io has given up waiting.
+ * -EAGAIN: it would have to wait longer than @wait or the io (lite_io_hooks.stale) allows.
  */
 int lite_qp_post_list(struct lite_post *post, bool wait)
 {
@@ -244,8 +244,8 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 /*
  * Post a work request (lite_rdma_wr(), lite_atomic_wr()) on a connection that the caller holds
  * live. @io is told of the completion. @how: LITE_POST_*. Returns 0, or a negative errno with
- * nothing in flight; -EAGAIN: it would have to wait (LITE_POST_NOWAIT), or @io has given up
- * waiting. Process context; without LITE_POST_NOWAIT, sleeps when the send queue is full or others
+ * nothing in flight; -EAGAIN: it would have to wait longer than @how or @io (lite_io_hooks.stale)
+ * allows. Process context; without LITE_POST_NOWAIT, sleeps when the send queue is full or others
  * go first.
  */
 int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send, u32 how)

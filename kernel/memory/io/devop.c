@@ -42,7 +42,7 @@ static __always_inline struct ib_send_wr *lite_devop_wr(const struct lite_devop 
 
 /*
  * Post an operation as one work request on a connection to its node, which the caller holds live;
- * @io is told of the completion. Returns 0; -EAGAIN: impossible without waiting; or another errno.
+ * @io is told of the completion. Returns 0; -EAGAIN: it would have to wait; or another errno.
  * Process context; does not sleep.
  */
 int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp, struct lite_io *io)
