@@ -18,8 +18,6 @@
  */
 #include "cluster.h"
 
-/* After so long without an acknowledgement, try a new session: Soft-RoCE retries for ever. */
-#define LITE_UNANSWERED_MAX (5 * HZ)
 /* A suspect has become DOWN; lite_monitor_report() is to report it. */
 #define LITE_PEER_REPORT XA_MARK_0
 
@@ -115,10 +113,6 @@ static void lite_monitor_session(struct lite_cluster *cl,
 	if (lite_session_silent(cl, conn)) {
 		since = lite_session_heard(conn);
 		lite_conn_end(conn, LITE_END_SILENCE, jiffies_to_msecs(now - since), -ETIMEDOUT);
-		return;
-	}
-	if (lite_beat_unanswered(conn, &since) && time_after(now, since + LITE_UNANSWERED_MAX)) {
-		lite_conn_end(conn, LITE_END_TRANSPORT, jiffies_to_msecs(now - since), -EHOSTDOWN);
 		return;
 	}
 	/* The answer to a PING is late. */

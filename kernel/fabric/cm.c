@@ -21,10 +21,9 @@
 #include "fabric.h"
 
 /*
- * Transport time-outs: a packet is resent after 4 us << 14 = 67 ms, 7 times, which on Soft-RoCE
- * means for ever: Documentation/decisions.rst. Receives are always posted, so RNR is an error.
+ * A packet is resent 7 times, which on Soft-RoCE means for ever: Documentation/decisions.rst.
+ * Receives are always posted, so RNR is an error.
  */
-#define LITE_ACK_TIMEOUT 14
 #define LITE_RETRY_COUNT 7
 #define LITE_RNR_RETRY_COUNT 6
 
@@ -152,7 +151,7 @@ static int lite_conn_accept(struct lite_conn *conn)
 	if (err)
 		return err;
 	lite_cm_param_fill(conn, &param, &accept, sizeof(accept));
-	rdma_set_ack_timeout(conn->id, LITE_ACK_TIMEOUT);
+	rdma_set_ack_timeout(conn->id, fab->ack_timeout);
 	rdma_lock_handler(conn->id);
 	err = rdma_accept(conn->id, &param);
 	rdma_unlock_handler(conn->id);
@@ -406,7 +405,7 @@ static int lite_cm_resolve(struct lite_conn *conn, const struct lite_wire_addr *
 	} while (err == -EHOSTUNREACH && ++tries < LITE_RESOLVE_TRIES);
 	if (!err && id->device != fab->dev)
 		err = -EHOSTUNREACH;
-	return err ?: rdma_set_ack_timeout(id, LITE_ACK_TIMEOUT) ?:
+	return err ?: rdma_set_ack_timeout(id, fab->ack_timeout) ?:
 	       rdma_resolve_route(id, LITE_RESOLVE_TIMEOUT_MS) ?:
 	       lite_cm_wait(conn, deadline);
 }

@@ -435,6 +435,7 @@ struct lite_fabric_params {
 	struct lite_wire_addr addr;   /* address and port to listen on */
 	u8 nqps;                      /* queue pairs per peer, 1..LITE_QPS_MAX */
 	unsigned long op_timeout;     /* jiffies in which a busy QP has to complete something */
+	unsigned long dead;           /* jiffies for which a peer may be silent */
 	const u8 *secret;             /* cluster secret, @secret_len bytes; may be empty */
 	size_t secret_len;
 };
@@ -450,6 +451,7 @@ struct lite_fabric {
 	struct lite_quirks quirks;
 	size_t map_max;             /* maximum bytes of a mapping */
 	unsigned long op_timeout;
+	u8 ack_timeout;             /* a packet is resent after 4.096 us << this */
 	struct ib_pd *pd;
 	struct ib_mr *mr;
 	u32 lkey;

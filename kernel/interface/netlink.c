@@ -145,6 +145,7 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	if (p->cluster.dead <= p->cluster.heartbeat)
 		return lite_nl_say(info->extack, -EINVAL,
 				   "a peer would be dead before its heart beats");
+	p->fabric.dead = p->cluster.dead;
 	p->fabric.nqps = a[LITE_A_NUM_QPS] ? nla_get_u8(a[LITE_A_NUM_QPS]) : 2;
 	if (a[LITE_A_NODE_ID])
 		p->cluster.node = nla_get_u16(a[LITE_A_NODE_ID]);
