@@ -62,7 +62,7 @@ struct lite_peer {
 	u64 promised;                    /* the incarnation given out with the reserved id */
 	unsigned long expires;           /* jiffies, of a reservation */
 	unsigned long next_try;          /* jiffies, when to connect again */
-	unsigned long backoff;           /* jiffies between tries; if not DOWN also of one */
+	unsigned long backoff;           /* jiffies between tries; if not DOWN also time-out */
 	struct work_struct connect_work; /* connects */
 	struct work_struct ping_work;    /* sends one heartbeat */
 };

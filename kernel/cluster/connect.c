@@ -12,6 +12,7 @@
 #define LITE_CONNECT_TIMEOUT (5 * HZ)
 /* The CM repeats a lost request after 4 s, too late for a suspect: time out and start over. */
 #define LITE_CONNECT_TIMEOUT_MIN (HZ / 4)
+#define LITE_CONNECT_TIMEOUT_FIRST HZ
 #define LITE_CONNECT_TRIES 6
 #define LITE_SELF_TRIES 3
 
@@ -206,8 +207,9 @@ void lite_peer_connect_work(struct work_struct *work)
 	}
 	addr = peer->addr;
 	/* The time-out doubles with each try, as the back-off does. */
-	timeout = clamp_t(unsigned long, max(peer->backoff, cl->dead / LITE_CONNECT_TRIES),
-			  LITE_CONNECT_TIMEOUT_MIN, LITE_CONNECT_TIMEOUT);
+	timeout = clamp_t(unsigned long, cl->dead / LITE_CONNECT_TRIES, LITE_CONNECT_TIMEOUT_MIN,
+			  LITE_CONNECT_TIMEOUT_FIRST);
+	timeout = clamp_t(unsigned long, peer->backoff, timeout, LITE_CONNECT_TIMEOUT);
 	if (peer->wait == LITE_PEER_DOWN)
 		timeout = LITE_CONNECT_TIMEOUT;
 	mutex_unlock(&cl->lock);

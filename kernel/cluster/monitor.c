@@ -18,6 +18,8 @@
  */
 #include "cluster.h"
 
+/* At least so long without an acknowledgement: then try a new session. */
+#define LITE_UNANSWERED_MIN (5 * HZ)
 /* A suspect has become DOWN; lite_monitor_report() is to report it. */
 #define LITE_PEER_REPORT XA_MARK_0
 
@@ -109,10 +111,16 @@ static void lite_monitor_session(struct lite_cluster *cl,
 				 struct lite_peer *peer, struct lite_conn *conn)
 {
 	unsigned long now = jiffies, since;
+	/* Soft-RoCE retries for ever, and nobody else waits for the read of beat.c. */
+	unsigned long unanswered = max(cl->fab->op_timeout / 2, (unsigned long)LITE_UNANSWERED_MIN);
 
 	if (lite_session_silent(cl, conn)) {
 		since = lite_session_heard(conn);
 		lite_conn_end(conn, LITE_END_SILENCE, jiffies_to_msecs(now - since), -ETIMEDOUT);
+		return;
+	}
+	if (lite_beat_unanswered(conn, &since) && time_after(now, since + unanswered)) {
+		lite_conn_end(conn, LITE_END_TRANSPORT, jiffies_to_msecs(now - since), -EHOSTDOWN);
 		return;
 	}
 	/* The answer to a PING is late. */

@@ -21,8 +21,8 @@
 #include "fabric.h"
 
 /*
- * A packet is resent 7 times, which on Soft-RoCE means for ever: Documentation/decisions.rst.
- * Receives are always posted, so RNR is an error.
+ * A packet is resent 7 times, which on Soft-RoCE means for ever: Documentation/decisions.rst. Times
+ * between: lite_fabric.ack_timeout. Receives are always posted, so RNR is an error.
  */
 #define LITE_RETRY_COUNT 7
 #define LITE_RNR_RETRY_COUNT 6

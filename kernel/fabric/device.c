@@ -7,8 +7,6 @@
  * access. Addresses in it are those that ib_dma_map_*() returns; only lite_dma_map_page() (dma.c)
  * and the scatterlists of one-sided operations make them.
  */
-#include <linux/log2.h>
-
 #include "fabric.h"
 
 /* Outstanding reads and atomics per QP, each way. */
@@ -74,18 +72,6 @@ static void lite_device_put_mr(struct lite_fabric *fab)
 }
 
 /*
- * The time after which a packet is resent, as a shift of 4.096 us: 67 ms or, if more, a fortieth of
- * the time @dead that a peer may be silent, up to 537 ms. With less, slow machines would get most
- * packets more than once, and do little but drop duplicates.
- */
-static u8 lite_ack_timeout(unsigned long dead)
-{
-	u32 us = jiffies_to_usecs(min(dead, 60UL * HZ)) / 40;
-
-	return clamp(ilog2(us / 4 + 1), 14, 17);
-}
-
-/*
  * Open a device. @fab is zeroed but for @stats, @pools, @qos and @self.port. @ops are called with
  * @priv. Sets @why to a text for the administrator where an errno says too little. May sleep.
  * Returns 0 or a negative errno, as documented for LITE_CMD_NODE_START; lite_fabric_shutdown() and
@@ -100,7 +86,6 @@ int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *p
 
 	fab->nqps = params->nqps;
 	fab->op_timeout = params->op_timeout;
-	fab->ack_timeout = lite_ack_timeout(params->dead);
 	fab->addr = params->addr;
 	fab->ops = ops;
 	fab->priv = priv;
@@ -136,6 +121,7 @@ int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *p
 		return -ENODEV;
 	}
 	err = lite_device_check(fab, why) ?: lite_dma_check(fab, why);
+	fab->ack_timeout = lite_ack_timeout(&fab->quirks, params);
 	if (err)
 		return err;
 

@@ -17,6 +17,7 @@
 #include "compat.h"
 
 struct lite_conn;
+struct lite_fabric_params;
 struct rdma_cm_id;
 
 /*
@@ -114,5 +115,6 @@ static inline void lite_napi_receive(u32 napi)
 
 void lite_cq_barrier(void);
 int lite_conn_trust_reads(struct lite_conn *conn);
+u8 lite_ack_timeout(const struct lite_quirks *quirks, const struct lite_fabric_params *params);
 
 #endif /* _LITE_FABRIC_QUIRKS_H */

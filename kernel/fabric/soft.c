@@ -11,6 +11,7 @@
  */
 #include <linux/cpu.h>
 #include <linux/interrupt.h>
+#include <linux/log2.h>
 #include <linux/netdevice.h>
 #include <net/busy_poll.h>
 
@@ -121,4 +122,19 @@ int lite_conn_trust_reads(struct lite_conn *conn)
 	if (!err)
 		conn->read_trusted = ib_mtu_enum_to_int(attr.path_mtu);
 	return err;
+}
+
+/*
+ * The time after which a packet is resent, as a shift of 4.096 us: 14 is 67 ms. Software resends
+ * all that is not acknowledged, and slow machines would do little but drop duplicates. So where a
+ * peer may be silent for long, it is a fortieth of that time or less, up to 537 ms; and at most a
+ * tenth of the operation time-out.
+ */
+u8 lite_ack_timeout(const struct lite_quirks *quirks, const struct lite_fabric_params *params)
+{
+	unsigned long dead = min3(params->dead, 4 * params->op_timeout, 60UL * HZ);
+
+	if (!quirks->soft)
+		return 14;
+	return clamp(ilog2(jiffies_to_usecs(dead) / 160 + 1), 14, 17);
 }

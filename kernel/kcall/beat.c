@@ -82,6 +82,7 @@ void lite_beat_ask(struct lite_conn *conn)
 	if (smp_load_acquire(&b->asking) || !lite_conn_tryget(conn))
 		return;
 	b->qp = lite_conn_qp(conn, true, 0);
+	b->asked = jiffies;
 	WRITE_ONCE(b->asking, true);
 	lite_io_init_unwaited(&b->io, lite_beat_end);
 	lite_cq_arm_sleeper(b->qp->scq);
@@ -108,10 +109,20 @@ unsigned long lite_beat_heard(const struct lite_conn *conn)
 	return changed;
 }
 
+/* Is a read in flight? @since: jiffies since when the device has not answered. Monitor only. */
+bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
+{
+	const struct lite_kcall_conn *rc = conn->kcall;
+
+	*since = lite_latest(rc->beat.asked, lite_conn_acked(conn));
+	return READ_ONCE(rc->beat.asking);
+}
+
 /* Do not count @by jiffies in which this node could not look. */
 void lite_beat_excuse(struct lite_conn *conn, unsigned long by)
 {
 	struct lite_kcall_conn *rc = conn->kcall;
 
+	rc->beat.asked = lite_later(rc->beat.asked, by);
 	WRITE_ONCE(rc->beat.changed, lite_later(rc->beat.changed, by));
 }

@@ -111,6 +111,7 @@ int lite_kcall_local(struct lite_kcalls *kcalls, struct lite_call_desc *desc);
 
 void lite_beat_ask(struct lite_conn *conn);
 unsigned long lite_beat_heard(const struct lite_conn *conn);
+bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since);
 void lite_beat_excuse(struct lite_conn *conn, unsigned long by);
 
 /* The rest is internal to kcall/. One of the four slot areas: memory, and its DMA address. */
@@ -162,6 +163,7 @@ struct lite_beat {
 	struct lite_qp *qp;       /* that the read was posted on */
 	bool asking;              /* the read is in flight */
 	bool full;                /* the last read was not posted: no free send slot */
+	unsigned long asked;      /* jiffies of the last read */
 	u64 count;                /* value last read */
 	unsigned long changed;    /* jiffies when @count was first read */
 };
