@@ -28,7 +28,7 @@
 #define RAW_RESOLVE_MS 500
 #define RAW_RESOLVE_TRIES 10
 #define RAW_CONNECT_MS 10000
-/* As in LITE: 67 ms until the first of six retransmissions. */
+/* As in LITE by default: 67 ms until the first of six retransmissions. */
 #define RAW_ACK_TIMEOUT 14
 #define RAW_RETRIES 6
 #define RAW_RD_ATOM 32
