@@ -6,8 +6,8 @@
 //       fill it, swap words, there and here, and ask for a name that an LMR at NODE has. Prints
 //       what bob does, and the median milliseconds
 //   throng crowd INDEX NODE BOX THREADS ROUNDS
-//       alice's threads do nothing but look at an LMR at NODE. Prints how many of them have done so
-//       while bob did once (the median)
+//       alice's threads do nothing but look at an LMR at NODE, and bob looks at its grants. Before
+//       each call of bob the kernel's trace gets the line "bob asks"
 //   throng restless INDEX NODE BOX THREADS 0
 //       as throttled, but without bob and with locks, beside sessions that end: prints "ready",
 //       and ends when it reads a line. A lock never fails for the end of a session
@@ -40,7 +40,6 @@
 #include <thread>
 #include <vector>
 
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "../common/process.hpp"
@@ -387,23 +386,17 @@ void throttled(const Options& options) {
 void crowd(const Options& options) {
     Shared<Common> common;
     Alice alice(options, *common, Mode::crowd);
-    // So that this thread does not wait for a processor: only the order of calls is to count.
-    if (::setpriority(PRIO_PROCESS, 0, -20))
-        throw std::runtime_error("cannot raise the priority");
+    std::ofstream trace("/sys/kernel/tracing/trace_marker");
     lite_test::as_user(kBob, [&] {
         Pages pages(options);
-        std::vector<std::uint64_t> passed;
         const auto begun = common->looks.load();
         const auto wanted = static_cast<std::uint64_t>(options.threads);
         // Until it is certain that her threads are at it.
-        while (passed.size() < static_cast<std::size_t>(options.rounds) ||
-               common->looks - begun < wanted) {
-            const auto before = common->looks.load();
-            (void)pages.there.stat();
-            passed.push_back(common->looks - before);
+        for (int i = 0; i < options.rounds || common->looks - begun < wanted; i++) {
+            if (!(trace << "bob asks" << std::flush))
+                throw std::runtime_error("cannot write to the kernel's trace");
+            (void)pages.there.grants();
         }
-        std::printf("%llu\n", static_cast<unsigned long long>(median_of(passed)));
-        std::fflush(stdout);
     });
 }
 
