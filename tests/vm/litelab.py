@@ -445,6 +445,28 @@ def traced_calls(vm):
 
 
 @contextlib.contextmanager
+def passing(vm, theirs, own):
+    """Yields a list, filled at the end of the context: for each line "bob asks" that a program writes to the kernel's
+    trace, how many requests this machine's nodes served before his. `theirs` and `own` match "call=<enum lite_call>
+    err=<-errno or 0>". What counts is the order in which a home serves: of the calls that return on a busy host while his
+    does, many have their replies already and wait for a processor."""
+    passed, asked = [], None
+    vm.run("[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; "
+           "echo >trace; echo 1 >events/lite/lite_serve/enable")
+    yield passed
+    trace = vm.run("cd /sys/kernel/tracing; echo 0 >events/lite/lite_serve/enable; cat trace; echo >trace").out
+    for line in trace.splitlines():
+        if "bob asks" in line:
+            asked = 0
+        elif asked is not None and re.search(rf"lite_serve: .*{theirs}\b", line):
+            asked += 1
+        elif asked is not None and re.search(rf"lite_serve: .*{own}\b", line):
+            passed.append(asked)
+            asked = None
+    print("      passed by", passed)
+
+
+@contextlib.contextmanager
 def probed(vm, function, fetch=""):
     """Clears the machine's trace. Within the context each call of this function of the module is an event there, with
     what `fetch` (arguments of kprobe_events) takes from it. Yields the name of the event."""

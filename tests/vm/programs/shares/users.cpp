@@ -22,7 +22,7 @@
 //   users bind HERE THERE NODE ROUNDS THREADS
 //       NODE: id of the node THERE. THREADS threads of alice call functions that it does not have.
 //       Beside them, another process of alice and then bob call one that HERE has no ring for.
-//       Prints for each round how many calls of alice ended during bob's. Run by root
+//       Before each call of bob the kernel's trace gets the line "bob asks". Run by root
 //   users cancel INDEX NODE FUNCTION
 //       begins a call without a time-out as a command of io_uring, says "begun", cancels it when a
 //       line comes from stdin, and prints its result
@@ -50,7 +50,6 @@
 #include <thread>
 #include <vector>
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../common/process.hpp"
@@ -262,9 +261,7 @@ void bind(const Words& words) {
     const Child crowd([&] { call_nothing(here, node, threads, *common); });
     const Child caller([&] { call_as_alice(here, node, *common); });
     lite_test::wait_until("alice calls", [&] { return common->refused >= 2 * threads; });
-    // So that bob does not wait for a processor: only the order of calls is to count.
-    if (::setpriority(PRIO_PROCESS, 0, -20))
-        throw std::runtime_error("cannot raise the priority");
+    std::ofstream trace("/sys/kernel/tracing/trace_marker");
     for (int i = 0; i < rounds; i++) {
         const std::uint32_t function = serve(server.get());
         common->function = function;
@@ -274,10 +271,9 @@ void bind(const Words& words) {
         if (common->called == i)
             lite_test::as_user(kBob, [&] {
                 lite::context context(here);
-                const int before = common->refused;
+                if (!(trace << "bob asks" << std::flush))
+                    throw std::runtime_error("cannot write to the kernel's trace");
                 call(context.get(), node, function, 20000);
-                std::printf("%d\n", common->refused - before);
-                std::fflush(stdout);
             });
         lite_test::wait_until("alice has called", [&] { return common->called > i; });
     }

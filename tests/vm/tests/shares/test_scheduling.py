@@ -7,7 +7,7 @@ import re
 import statistics
 import time
 
-from litelab import in_one_machine, on_machines, prepare_all, program_path, run_program, stop_all, wait_until
+from litelab import in_one_machine, on_machines, passing, prepare_all, program_path, run_program, stop_all, wait_until
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -102,28 +102,13 @@ def test_one_user_works_beside_anothers_throttled_threads(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=300, kernels=("6.1", "6.12"))
 def test_one_user_passes_a_crowd_of_another(lab):
-    """A user with one thread waits for its turn, not until all threads of another user had theirs. What counts is the
-    order in which the home serves: many threads may have their replies, and wait for a processor."""
+    """A user with one thread waits for its turn, not until all threads of another user had theirs."""
     here, there = lites = in_one_machine(lab.n1, 2)
-    threads, look, grants = 200, 38, 41  # enum lite_call
-    tracing = "/sys/kernel/tracing"
-    lab.n1.run(f"[ -e {tracing}/trace ] || mount -t tracefs none {tracing}; cd {tracing}; "
-               "echo >trace; echo 1 >events/lite/lite_serve/enable")
-    with _box(lab.n1) as box:
-        run_program(lab, lites, "throng", "crowd", here.index, there.id, box, threads, lab.scale(30, 10), timeout=250)
-    trace = lab.n1.run(f"cd {tracing}; echo 0 >events/lite/lite_serve/enable; cat trace; echo >trace").out
-    passed, asked = [], None  # asked: her calls that were served since bob has asked
-    for line in trace.splitlines():
-        if "bob asks" in line:
-            asked = 0
-        elif f"call={look} " in line and asked is not None:
-            asked += 1
-        elif f"call={grants} " in line:
-            passed.append(asked)
-            asked = None
-    print("      passed by", passed)
+    threads, rounds, look, grants = 200, lab.scale(30, 10), 38, 41  # enum lite_call
+    with _box(lab.n1) as box, passing(lab.n1, f"call={look} err=0", f"call={grants} err=0") as passed:
+        run_program(lab, lites, "throng", "crowd", here.index, there.id, box, threads, rounds, timeout=250)
     # In order of arrival all of them would pass.
-    assert len(passed) >= lab.scale(30, 10) and statistics.median(passed) <= threads // 4, passed
+    assert len(passed) >= rounds and statistics.median(passed) <= threads // 4, passed
     stop_all(lites)
 
 
