@@ -67,7 +67,8 @@ def test_lite_cannot_be_unloaded_under_it(lab):
 @vmtest(nodes=1, cpus=2, fresh=True, timeout=400)
 def test_mistakes_and_slow_handlers(lab):
     """A function that was found is no later one of its number; addresses without memory are refused; slow handlers keep
-    back neither those of other functions nor the end of their own; an LMR's owner and nodes are told."""
+    back neither those of other functions nor the end of their own; an LMR has a name, rights, locks and barriers, moves,
+    and its owner and nodes are told."""
     lites = in_one_machine(lab.n1, 5)
     lab.n1.run(["insmod", module_path(lab.n1, "client"), f"node={lites[1].id}"], timeout=300)
     lab.n1.rmmod("client")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A kernel client that makes mistakes, and has a slow function, for tests. Loading it is the test.
+ * A kernel client that owns LMRs (owner.c), makes mistakes, and has a slow function, for tests.
+ * Loading it is the test.
  * With @hold it stays loaded and serves a function, that of a node which then stops; unloading it
  * closes its context first, although that is wrong.
  */
@@ -12,7 +13,7 @@
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 
-#include <lite/kapi.h>
+#include "client.h"
 
 #define RUNNING 256	/* so many handlers of a function run at a time: WQ_DFL_ACTIVE */
 #define NODES 5		/* of this machine; each has room for 64 messages to a function */
@@ -30,15 +31,6 @@ static struct lite_ctx *ctx, *others[NODES - 1];
 static struct lite_kfunc *held;
 static atomic_t handled;
 static DECLARE_COMPLETION(release);
-
-static bool __fails(int line, const char *what)
-{
-	pr_err("%d: %s\n", line, what);
-	return true;
-}
-
-/* Is @what false? Then the log says so. */
-#define FAILS(what) (!(what) && __fails(__LINE__, #what))
 
 static int echo(void *priv, const struct lite_krequest *req, void *reply, u32 *status)
 {
@@ -250,7 +242,8 @@ static int __init client_init(void)
 			return -EIO;
 	}
 	/* After an error what it has made is left: the test has failed. */
-	err = successor() ?: described() ?: mistaken() ?: crowded();
+	err = successor() ?: described() ?: mistaken() ?:
+	      client_owns(ctx, node, others[1]) ?: client_locks(ctx, node, 2) ?: crowded();
 	for (i = 0; i < NODES - 1; i++)
 		lite_ctx_close(others[i]);
 	lite_ctx_close(ctx);
