@@ -10,6 +10,7 @@
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/wait.h>
+#include <linux/xarray.h>
 
 #include "cluster/cluster.h"
 #include "core/lockword.h"
@@ -117,6 +118,24 @@ static void leave(void)
 		wake_up(&waiting);
 }
 
+/* Tasks that have waited and now call the function that they were to call, past its probe. */
+static DEFINE_XARRAY(passing);
+
+static void pass_begin(void)
+{
+	xa_store(&passing, (unsigned long)current, xa_mk_value(1), GFP_KERNEL);
+}
+
+static void pass_end(void)
+{
+	xa_erase(&passing, (unsigned long)current);
+}
+
+static bool passes(void)
+{
+	return xa_load(&passing, (unsigned long)current);
+}
+
 static void wait_held(void)
 {
 	while (READ_ONCE(hold) && !READ_ONCE(over))
@@ -146,7 +165,9 @@ static int connect_late(struct lite_fabric *fab, const struct lite_wire_addr *ds
 	int err;
 
 	wait_held();
+	pass_begin();
 	err = conn_connect(fab, dst, timeout, out);
+	pass_end();
 	leave();
 	return err;
 }
@@ -155,7 +176,7 @@ static int connect_late(struct lite_fabric *fab, const struct lite_wire_addr *ds
 static int connect(struct kprobe *probe, struct pt_regs *regs)
 {
 	struct lite_fabric *fab = (void *)regs_get_kernel_argument(regs, 0);
-	uint n = READ_ONCE(connects);
+	uint n = passes() ? 0 : READ_ONCE(connects);
 
 	if (n && hold && cmpxchg(&connects, n, n - 1) == n)
 		return enter(regs, connect_late);
@@ -205,7 +226,9 @@ static int dispatch_late(struct lite_kcalls *kcalls, struct lite_conn *conn, u16
 	wait_event_interruptible_timeout(waiting, READ_ONCE(over), msecs_to_jiffies(late_ms));
 	wait_held();
 	were_late++;
+	pass_begin();
 	ret = dispatch(kcalls, conn, call, req, len, reply);
+	pass_end();
 	leave();
 	return ret;
 }
@@ -213,7 +236,7 @@ static int dispatch_late(struct lite_kcalls *kcalls, struct lite_conn *conn, u16
 /* int lite_kcall_dispatch(struct lite_kcalls *kcalls, struct lite_conn *conn, u16 call, ...) */
 static int dispatch(struct kprobe *probe, struct pt_regs *regs)
 {
-	uint n = READ_ONCE(late_calls);
+	uint n = passes() ? 0 : READ_ONCE(late_calls);
 
 	/* Calls of the node to itself have no connection, and are never late. */
 	if (!n || !regs_get_kernel_argument(regs, 1) ||
@@ -248,7 +271,9 @@ static bool publish_late(struct lite_cluster *cl, struct lite_conn *conn,
 	bool done;
 
 	wait_held();
+	pass_begin();
 	done = publish(cl, conn, addr);
+	pass_end();
 	leave();
 	return done;
 }
@@ -257,7 +282,7 @@ static bool publish_late(struct lite_cluster *cl, struct lite_conn *conn,
 static int publish(struct kprobe *probe, struct pt_regs *regs)
 {
 	struct lite_conn *conn = (void *)regs_get_kernel_argument(regs, 1);
-	uint n = READ_ONCE(sessions);
+	uint n = passes() ? 0 : READ_ONCE(sessions);
 
 	if (!n || !hold || conn->passive || cmpxchg(&sessions, n, n - 1) != n)
 		return 0;
