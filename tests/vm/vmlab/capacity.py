@@ -7,9 +7,9 @@ import re
 import time
 
 
-def at_a_time(mb):
-    """How many jobs may run at a time, at least 1, if each takes a processor and `mb` MB of memory: as many as the host
-    has room for and as the (v2) cgroups of this process allow."""
+def at_a_time(mb, each=1.0):
+    """How many jobs may run at a time, at least 1, if each takes `each` processors and `mb` MB of memory: as many as the
+    host has room for and as the (v2) cgroups of this process allow."""
     processors = len(os.sched_getaffinity(0))
     memory = int(re.search(r"MemAvailable: +(\d+)", pathlib.Path("/proc/meminfo").read_text())[1]) << 10
     own = re.search(r"^0::/(.*)", pathlib.Path("/proc/self/cgroup").read_text(), re.M)
@@ -21,7 +21,7 @@ def at_a_time(mb):
         if (cgroup / "memory.max").exists():
             most = (cgroup / "memory.max").read_text().strip()
             memory = memory if most == "max" else min(memory, int(most))
-    return max(1, min(processors, memory // (mb << 20)))
+    return max(1, min(int(processors / each), memory // (mb << 20)))
 
 
 def _busy_seconds():
