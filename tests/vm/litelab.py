@@ -116,6 +116,14 @@ def times(node):
     return {"heartbeat": _HEARTBEAT_MS * scale, "dead": _DEAD_MS * scale, "op_timeout": 4000 * scale}
 
 
+def patient(node):
+    """times() for tests in which no node dies: one that gets no processor for a while does not look dead, and no session
+    ends because a device is slow for so long. Packets are resent late, too (decisions.rst, "Slow nodes get packets again
+    later")."""
+    scale = node.time_scale
+    return {**times(node), "dead": 60_000 * scale, "op_timeout": 24_000 * scale}
+
+
 def dead_seconds(node):
     """Seconds after which a silent node counts as down for peers started with times()."""
     return times(node)["dead"] / 1000
@@ -168,6 +176,8 @@ class Lite:
     def join(self, other, check=True, timeout=30, **options):
         """Joins the cluster of node `other`."""
         words = [word for key, value in options.items() for word in (f"--{key}", value)]
+        if check:
+            words += ["--timeout", f"{60 * self.vm.time_scale}s"]  # a busy host may need longer than by default
         self.forget()
         return self.ctl("join", other.address, *words, check=check, timeout=timeout)
 
@@ -429,11 +439,11 @@ def traced_deaths(vm):
 
 
 @contextlib.contextmanager
-def traced_calls(vm):
+def traced_calls(vm, event="lite_call"):
     """Yields a list, filled at the end of the context: (node called, enum lite_call, errno or 0) of each call between
-    kernels that nodes of this machine have made."""
+    kernels that nodes of this machine have made; or, if the event is lite_serve, (calling node, ...) of what they served."""
     calls = []
-    events = "/sys/kernel/tracing/events/lite/lite_call/enable"
+    events = f"/sys/kernel/tracing/events/lite/{event}/enable"
     vm.run("[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing; echo >/sys/kernel/tracing/trace; "
            f"echo 1 >{events}")
     try:
@@ -441,7 +451,7 @@ def traced_calls(vm):
     finally:
         trace = vm.run(f"cat /sys/kernel/tracing/trace; echo 0 >{events}; echo >/sys/kernel/tracing/trace").out
         calls += [(int(node), int(call), -int(err))
-                  for node, call, err in re.findall(r"lite_call: session=\d+ node=(\d+) call=(\d+) err=(-?\d+)", trace)]
+                  for node, call, err in re.findall(rf"{event}: session=\d+ node=(\d+) call=(\d+) err=(-?\d+)", trace)]
 
 
 @contextlib.contextmanager
@@ -452,9 +462,10 @@ def passing(vm, theirs, own):
     does, many have their replies already and wait for a processor."""
     passed, asked = [], None
     vm.run("[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; "
-           "echo >trace; echo 1 >events/lite/lite_serve/enable")
+           "echo 16384 >buffer_size_kb; echo >trace; echo 1 >events/lite/lite_serve/enable")
     yield passed
-    trace = vm.run("cd /sys/kernel/tracing; echo 0 >events/lite/lite_serve/enable; cat trace; echo >trace").out
+    trace = vm.run("cd /sys/kernel/tracing; echo 0 >events/lite/lite_serve/enable; cat trace; echo >trace; "
+                   "echo 1408 >buffer_size_kb").out
     for line in trace.splitlines():
         if "bob asks" in line:
             asked = 0

@@ -1,7 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Shared by tests that run programs/locks, which takes locks."""
 
-from litelab import program_path, wait_until
+import contextlib
+import re
+
+from litelab import patient, on_machines, program_path, wait_until
+
+
+def calm(lab, **options):
+    """A cluster in which no node counts as dead by mistake, however busy the host is."""
+    return on_machines(lab, **{**patient(lab.n1), **options})
+
+
+def mortal(lab):
+    """A cluster in which a node that dies is soon missed, but not one that gets no processor for some seconds."""
+    return on_machines(lab, dead=10000 * lab.kernel.time_scale)
 
 
 def spawn(lite, *words, user="root"):
@@ -21,6 +34,11 @@ def word(lite, name, offset):
     return int(lite.lite("fetch-or", name, offset, 0).out)
 
 
+def free(lite, name, offset=0):
+    """Waits until the word is free: the home gives it back after it has answered the last RELEASE."""
+    wait_until("the word is free", lambda: not word(lite, name, offset), 20, lite.vm.time_scale)
+
+
 def holder(lite, name, *words, said="held", what="hold", user="root"):
     """Starts a process, and waits until it holds the lock (or many locks)."""
     process = spawn(lite, what, name, *words, user=user)
@@ -31,6 +49,13 @@ def holder(lite, name, *words, said="held", what="hold", user="root"):
 def claims(home, wanted):
     """Waits until the home knows this many claims, of owners and waiters."""
     wait_until(f"{wanted} claims", lambda: home.stats()["lock_claims"] == wanted, 20, home.vm.time_scale)
+
+
+def claims_before_its_end(process, home, wanted):
+    """Waits until the home knows this many claims; returns whether the process has not ended before."""
+    wait_until(f"{wanted} claims", lambda: home.stats()["lock_claims"] == wanted or not process.running, 20,
+               home.vm.time_scale)
+    return process.running
 
 
 def waiter(lite, name, home, before, *words):
@@ -48,3 +73,19 @@ def let_go(process, said="ok"):
 
 def last(process, timeout=30):
     return process.wait(timeout, check=True).out.split()[-1]
+
+
+@contextlib.contextmanager
+def traced(lite):
+    """Yields a list, filled at the end of the context: (what, node, ticket, status) of each event of locks at a
+    machine, or of the last ones if there are very many."""
+    base, events = "/sys/kernel/tracing", []
+    lite.vm.run(f"echo 8192 >{base}/buffer_size_kb; echo >{base}/trace; echo 1 >{base}/events/lite/lite_lock/enable")
+    try:
+        yield events
+    finally:
+        lite.vm.run(f"echo 0 >{base}/events/lite/lite_lock/enable")
+        text = lite.vm.run(f"grep lite_lock: {base}/trace", timeout=60, check=False).out
+        lite.vm.run(f"echo >{base}/trace; echo 16 >{base}/buffer_size_kb")
+        for found in re.finditer(r"lite_lock: (\w+) id=\d+ offset=\d+ node=(\d+) ticket=(\d+) status=(-?\d+)", text):
+            events.append((found[1], int(found[2]), int(found[3]), int(found[4])))

@@ -93,7 +93,7 @@ TEST_CASE("the mode is restored after a process that was killed") {
         kill(getpid(), SIGKILL);
     }
     REQUIRE(waitpid(child, nullptr, 0) == child);
-    for (int i = 0; i < 1000 && litectl.modes() != "fair\nhw-sep\n"; i++)
+    for (int i = 0; i < 10000 && litectl.modes() != "fair\nhw-sep\n"; i++)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
     CHECK(litectl.modes() == "fair\nhw-sep\n");
 }

@@ -285,9 +285,9 @@ TEST_CASE_METHOD(Async, "async: sleep", "[async]") {
     // Sleeps are independent: the shortest ends first.
     std::string order;
     std::vector<lite::task<>> tasks;
-    tasks.push_back(after(ex(), 60ms, [&] { order += 'c'; }));
+    tasks.push_back(after(ex(), 600ms, [&] { order += 'c'; }));
     tasks.push_back(after(ex(), 5ms, [&] { order += 'a'; }));
-    tasks.push_back(after(ex(), 30ms, [&] { order += 'b'; }));
+    tasks.push_back(after(ex(), 300ms, [&] { order += 'b'; }));
     ex().run(ex().all(std::move(tasks)));
     CHECK(order == "abc");
     // Even the longest sleep is accepted.
@@ -350,13 +350,15 @@ TEST_CASE_METHOD(Async, "async: a signal that has a handler ends nothing", "[asy
     REQUIRE(::sigaction(SIGALRM, &act, &before) == 0);
     const itimerval often{{0, 5000}, {0, 5000}};
     const itimerval never{};
-    const auto begun = steady_clock::now();
     REQUIRE(::setitimer(ITIMER_REAL, &often, nullptr) == 0);
-    CHECK(ex().run(errno_of(ex().sleep(60ms))) == 0);
+    // Signals that come while the host runs something else are one.
+    while (rung < 2) {
+        const auto begun = steady_clock::now();
+        CHECK(ex().run(errno_of(ex().sleep(60ms))) == 0);
+        CHECK(steady_clock::now() - begun >= 60ms);
+    }
     REQUIRE(::setitimer(ITIMER_REAL, &never, nullptr) == 0);
     REQUIRE(::sigaction(SIGALRM, &before, nullptr) == 0);
-    CHECK(steady_clock::now() - begun >= 60ms);
-    CHECK(rung > 1);
 }
 
 TEST_CASE_METHOD(Async, "async: a lock is given back", "[async]") {
@@ -538,14 +540,14 @@ TEST_CASE_METHOD(Async, "async: invalid arguments are refused at once", "[async]
 TEST_CASE("async: the rest of a time-out", "[async]") {
     lite::detail::time_left never(-1);
     lite::detail::time_left none(0);
-    lite::detail::time_left some(10000);
+    lite::detail::time_left some(10000000);
     lite::detail::time_left little(1);
     CHECK((never.next() == -1 && none.next() == 0 && little.next() == 1));
-    CHECK(some.next() == 10000);
+    CHECK(some.next() == 10000000);
     ::usleep(30000);
     CHECK((never.next() == -1 && none.next() == 0));
     const auto left = some.next();
-    CHECK(left <= 9970);
+    CHECK(left <= 9999970);
     CHECK(left > 1);
     // Not 0, which would mean "do not wait", nor less, which would mean "for ever".
     CHECK(little.next() == 1);

@@ -189,7 +189,7 @@ TEST_CASE("a child may close handles while a thread of its parent does", "[libli
     bool ended = true;
     for (int i = 0; ended && i < 500; i++)
         ended = in_child([&] {
-                    ::alarm(20);
+                    ::alarm(100);
                     if (lite_unmap(node.ctx, unknown) != -EBADF)
                         return 1;
                     const auto mine = i % 2 ? node.alloc("of the child") : 0;

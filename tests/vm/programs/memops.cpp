@@ -12,8 +12,8 @@
 //                                     all of these at random, N times and until standard input
 //                                     ends, on L bytes at O of both, which no other process
 //                                     touches, against a model of these bytes
-//   crowd NAME --count N --seconds S  N threads checksum NAME without pause for S seconds, and
-//                                     until each has done it once; print the lowest and the highest
+//   crowd NAME --count N --seconds S  N threads checksum NAME once; when all have, they do so again
+//                                     and again for S seconds; print the lowest and the highest
 //                                     number of checksums of a thread
 //   each PREFIX --count N             set all of PREFIX0 .. PREFIX<N-1>, each once; say so, and
 //                                     stay until standard input ends
@@ -284,21 +284,22 @@ void crowd(lite::context& node, const Options& options) {
     std::vector<std::thread> threads;
     for (u64 i = 0; i < options.count; ++i) {
         threads.emplace_back([&, i] {
-            try {
-                while (!stop) {
+            const auto once = [&] {
+                try {
                     region.checksum(0, region.length());
-                    if (!rounds[i]++)
-                        first.count_down();
+                    ++rounds[i];
+                } catch (...) {
+                    failures[i] = std::current_exception();
                 }
-            } catch (...) {
-                failures[i] = std::current_exception();
-                if (!rounds[i])
-                    first.count_down();
-            }
+            };
+            once();
+            first.arrive_and_wait();
+            while (!stop && !failures[i])
+                once();
         });
     }
-    std::this_thread::sleep_for(std::chrono::seconds(options.seconds));
     first.wait();
+    std::this_thread::sleep_for(std::chrono::seconds(options.seconds));
     stop = true;
     for (auto& thread : threads)
         thread.join();

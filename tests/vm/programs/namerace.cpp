@@ -7,6 +7,7 @@
 //   loose   all nodes of a cluster, on machines of their own, create the names PREFIX-0, PREFIX-1,
 //           ... and keep them; prints "NUMBER ERRNO" for each. They collide by themselves: the
 //           loser of a name is told so when the winner has it, and both go on to the next name.
+//           With --board LMR, byte NUMBER of that becomes 1 (made) or 2 before the next name.
 //   churn   all create and free one name as often as they can; never may two have it
 //   look    every name PREFIX-0 ... is looked up; prints "NUMBER ERRNO HOME" for each
 #include "common/env.hpp"
@@ -22,11 +23,13 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,6 +44,7 @@ struct Options {
     std::size_t processes = 4;  // per node
     std::size_t count = 100;
     std::string prefix = "name";
+    std::string board;
 };
 
 // Shared by the processes. A process that fails tells the others before it ends.
@@ -210,11 +214,17 @@ void run_all(const Options& options, const std::function<void(Runner&)>& body) {
 
 void loose(const Options& options) {
     const Device dev(env().indexes.front());
+    const std::uint64_t board =
+        options.board.empty() ? 0 : dev.map(options.board, LITE_RIGHT_WRITE);
     for (std::size_t i = 0; i < options.count; ++i) {
         // No handle: a free does not have to wait for its release.
         auto args =
             alloc_args(options.prefix + "-" + std::to_string(i), 4096, 0666, LITE_ALLOC_NO_HANDLE);
         const auto result = dev(args);
+        if (board) {
+            const auto mark = result == ok ? std::byte{1} : std::byte{2};
+            dev.write(board, i, std::span(&mark, 1));
+        }
         std::printf("%zu %s\n", i, result == ok ? "0" : strerrorname_np(result.value));
         std::fflush(stdout);
     }
@@ -243,6 +253,7 @@ int main(int argc, char** argv) {
         command->add_option("--processes", options.processes, "per node");
         command->add_option("--count", options.count, "names");
         command->add_option("--prefix", options.prefix, "of names");
+        command->add_option("--board", options.board, "an LMR for the outcomes");
         command->callback([&chosen, what] { chosen = what; });
     };
     add("race", "create one name at once, round by round",

@@ -156,9 +156,9 @@ class Cluster:
     def expecting(self, pattern):
         """Within this context, complaints that match the regular expression are allowed, and at least one must come."""
         handles = [(node.console, node.console.expect(pattern), len(node.console.text())) for node in self.nodes]
-        deadline = time.monotonic() + 5 * self.time_scale
         try:
             yield
+            deadline = time.monotonic() + 5 * self.kernel.patience
             while not any(console.wait_for(pattern, 0, begin) for console, _, begin in handles):
                 if time.monotonic() > deadline:
                     raise LabError(f"no kernel has complained about {pattern!r}, as was expected")

@@ -47,10 +47,10 @@ def _tell(node, *commands):
 
 
 def _wait_size(node, path, size):
-    deadline = time.monotonic() + _SECONDS
+    deadline = time.monotonic() + _SECONDS * node.patience
     while not path.exists() or path.stat().st_size < size:
         if time.monotonic() > deadline:
-            raise LabError(f"{node}: no {size} bytes of log in {_SECONDS} s")
+            raise LabError(f"{node}: no {size} bytes of log in {_SECONDS * node.patience} s")
         time.sleep(0.02)
 
 

@@ -134,7 +134,8 @@ TEST_CASE_METHOD(LifeEverywhere, "races: signals that are handled do not disturb
         }
     });
     std::vector<std::byte> back(kLength);
-    for (std::uint64_t round = 0; round < env().scaled(10, 2); ++round) {
+    // The child may get no processor for some rounds.
+    for (std::uint64_t round = 0; round < env().scaled(10, 2) || !handled; ++round) {
         const auto data = make_pattern(kLength, round);
         CHECK(dev(write_args(lh, 0, data.data(), kLength)) == ok);
         CHECK(dev(read_args(lh, 0, back.data(), kLength)) == ok);
@@ -143,7 +144,6 @@ TEST_CASE_METHOD(LifeEverywhere, "races: signals that are handled do not disturb
     }
     *over = true;
     (void)nuisance.wait();
-    CHECK(handled > 0);
     ::sigaction(SIGUSR1, &before, nullptr);
 }
 

@@ -221,11 +221,18 @@ TEST_CASE_METHOD(MultiFixture, "multicall: one time-out for all", "[multi]") {
     for (const auto index : env().indexes)
         servers.emplace_back(index);
     servers[0].start();
-    const auto begun = std::chrono::steady_clock::now();
-    auto to = legs({nodes[0], nodes[1], nodes[2], 60000});
-    const int limit = 1500 * env().slowness;
-    CHECK(call(request_of(Wish::echo, 30), to, 0, limit) == 1);
-    CHECK(since(begun).count() >= limit);
+    std::chrono::steady_clock::time_point begun;
+    std::vector<lite_rpc_leg> to;
+    int limit = 1500 * env().slowness;
+    // On a busy machine the one that answers may need longer.
+    for (int answered = 0; answered != 1; limit *= 2) {
+        REQUIRE(limit < patience_ms() / 2);
+        begun = std::chrono::steady_clock::now();
+        to = legs({nodes[0], nodes[1], nodes[2], 60000});
+        answered = call(request_of(Wish::echo, 30), to, 0, limit);
+        CHECK(answered <= 1);
+        CHECK(since(begun).count() >= limit);
+    }
     CHECK(since(begun) < patience() / 2);
     CHECK(to[0].error == 0);
     CHECK(to[1].error == -ETIMEDOUT);
@@ -244,8 +251,14 @@ TEST_CASE_METHOD(MultiFixture, "multicall: full rings do not block other nodes",
             sent++;
     }
     CHECK(sent == 2 * LITE_RPC_DEPTH);
-    auto to = legs(nodes);
-    CHECK(call(request_of(Wish::echo, 30), to, 0, 0) == 1);
+    // The call has 5 s for the reply, which may be too short on a busy machine.
+    std::vector<lite_rpc_leg> to;
+    int answered = 0;
+    for (int i = 0; i < 10 && answered != 1; i++) {
+        to = legs(nodes);
+        answered = call(request_of(Wish::echo, 30), to, 0, 0);
+    }
+    CHECK(answered == 1);
     CHECK(to[0].error == -EAGAIN);
     CHECK(to[1].error == -EAGAIN);
     const auto begun = std::chrono::steady_clock::now();

@@ -207,9 +207,10 @@ class Worker {
         time("read", each, [&] { return lite_read(asker_, page_, 0, bytes.data(), bytes.size()); });
         time("write", each,
              [&] { return lite_write(asker_, page_, 0, bytes.data(), bytes.size()); });
+        // For ever, because the process may be stopped for a while, with the thread that answers.
         time("call", each, [&] {
             return lite_rpc_call(asker_, node, echo_, bytes.data(), bytes.size(), bytes.data(),
-                                 bytes.size(), nullptr, LITE_TIMEOUT_DEFAULT, nullptr);
+                                 bytes.size(), nullptr, LITE_FOREVER, nullptr);
         });
         time("lock", each, [&] {
             const int err = lite_lock(asker_, page_, 64, 1, 0, LITE_FOREVER);

@@ -6,7 +6,8 @@
 //                      OFFSET on, and checks what it reads, until standard input ends; "ready"
 //                      after the first of all
 //   queues writes NAME OFFSET BYTES THREADS PRIORITY
-//                      the same without reading
+//                      the same without reading, always with the same bytes: a slow processor has
+//                      time for that
 //   queues urgent NAME OFFSET COUNT PRIORITY
 //                      writes 64 bytes COUNT times; prints the median and the 99th percentile in us
 //   queues vector NAME OFFSET PRIORITY
@@ -91,8 +92,9 @@ class Stream {
         std::vector<std::byte> in(bytes_);
         for (std::uint64_t round = 0; !stop_; ++round) {
             const std::uint64_t seed = number * 1000003 + round;
-            for (std::size_t i = 0; i < bytes_; ++i)
-                out[i] = pattern(seed, i);
+            if (reads_ || round == 0)
+                for (std::size_t i = 0; i < bytes_; ++i)
+                    out[i] = pattern(seed, i);
             region_.write(offset_ + number * bytes_, out);
             if (round == 0)
                 ++started_;

@@ -273,7 +273,7 @@ void bind(const Words& words) {
                 lite::context context(here);
                 if (!(trace << "bob asks" << std::flush))
                     throw std::runtime_error("cannot write to the kernel's trace");
-                call(context.get(), node, function, 20000);
+                call(context.get(), node, function, LITE_FOREVER);
             });
         lite_test::wait_until("alice has called", [&] { return common->called > i; });
     }

@@ -101,7 +101,7 @@ TEST_CASE_METHOD(Async, "async: messages", "[uring]") {
     const Word first{5};
     const Word second{6};
     ex.run(ex.send(0, words.number(), bytes_of(first)));
-    ex.run(ex.send(0, words.number(), bytes_of(second), milliseconds(1000)));
+    ex.run(ex.send(0, words.number(), bytes_of(second), patience()));
     CHECK(ex.run(message_for(ex, words)) == 5);
     CHECK(ex.run(message_for(ex, words)) == 6);
     CHECK(ex.run(errno_of(ex.send(0, 60000, bytes_of(first)))) == ECONNREFUSED);

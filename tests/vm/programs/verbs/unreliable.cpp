@@ -95,7 +95,7 @@ int unreliable(const Options& options) {
         End end(options, Wire(ends[0]));
         end.receive_all();
         ::raise(SIGSTOP);
-        ::alarm(20);
+        ::alarm(100);
         end.complete_all();
         ::_exit(0);
     }

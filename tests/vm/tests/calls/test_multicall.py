@@ -31,17 +31,18 @@ def test_command_line(lab):
     other = serve(one, "other", "--echo")
     served = [serve(lite, "shout", "--exec", "tr a-z A-Z") for lite in lites]
     nodes = ",".join(str(lite.id) for lite in lites)
-    said = one.lite("call", nodes, "shout", "hello")
+    call = lambda *words, **options: one.lite("call", "-t", 60000, nodes, "shout", *words, **options)
+    said = call("hello")
     assert said.out == "".join(f"{lite.id}: HELLO\n" for lite in lites), said.out
-    said = one.lite("call", nodes, "shout", "-", "--quorum", 2, stdin=b"two\n")
+    said = call("-", "--quorum", 2, stdin=b"two\n")
     assert 2 <= len(said.out.splitlines()) <= 3 and all(line.endswith(": TWO") for line in said.out.splitlines()), said.out
     served[2].kill(signal.SIGTERM)
     served[2].wait(20)
-    said = one.lite("call", nodes, "shout", "x", check=False)
+    said = call("x", check=False)
     assert said.rc == 1 and f"node {three.id}: no process serves that function" in said.err, said
     assert said.out == f"{one.id}: X\n{two.id}: X\n" and "2 of 3 nodes" in said.err, said
-    assert one.lite("call", nodes, "shout", "x", "--quorum", 1).out
-    assert one.lite("call", nodes, "shout", "x", "--quorum", 4, check=False).rc == 2
+    assert call("x", "--quorum", 1).out
+    assert call("x", "--quorum", 4, check=False).rc == 2
     for process in (other, *served[:2]):
         process.kill(signal.SIGTERM)
         process.wait(20)
@@ -59,7 +60,7 @@ def test_a_node_dies(lab):
     slow = here.vm.spawn(["lite", "call", nodes, "2000", "x", "-t", "60000"])
     wait_until("the call is there", lambda: gone.stats()["rpc_requests"] == 1, 20)
     gone.vm.crash()
-    assert here.lite("call", nodes, 2000, "y", "-q", 1, "-t", 60000, timeout=10).out == f"{there.id}: y\n"
+    assert here.lite("call", nodes, 2000, "y", "-q", 1, "-t", 60000).out == f"{there.id}: y\n"
     slow.wait(20 + 3 * dead_seconds(here.vm))
     assert slow.rc == 1 and slow.out == f"{there.id}: x\n" and "down" in slow.err, (slow.out, slow.err)
     here.check_idle()

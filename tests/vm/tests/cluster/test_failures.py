@@ -56,6 +56,16 @@ def _seconds(call):
     return time.monotonic() - begun
 
 
+def _try_handle(holder):
+    holder.write("\n")
+    holder.wait(60, check=True)
+
+
+def _traced_at(trace, event):
+    """When an event has come, in seconds of the machine's clock."""
+    return float(re.search(rf"(\d+\.\d+): {event}", trace)[1])
+
+
 @vmtest(nodes=3, timeout=200)
 def test_crash(lab):
     """Peers notice a death within the dead time. Then operations on the dead node fail at once, others go on, and the
@@ -69,18 +79,18 @@ def test_crash(lab):
     _alloc(first, "on-third", third)
     _alloc(first, "on-second", second)
     first.lite("write", "on-second", 0, "still here")
-    holder = first.spawn("hold", "on-third")
-    holder.wait_output("running")
+    holders = [first.spawn("hold", "on-third") for _ in range(3)]
+    for holder in holders:
+        holder.wait_output("running")
 
     _crash(third)
     for lite in (first, second):
         lite.wait_states({ids[0]: "up", ids[1]: "up", ids[2]: "down"}, (dead_seconds(lite.vm) * 2 + 2) / lite.vm.time_scale)
-    holder.write("\n")
-    took = _seconds(lambda: holder.wait(60, check=True))
-    assert holder.out.split()[1:4] == ["EHOSTDOWN"] * 3, holder.out
+    took = min(_seconds(lambda holder=holder: _try_handle(holder)) for holder in holders)
+    assert all(holder.out.split()[1:4] == ["EHOSTDOWN"] * 3 for holder in holders), [holder.out for holder in holders]
     for lite in (first, second):
         wait_until("its connections have gone", lambda lite=lite: lite.stats()["conns"] == 1, 20, lite.vm.time_scale)
-    # No operation has waited for the operation time-out.
+    # No operation has waited for the operation time-out. A busy host may delay one process, but not all.
     assert took < 10 * first.vm.time_scale, f"operations on a dead node took {took:.1f} s"
     assert not first.lite("read", "on-third", 0, 10, check=False).ok
     assert second.lite("read", "on-second", 0, 10).out == "still here"
@@ -163,15 +173,20 @@ def test_crash_in_the_middle_of_a_read(lab):
     lites = on_machines(lab)
     first, _, third = lites
     length = (32 << 20) // lab.kernel.time_scale
-    _alloc(first, "doomed", third, size=length)
-    first.transfers("fill", "doomed", "--seed", 7)
-    process = first.spawn("interrupted", "doomed", "--seed", 7, "--length", length)
-    process.wait_output("in the middle", timeout=60)
-    _crash(third)
-    word = _last_word(process)
+    word = "success"
+    # A busy host may cut the power after the read.
+    for _ in range(5):
+        if word != "success":
+            break
+        _alloc(first, "doomed", third, size=length)
+        first.transfers("fill", "doomed", "--seed", 7)
+        process = first.spawn("interrupted", "doomed", "--seed", 7, "--length", length)
+        process.wait_output("in the middle", timeout=60)
+        _crash(third)
+        word = _last_word(process)
+        _restart(third, first)
+        wait_complete(lites, timeout=30)
     assert word in _GONE, word
-    _restart(third, first)
-    wait_complete(lites, timeout=30)
     for lite in lites:
         lite.check_idle()
 
@@ -303,8 +318,9 @@ def test_link_cut_and_restored(lab):
 
 
 def _survive(lab, interrupt):
-    """During interruptions no node is declared dead, operations wait or are repeated, and data is right."""
-    first, second = lites = on_machines(lab)
+    """During interruptions no node is declared dead, operations wait or are repeated, and data is right. The dead time is
+    long, because on a busy host an interruption may last for seconds."""
+    first, second = lites = on_machines(lab, dead=60000 * lab.kernel.time_scale)
     _alloc(first, "patient", second)
     user = _start_loop(first, "patient", 20000)
     for _ in range(3):
@@ -329,6 +345,19 @@ def test_a_short_interruption_is_survived(lab):
     _survive(lab, interrupt)
 
 
+def _freeze_all(lites):
+    """Stops two machines for longer than the dead time. Returns whether the second one ran again soon after the first."""
+    first, second = lites
+    for lite in lites:
+        lite.vm.freeze()
+    time.sleep(2 * dead_seconds(first.vm))  # for this long no machine runs
+    begun = time.monotonic()
+    first.vm.thaw()
+    time.sleep(dead_seconds(first.vm) / 8)  # for this long only the first machine runs, and gets no answers
+    second.vm.thaw()
+    return time.monotonic() - begun < dead_seconds(first.vm) / 2
+
+
 @vmtest(nodes=2, timeout=200)
 def test_a_host_without_time(lab):
     """A node that did not run must not declare others dead, however long they were silent. All machines are stopped for
@@ -342,20 +371,26 @@ def test_a_host_without_time(lab):
         trace_sessions(lite.vm)
     holder = first.spawn("hold", "frozen")
     holder.wait_output("running")
-    for _ in range(lab.scale(3)):
-        for lite in lites:
-            lite.vm.freeze()
-        time.sleep(2 * dead_seconds(first.vm))  # for this long no machine runs
-        first.vm.thaw()
-        time.sleep(dead_seconds(first.vm) / 8)  # for this long only the first machine runs, and gets no answers
-        second.vm.thaw()
+    rounds = lab.scale(3)
+    for _ in range(rounds + 10):
+        if not _freeze_all(lites):
+            # The first machine has run alone for so long that it may be right to declare the other one dead.
+            time.sleep(dead_seconds(first.vm))
+            wait_complete(lites, timeout=40)
+            for lite in lites:
+                trace_sessions(lite.vm)
+            continue
         for lite in lites:
             lite.lite("write", "frozen", 0, "still there")
         # Longer than it would take to declare a node dead.
         calls = first.stats()["calls"]
         wait_until("many heartbeats", lambda was=calls: first.stats()["calls"] > was + 30, 60, first.vm.time_scale)
-    assert [lite.states() for lite in lites] == [states, states]
-    assert not any(traced_deaths(lite.vm) for lite in lites)
+        assert [lite.states() for lite in lites] == [states, states]
+        assert not any(traced_deaths(lite.vm) for lite in lites)
+        rounds -= 1
+        if not rounds:
+            break
+    assert not rounds, "the host never let both machines run again at the same time"
     holder.write("\n")
     assert holder.wait(60, check=True).out.split() == ["running", *["success"] * 5], holder.out
     for lite in lites:
@@ -371,10 +406,12 @@ def test_acknowledged_but_not_answered(lab):
     trace_sessions(first.vm)
     user = _start_loop(first, "reachable", 64)
     lasts = 4 * dead_seconds(first.vm) + 4
+    first.vm.run("echo it begins >/sys/kernel/tracing/trace_marker")
     hog = second.vm.spawn([program_path("hog"), str(int(lasts * 1000))])
-    begun = time.monotonic()
-    first.wait_states({first.id: "up", second.id: "down"}, timeout=dead_seconds(first.vm) + 4)
-    took = time.monotonic() - begun
+    # It may be over before this looks, so the machine's own clock counts.
+    wait_until("the node counts as dead", lambda: str(second.id) in traced_deaths(first.vm), lasts)
+    trace = first.vm.run("cat /sys/kernel/tracing/trace").out
+    took = _traced_at(trace, rf"lite_member: self=\d+ node={second.id} .*state=down") - _traced_at(trace, ".*it begins")
     assert took < lasts, f"noticed after {took:.1f} s, when it was over"
     assert _last_word(user) in _GONE
     reasons = set(traced_sessions(first.vm)[1].values())
@@ -392,7 +429,8 @@ def test_acknowledged_but_not_answered(lab):
 @vmtest(nodes=2, timeout=200)
 def test_a_store_that_frees_too_late_is_asked_again(lab):
     """A MEM_FREE times out in a session that goes on. The store serves it late, and then the next one."""
-    home, store = lites = on_machines(lab)
+    long = 60000 * lab.kernel.time_scale  # a busy host must not end the session
+    home, store = lites = on_machines(lab, dead=long, op_timeout=long)
     home.lite("alloc", "late", "64K", "--node", f"{home.id},{store.id}")
     assert store.stats()["allocs"] == 1
     ended = home.broken()
@@ -401,9 +439,12 @@ def test_a_store_that_frees_too_late_is_asked_again(lab):
     with traced_calls(home.vm) as made:
         home.lite("free", "late", timeout=100)
         wait_until("the store has freed it", lambda: not store.stats()["allocs"], 60, home.vm.time_scale)
-        wait_until("both calls have ended", lambda: store.vm.read("/sys/module/hostile/parameters/were_late").strip() == "1",
-                   60, home.vm.time_scale)
-    assert [err for _, call, err in made if call == _MEM_FREE] == [errno.ETIMEDOUT, 0]
+        wait_until("a call has been answered", lambda: f"call={_MEM_FREE} err=0" in
+                   home.vm.run("cat /sys/kernel/tracing/trace").out, 60, home.vm.time_scale)
+    errors = [err for _, call, err in made if call == _MEM_FREE]
+    # If the store is slower still, further ones time out.
+    assert errors[0] == errno.ETIMEDOUT and errors == [errno.ETIMEDOUT] * (len(errors) - 1) + [0], errors
+    assert store.vm.read("/sys/module/hostile/parameters/were_late").strip() == "1"
     assert home.broken() == ended
     store.vm.rmmod("hostile")
     for lite in lites:
@@ -421,31 +462,45 @@ def test_a_node_that_cannot_send_for_a_moment(lab):
         "tc filter add dev eth0 egress matchall action drop; sleep 0.1; tc qdisc del dev eth0 clsact"))
 
 
-@vmtest(nodes=2, timeout=120)
-def test_a_suspect_is_waited_for(lab):
-    """Operations on a suspect wait for the next session, even those that must not be carried out twice."""
-    first, second = lites = [Lite(vm) for vm in lab.nodes]
-    stop_all(lites)
-    for lite in lites:
-        lite.start(**{**times(lite.vm), "dead": 30000 * lite.vm.time_scale})
-    join_all(lites)
-    ids = [lite.id for lite in lites]
+def _use_a_suspect(first, second):
+    """Begins operations on a suspect, which then comes back. Returns the seconds until they have ended, whether they
+    have waited for it, and their results."""
     for name in ("freed", "renamed"):
         _alloc(first, name, second)
     ended = first.broken()
     second.vm.cut()
     wait_until("the session is over", lambda: first.broken() > ended, timeout=20, scale=first.vm.time_scale)
-    assert first.states() == {number: "up" for number in ids}
-    waiting = [first.vm.spawn(["lite", *words]) for words in
-               (["alloc", "made", "4096", "--node", str(ids[1])], ["free", "freed"], ["rename", "renamed", "other"])]
-    time.sleep(1)  # long enough for operations to fail if they did not wait
-    assert all(process.running for process in waiting), [process.err for process in waiting]
+    assert first.states() == {first.id: "up", second.id: "up"}
     # A call with too little time for that times out; it does not report that the node is down.
-    late = first.vm.run(["lite", "call", str(ids[1]), "2000", "x", "-t", "300"], check=False)
+    late = first.vm.run(["lite", "call", str(second.id), "2000", "x", "-t", "300"], check=False)
     assert "did not answer in time" in late.err, late.err
+    begun = time.monotonic()
+    waiting = [first.vm.spawn(["lite", *words]) for words in
+               (["alloc", "made", "4096", "--node", str(second.id)], ["free", "freed"], ["rename", "renamed", "other"])]
+    time.sleep(1)  # long enough for operations to fail if they did not wait
+    waited = all(process.running for process in waiting)
     second.vm.cut(False)
-    for process in waiting:
-        process.wait(60, check=True)
+    results = [process.wait(60) for process in waiting]
+    return time.monotonic() - begun, waited, results
+
+
+@vmtest(nodes=2, timeout=200)
+def test_a_suspect_is_waited_for(lab):
+    """Operations on a suspect wait for the next session, even those that must not be carried out twice."""
+    first, second = lites = [Lite(vm) for vm in lab.nodes]
+    stop_all(lites)
+    for lite in lites:
+        lite.start(**{**times(lite.vm), "dead": 300000 * lite.vm.time_scale})
+    join_all(lites)
+    for _ in range(5):
+        took, waited, results = _use_a_suspect(first, second)
+        good = waited and all(result.ok for result in results)
+        # An operation waits for ten seconds (LITE_PATIENCE). A busy host may need longer to connect: then it is tried again.
+        assert good or took > 10, (took, waited, results)
+        if good:
+            break
+        for name in first.names():
+            first.lite("free", name)
     assert first.names() == {"made", "other"}
     for name in first.names():
         first.lite("free", name)
@@ -484,10 +539,10 @@ def _free_while_cut_off(home, others, names):
     wait_complete([home, *others], timeout=30)
 
 
-def _ended_with(lite, other):
-    """How many sessions with the other node have ended at a node since trace_sessions()."""
+def _ended_with(lite, other, cause="(?!none)"):
+    """How many sessions with the other node have ended at a node, by a cause, since trace_sessions()."""
     trace = lite.vm.run("cat /sys/kernel/tracing/trace").out
-    return len(re.findall(rf"lite_conn: session=\d+ node={other.id} state=dead reason=\S+ cause=(?!none)", trace))
+    return len(re.findall(rf"lite_conn: session=\d+ node={other.id} state=dead reason=\S+ cause={cause}", trace))
 
 
 @vmtest(nodes=3, timeout=200)
@@ -501,7 +556,7 @@ def test_memory_that_a_store_had_to_keep_costs_nobody_a_session(lab):
         _alloc(home, name, home, store, size="64K")
     trace_sessions(store.vm)
     _free_while_cut_off(home, [store, other], names)
-    assert _ended_with(store, home) and not _ended_with(store, other)
+    assert _ended_with(store, home) and not _ended_with(store, other, "fence")
 
     for name in names:
         _alloc(home, name, home, store, size="64K")
@@ -510,7 +565,7 @@ def test_memory_that_a_store_had_to_keep_costs_nobody_a_session(lab):
     trace_sessions(store.vm)
     _free_while_cut_off(home, [store, other], names)
     # Two, if the peer was just connecting again.
-    assert 1 <= _ended_with(store, other) <= 2
+    assert _ended_with(store, other) and _ended_with(store, other, "fence") <= 2
     holder.write("\n")
     words = holder.wait(60, check=True).out.split()[1:]
     assert words[0] == "EIDRM", words

@@ -75,10 +75,10 @@ def test_join_through_any_member(lab):
 def test_concurrent_joins(lab):
     for _ in range(lab.scale(6, 2)):
         lites = _fresh(lab, 5)
-        joining = [lite.vm.spawn(["litectl", "join", "-i", str(lite.index), lites[0].address])
+        joining = [lite.vm.spawn(["litectl", "join", "-i", str(lite.index), "--timeout", "100s", lites[0].address])
                    for lite in lites[1:]]
         for process in joining:
-            process.wait(check=True)
+            process.wait(100, check=True)
         wait_complete(lites)
         assert sorted(lite.id for lite in lites) == [1, 2, 3, 4, 5]
     _check_transfers(lites)
@@ -93,9 +93,9 @@ def test_five_machines_join_at_once(lab):
         for lite in lites:
             trace_sessions(lite.vm)
             lite.start(**times(lite.vm))
-        joining = [lite.vm.spawn(["litectl", "join", lites[0].address]) for lite in lites[1:]]
+        joining = [lite.vm.spawn(["litectl", "join", "--timeout", "100s", lites[0].address]) for lite in lites[1:]]
         for process in joining:
-            process.wait(check=True)
+            process.wait(100, check=True)
         wait_complete(lites)
         assert sorted(lite.id for lite in lites) == [1, 2, 3, 4, 5]
         for lite in lites:
@@ -407,7 +407,7 @@ def test_a_suspect_gives_out_ids_still(lab):
     first, second, third, fourth = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
-        lite.start(**{**times(lite.vm), "dead": 30000 * lite.vm.time_scale})
+        lite.start(**{**times(lite.vm), "dead": 300000 * lite.vm.time_scale})
     join_all(lites[:2])
     # Without the suspect's hardware address these machines could not even begin to join.
     for lite in lites[2:]:
@@ -416,7 +416,7 @@ def test_a_suspect_gives_out_ids_still(lab):
     first.vm.pause()
     try:
         wait_until("the session is over", lambda: second.broken() > ended, 20, second.vm.time_scale)
-        waiting = [lite.vm.spawn(["litectl", "join", "--timeout", str(60000 * lite.vm.time_scale), member.address])
+        waiting = [lite.vm.spawn(["litectl", "join", "--timeout", str(150000 * lite.vm.time_scale), member.address])
                    for lite, member in ((third, second), (fourth, first))]
         time.sleep(2)  # time enough for a joiner to get in by mistake
         assert all(process.running for process in waiting), [process.out for process in waiting]
@@ -458,6 +458,8 @@ def test_leave_and_join_again_and_again(lab):
         lites[2].leave()
         lites[2].join(lites[lab.rng.randrange(2)])
         lites[2].lite("alloc", "quick", 100, "--node", lites[0].id)
+        # The node may still be connecting to this one.
+        lites[1].wait_states({lite.id: "up" for lite in lites})
         lites[1].lite("free", "quick")
     wait_complete(lites)
     for lite in lites:
@@ -486,13 +488,14 @@ def test_events(lab):
     lites = _fresh(lab, 3)
     lites[1].join(lites[0])
     watcher = lab.n1.spawn(["litectl", "events", "-j", "-i", "0"])
+
     # The watcher does not say when it is ready, so this makes events until it has seen one.
-    for _ in range(20):
+    def seen():
         lites[2].join(lites[0])
         lites[2].leave()
-        if '"up"' in watcher.out:
-            break
-    assert '"up"' in watcher.out, watcher.out
+        return '"up"' in watcher.out
+
+    wait_until("an event is seen", seen, 60, lab.n1.time_scale)
     watcher.kill()
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The main path from end to end: a node joins another one, each uses the other's memory, and all is undone."""
 
-from litelab import install
+import json
+
+from litelab import install, wait_until
 from vmlab.testing import vmtest
 
 
@@ -29,6 +31,8 @@ def test_main_path(lab):
     assert n2.run("stat -c %a:%u:%g /dev/lite0").out == "666:0:0\n"
     n1.run("chgrp alice /dev/lite0")
     tool(n2, f"litectl join {n1.ip}")
+    # On a busy host the new member may still be connecting.
+    wait_until("both are up", lambda: [node["state"] for node in json.loads(tool(n1, "litectl nodes -j").out)] == ["up"] * 2)
     tool(n1, "lite alloc there 4M --node 2")
     tool(n1, "lite alloc spread 3M --node 1,2")
     n1.run("dd if=/dev/urandom of=/tmp/f bs=65536 count=8")

@@ -28,8 +28,8 @@ def _end_a_session_badly(lites, worsen):
     here, there = lites
     here.lite("alloc", "old", "4M")
     there.lite("write", "old", 0, stdin=b"something")
-    # The connection in which the second node asked to join has ended.
-    wait_until("one connection", lambda: here.stats()["conns"] == 1)
+    # The connection in which the second node asked to join has ended, at both ends.
+    wait_until("one connection", lambda: all(lite.stats()["conns"] == 1 for lite in lites))
     worsen()
     there.stop(timeout=200)
     wait_until("no connection", lambda: not here.stats()["conns"], timeout=120)

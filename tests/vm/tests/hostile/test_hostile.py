@@ -33,22 +33,29 @@ def _hostile(lab, ids=(None, None), **options):
 @vmtest(nodes=1, cpus=2, timeout=300)
 def test_a_guest_may_only_ask_to_join(lab):
     """Any other request of a guest is not served, however well formed, and ends its connection."""
+    attach = next(int(number) for name, number, _ in hostile.requests() if name == "ATTACH")
     others = [request for request in hostile.requests() if request[0] not in ("ATTACH", "JOIN", "MEMBERS")]
     assert len(others) > 40, others
     with _hostile(lab) as (member, guest, make):
         before = member.stats()
+        counted = lambda what: member.stats()[what] - before[what]
         tries = 0
-        for name, call, payload in others:
-            make(call=call, request=payload)
+
+        def ends_one():
             assert not guest.join(member, check=False).ok, name
-            after = member.stats()
-            # A guest tries again when its connection ends. Each time it attaches, and no other request is served.
-            ended = after["ends_message"] - before["ends_message"]
-            assert ended > tries and after["calls_served"] == before["calls_served"] + ended, name
-            tries = ended
+            return counted("ends_message") > tries
+
+        with traced_calls(lab.n1, "lite_serve") as served:
+            for name, call, payload in others:
+                make(call=call, request=payload)
+                # On a busy host the guest may give up before it has asked.
+                wait_until(f"{name} ends a connection", ends_one, 60, lab.n1.time_scale)
+                tries = counted("ends_message")
+        # A guest tries again when its connection ends. Each time it attaches, and no other request is served.
+        assert counted("calls_served") == sum(call == attach for _, call, _ in served), served
         make(call=0)
         guest.join(member)
-        assert member.states() == {member.id: "up", guest.id: "up"}
+        wait_complete([member, guest])
 
 
 @vmtest(nodes=1, cpus=2)
@@ -63,7 +70,7 @@ def test_a_guest_gets_one_id_in_a_connection(lab):
         assert member.stats()["ends_message"] > before
         assert sorted(member.states().values()) == ["joining", "up"]
         guest.join(member)
-        assert member.states() == {member.id: "up", guest.id: "up"}
+        wait_complete([member, guest])
 
 
 @vmtest(nodes=1, cpus=2)
@@ -169,12 +176,13 @@ def test_a_rename_is_killed_while_a_member_is_silent(lab):
         other.join(home)
         wait_complete([home, other])
         home.lite("alloc", "old", "64K")
-        make(late=requests["NAME_DROP"], late_ms=int(10000 * vm.time_scale), late_calls=1)
-        renaming = vm.spawn(["lite", "-i", str(home.index), "rename", "old", "new"])
-        wait_until("it has its name", lambda: "new" in home.names(), 20, vm.time_scale)
-        renaming.kill()
-        renaming.wait(60)
-        assert vm.read("/sys/module/hostile/parameters/were_late").strip() == "0"
+        # Less than LITE_CALL_TIMEOUT, which would end the rename, too. So the machine itself kills it, at once.
+        make(late=requests["NAME_DROP"], late_ms=8000, late_calls=1)
+        were_late = vm.run(f"cd {hostile.PARAMETERS}; lite -i {home.index} rename old new & "
+                           "while read left <late_calls; [ $left != 0 ]; do sleep 0.1; done; kill -9 $!; wait $!; cat were_late",
+                           timeout=60).out
+        assert were_late == "0\n", were_late
+        assert "new" in home.names()
         # The old name becomes free, too.
         wait_until("it is dropped", lambda: other.lite("alloc", "old", "64K", check=False).ok, 60, vm.time_scale)
         assert home.names() == {"old", "new"}
@@ -279,11 +287,11 @@ def test_members_are_asked_at_the_same_time(lab):
     patient = {"heartbeat": 300_000, "dead": 1_000_000, "op_timeout": 100_000}
     with _hostile(lab, (None,) * 4, **patient) as (*members, last, make):
 
-        def ask(kind, *words, limit=60):
+        def ask(kind, *words, limit=60, but=0):
             make(late=numbers[kind], hold=1, late_calls=3)
             asking = vm.spawn(words)
             try:
-                wait_until(f"all have got {kind}", lambda: not hostile.made(vm, "late_calls"), limit, vm.time_scale)
+                wait_until(f"all have got {kind}", lambda: hostile.made(vm, "late_calls") <= but, limit, vm.time_scale)
             finally:
                 make(hold=0, late_calls=0)
                 asking.wait(100, check=True)
@@ -291,11 +299,13 @@ def test_members_are_asked_at_the_same_time(lab):
         for other in members[1:]:
             other.join(members[0])
         # A joiner asks the members that it has met within a second, on a busy host not always all three: then the test
-        # tries again. It holds no answer back for so long that the kernel complains about the waiting thread.
+        # tries again, and at last takes two, of which neither has been answered. It holds no answer back for so long that
+        # the kernel complains about the waiting thread.
         for attempt in range(5):
             wait_until("no member asks", lambda: not any(member.stats()["calls_inflight"] for member in members), 60, vm.time_scale)
             try:
-                ask("PING", "litectl", "join", "-i", str(last.index), members[0].address, "--timeout", "100s", limit=6)
+                ask("PING", "litectl", "join", "-i", str(last.index), members[0].address, "--timeout", "100s", limit=6,
+                    but=attempt // 4)
                 break
             except AssertionError:
                 if attempt == 4:
@@ -319,7 +329,11 @@ def test_a_member_that_lets_nodes_wait_is_there(lab):
         before = member.stats()["conns"]
         for kind in ("ATTACH", "JOIN"):
             make(late=numbers[kind], hold=1, late_calls=1000)
-            refused = guest.ctl("join", member.address, "--timeout", int(3000 * vm.time_scale), check=False, timeout=90)
+            # On a busy host a short time may be too little to meet the member.
+            for seconds in (3, 12, 48):
+                refused = guest.ctl("join", member.address, "--timeout", f"{seconds * vm.time_scale}s", check=False, timeout=90)
+                if refused.rc != 3:
+                    break
             make(hold=0, late_calls=0)
             assert refused.rc == 1 and "a member is there" in refused.err, (kind, refused)
             wait_until("the connection is over", lambda: member.stats()["conns"] == before, 60, vm.time_scale)

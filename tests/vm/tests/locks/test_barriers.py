@@ -3,7 +3,6 @@
 
 import locks
 from litelab import on_machines, prepare_all, wait_complete, wait_until
-from test_locks import _calm
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -12,7 +11,7 @@ setup = prepare_all
 @vmtest(nodes=3, timeout=300)
 def test_rounds(lab):
     """No participant passes before all have arrived, round after round."""
-    lites = _calm(lab)
+    lites = locks.calm(lab)
     locks.alloc(lites[0], "rounds", lites[1])
     count, threads = lab.scale(60, 6), 3
     users = [locks.spawn(lite, "rounds", "rounds", "--threads", threads, "--all", 3 * threads, "--count", count)
@@ -27,7 +26,7 @@ def test_rounds(lab):
 @vmtest(nodes=3, timeout=300)
 def test_time_outs(lab):
     """A participant that times out just as the last one arrives either passes with the others or was not counted."""
-    lites = _calm(lab)
+    lites = locks.calm(lab)
     locks.alloc(lites[0], "meet", lites[1])
     users = [locks.spawn(lite, "meet", "meet", "--all", 3, "--timeout", 20 * lab.kernel.time_scale, "--count",
                     lab.scale(100, 10)) for lite in lites]
@@ -40,7 +39,7 @@ def test_time_outs(lab):
 @vmtest(nodes=3, timeout=300, fresh=True)
 def test_who_gives_up_or_dies(lab):
     """Participants that give up or die do not count. Another number is refused. A barrier ends with its LMR."""
-    lites = _calm(lab)
+    lites = locks.mortal(lab)
     first, second, third = lites
     locks.alloc(first, "barrier", second)
 
@@ -94,7 +93,8 @@ def test_who_gives_up_or_dies(lab):
 def test_a_round_that_was_complete(lab):
     """Rounds are complete, but their last participants do not learn it until the home has counted their node as down.
     Then they go on, even if their time-out is over, and do not count for the next round."""
-    home, other = lites = on_machines(lab, dead=10000 * lab.n1.time_scale)
+    # No session may end before the last participants have arrived.
+    home, other = lites = on_machines(lab, dead=10000 * lab.n1.time_scale, op_timeout=60000 * lab.n1.time_scale)
     locks.alloc(home, "complete", home)
 
     def arrive(lite, offset, *words):

@@ -36,7 +36,7 @@ def _hand_over(holder, waiter):
 def test_the_holder_is_in_a_session_that_its_home_has_not_published(lab):
     """After a long partition the taker's node uses the new connection before the home does, and takes a lock through
     it. A second taker waits, although the first one's node is still down for the home."""
-    home, other = lites = on_machines(lab)
+    home, other = lites = locks.mortal(lab)
     home.lite("alloc", "word", "4K")
     with _hostile(lab.n1, lab.n2):
         lab.n2.cut()
@@ -65,7 +65,7 @@ def test_the_holder_is_in_a_session_that_its_home_has_not_published(lab):
 def test_the_home_loses_the_answers_of_two_swaps(lab):
     """The home swaps to give a lock back, and then to take it over from the next holder, and learns the outcome of
     neither. It must not give back the lock of that holder."""
-    home, other = lites = on_machines(lab)
+    home, other = lites = locks.calm(lab)
     home.lite("alloc", "word", "4K")
     with _hostile(lab.n1):
         first = locks.holder(other, "word")
@@ -95,7 +95,8 @@ def test_the_home_loses_the_answers_of_two_swaps(lab):
 def test_a_node_dies_while_it_is_attached(lab):
     """A node accepts a connection, but never attaches, and so counts as down. Its claims end all the same."""
     attach = next(int(number) for name, number, _ in hostile.requests() if name == "ATTACH")
-    dead = 8 * lab.n1.time_scale
+    # Long enough for a slow machine to connect again before.
+    dead = 20 * lab.n1.time_scale
     home, other = lites = on_machines(lab, dead=1000 * dead)
     home.lite("alloc", "word", "4K")
     with _hostile(lab.n2):
@@ -107,9 +108,9 @@ def test_a_node_dies_while_it_is_attached(lab):
         lab.n2.cut()
         wait_until("the session ends", lambda: home.broken() > broken, 60, lab.n1.time_scale)
         lab.n2.cut(False)
+        wait_until("it is attached", lambda: hostile.made(lab.n2, "late_calls") < 1000, 60, lab.n1.time_scale)
         wait_until("it is down", lambda: home.states()[other.id] == "down", 60 + dead, lab.n1.time_scale)
         wait_until("its claim is over", lambda: not home.stats()["lock_claims"], 60, lab.n1.time_scale)
-        assert hostile.made(lab.n2, "late_calls") < 1000, "it was not attached"
         hostile.make(lab.n2, hold=0, late_calls=0)
         wait_complete(lites)
         locks.let_go(holder, "ENOLCK")

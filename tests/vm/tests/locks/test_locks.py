@@ -2,33 +2,16 @@
 """Locks in words of LMRs: exclusion, order, deaths of holders and waiters, nodes that go, LMRs that change."""
 
 import contextlib
-import re
 import time
 
 import locks
-from litelab import (dead_seconds, in_one_machine, on_machines, prepare, prepare_all, program_path, stop_all, times,
+from litelab import (dead_seconds, in_one_machine, patient, on_machines, prepare, prepare_all, program_path, stop_all, times,
                      wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
 
 _GONE = {"EHOSTDOWN", "ESTALE", "ETIMEDOUT"}
-
-
-@contextlib.contextmanager
-def _traced(lite):
-    """Yields a list, filled at the end of the context: (what, node, ticket, status) of each event of locks at a
-    machine, or of the last ones if there are very many."""
-    base, events = "/sys/kernel/tracing", []
-    lite.vm.run(f"echo 8192 >{base}/buffer_size_kb; echo >{base}/trace; echo 1 >{base}/events/lite/lite_lock/enable")
-    try:
-        yield events
-    finally:
-        lite.vm.run(f"echo 0 >{base}/events/lite/lite_lock/enable")
-        text = lite.vm.run(f"grep lite_lock: {base}/trace", timeout=60, check=False).out
-        lite.vm.run(f"echo >{base}/trace; echo 16 >{base}/buffer_size_kb")
-        for found in re.finditer(r"lite_lock: (\w+) id=\d+ offset=\d+ node=(\d+) ticket=(\d+) status=(-?\d+)", text):
-            events.append((found[1], int(found[2]), int(found[3]), int(found[4])))
 
 
 def _check_order(events):
@@ -48,12 +31,6 @@ def _check_order(events):
     return granted
 
 
-def _calm(lab, **options):
-    """A cluster in which no node counts as dead by mistake, however busy the host is."""
-    long = 10000 * lab.kernel.time_scale
-    return on_machines(lab, dead=long, op_timeout=long, **options)
-
-
 def _storm(lab, lites, threads, count):
     for number, home in enumerate(lites):
         name = f"storm-{number}"
@@ -61,7 +38,7 @@ def _storm(lab, lites, threads, count):
         users = [locks.spawn(lite, "storm", name, "--threads", threads, "--count", count) for lite in lites]
         for user in users:
             assert locks.last(user, 200) == "0", user.out
-        assert locks.word(lites[1], name, 0) == 0
+        locks.free(lites[1], name)
         assert locks.word(lites[1], name, 16) == len(lites) * threads * count
         lites[0].lite("free", name)
     locks.idle(lites)
@@ -69,24 +46,24 @@ def _storm(lab, lites, threads, count):
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=300)
 def test_storm_in_one_machine(lab):
-    _storm(lab, in_one_machine(lab.n1, dead=10000 * lab.kernel.time_scale), 3, lab.scale(200, 20))
+    _storm(lab, in_one_machine(lab.n1, **patient(lab.n1)), 3, lab.scale(200, 20))
 
 
 @vmtest(nodes=3, timeout=400)
 def test_storm(lab):
     """In words on each node there are never two holders, no increment is lost, and the word is free in the end."""
-    _storm(lab, _calm(lab), 4, lab.scale(60, 6))
+    _storm(lab, locks.calm(lab), 4, lab.scale(60, 6))
 
 
 @vmtest(nodes=3, timeout=300)
 def test_order(lab):
     """Waiters get the lock in the order in which they reach the home, with at most three calls for each time."""
-    lites = _calm(lab, heartbeat=2000 * lab.kernel.time_scale)
+    lites = locks.calm(lab, heartbeat=2000 * lab.kernel.time_scale)
     home = lites[0]
     locks.alloc(home, "order", home)
     count, threads = lab.scale(60, 6), 8
     before = [lite.stats() for lite in lites]
-    with _traced(home) as events:
+    with locks.traced(home) as events:
         users = [locks.spawn(lite, "order", "order", "--threads", threads, "--count", count) for lite in lites]
         took = max(int(locks.last(user, 200)) for user in users)
     granted = _check_order(events)
@@ -106,13 +83,13 @@ def test_order(lab):
 @vmtest(nodes=3, timeout=300)
 def test_readers_and_writers(lab):
     """Readers never meet a writer. No thread starves: all of them finish."""
-    lites = _calm(lab)
+    lites = locks.calm(lab)
     locks.alloc(lites[0], "phases", lites[1])
     users = [locks.spawn(lite, "phases", "phases", "--threads", 5, "--writers", 2, "--count", lab.scale(40, 5))
              for lite in lites]
     for user in users:
         assert locks.last(user, 200) == "0", user.out
-    assert locks.word(lites[0], "phases", 0) == 0
+    locks.free(lites[0], "phases")
     lites[0].lite("free", "phases")
     locks.idle(lites)
 
@@ -120,7 +97,7 @@ def test_readers_and_writers(lab):
 @vmtest(nodes=3, timeout=300)
 def test_phases(lab):
     """A writer waits for two readers; a reader that comes later waits for the writer."""
-    lites = _calm(lab)
+    lites = locks.calm(lab)
     first, second, third = lites
     locks.alloc(first, "phase", second)
     readers = [locks.holder(lite, "phase", "--shared") for lite in (first, third)]
@@ -156,7 +133,7 @@ def _crowd(lite, name, count, user="root"):
 def test_crowd_in_one_machine(lab):
     """With 65,536 readers, one more costs as much as a single one. No user takes all claims from the others, neither at
     this node's home nor at a home elsewhere."""
-    lites = in_one_machine(lab.n1, dead=10000 * lab.kernel.time_scale)
+    lites = in_one_machine(lab.n1, **patient(lab.n1))
     home, other, _ = lites
     home.lite("alloc", "crowd", "4K", "--mode", "0666")
     full, taken, refused, few, many = _crowd(home, "crowd", 65536)
@@ -183,7 +160,7 @@ def test_crowd_in_one_machine(lab):
 @vmtest(nodes=3, timeout=300)
 def test_dead_holders(lab):
     """The next holder is told of the death, and must make the data consistent; otherwise the lock is lost for all."""
-    lites = _calm(lab)
+    lites = locks.calm(lab)
     first, second, third = lites
     for number, home in enumerate(lites):
         name = f"dead-{number}"
@@ -203,7 +180,7 @@ def test_dead_holders(lab):
         heir.kill(9)
         behind.wait_output("died")
         locks.let_go(behind)
-        assert locks.word(first, name, 0) == 0
+        locks.free(first, name)
         locks.let_go(locks.holder(second, name))
         # A holder that was told of the death does not make the data consistent before it releases the lock.
         locks.holder(second, name).kill(9)
@@ -222,23 +199,33 @@ def test_dead_holders(lab):
 @vmtest(nodes=3, timeout=300)
 def test_waiters_that_go(lab):
     """Waiters that are killed or time out do not hold up the waiters behind them."""
-    lites = _calm(lab)
+    lites = locks.calm(lab)
     first, second, third = lites
     locks.alloc(first, "gone", second)
     holder = locks.holder(third, "gone")
     killed = locks.waiter(first, "gone", second, 1)
-    late = locks.spawn(third, "hold", "gone", "--timeout", 15000 * lab.kernel.time_scale)
-    locks.claims(second, 3)
-    patient = locks.waiter(second, "gone", second, 3)
+    # The last waiter comes while the one before still waits: for longer if a machine is slow.
+    for seconds in (5, 20, 80):
+        late = locks.spawn(third, "hold", "gone", "--timeout", 1000 * seconds * lab.kernel.time_scale)
+        waits = locks.claims_before_its_end(late, second, 3)
+        behind = locks.spawn(second, "hold", "gone")
+        if waits and locks.claims_before_its_end(late, second, 4):
+            break
+        behind.kill(9)
+        for process in (late, behind):
+            process.wait(20 + seconds)
+        locks.claims(second, 2)
+    else:
+        raise AssertionError("each has timed out before the next one came")
     killed.kill(9)
     killed.wait(20)
-    assert locks.last(late) == "ETIMEDOUT"
+    assert locks.last(late, 20 + seconds) == "ETIMEDOUT"
     locks.claims(second, 2)
     assert locks.last(locks.spawn(first, "hold", "gone", "--try")) == "EBUSY"
     locks.let_go(holder)
-    patient.wait_output("held")
-    locks.let_go(patient)
-    assert locks.word(first, "gone", 0) == 0
+    behind.wait_output("held")
+    locks.let_go(behind)
+    locks.free(first, "gone")
     first.lite("free", "gone")
     locks.idle(lites)
 
@@ -248,7 +235,7 @@ def _killing_storm(lab, lites, threads, wanted):
     name = "killed"
     locks.alloc(lites[0], name, lites[1])
     users, kills = {}, 0
-    with _traced(lites[1]) as events:
+    with locks.traced(lites[1]) as events:
         while kills < 3 or locks.word(lites[0], name, 16) < wanted:
             for lite in lites:
                 if str(lite) not in users:
@@ -270,19 +257,19 @@ def _killing_storm(lab, lites, threads, wanted):
     print(f"      {total} times at it, {granted} handed on, {kills} processes killed, {deaths} heirs")
     # In whatever state the lock is, it can still be taken.
     locks.let_go(locks.holder(lites[2], name, said="\n"))
-    assert locks.word(lites[0], name, 0) == 0
+    locks.free(lites[0], name)
     lites[0].lite("free", name)
     locks.idle(lites)
 
 
 @vmtest(nodes=3, timeout=400)
 def test_killed_at_random(lab):
-    _killing_storm(lab, _calm(lab), 8, lab.scale(2000, 100))
+    _killing_storm(lab, locks.calm(lab), 8, lab.scale(2000, 100))
 
 
 @vmtest(nodes=3, timeout=5000, slow=True)
 def test_killed_at_random_for_long(lab):
-    _killing_storm(lab, _calm(lab), 8, lab.scale(100000, 2000))
+    _killing_storm(lab, locks.calm(lab), 8, lab.scale(100000, 2000))
 
 
 def _back(lite, other):
@@ -297,7 +284,7 @@ def _back(lite, other):
 @vmtest(nodes=3, timeout=300, fresh=True)
 def test_crash(lab):
     """The machine of a holder crashes, with and without waiters; that of a waiter; that of the home."""
-    lites = on_machines(lab)
+    lites = locks.mortal(lab)
     first, second, third = lites
     locks.alloc(first, "a", first)
     locks.alloc(first, "b", first)
@@ -333,7 +320,7 @@ def test_crash(lab):
 @vmtest(nodes=3, timeout=300, fresh=True)
 def test_suspects(lab):
     """Sessions break, and come back before a node counts as dead: holders keep their locks, waiters their places."""
-    lites = on_machines(lab, dead=20000 * lab.kernel.time_scale)
+    lites = on_machines(lab, dead=120000 * lab.kernel.time_scale)
     first, second, third = lites
     locks.alloc(first, "kept", first)
     holder = locks.holder(second, "kept")
@@ -353,7 +340,7 @@ def test_suspects(lab):
     locks.let_go(one)
     two.wait_output("held", timeout=30)
     locks.let_go(two)
-    assert locks.word(first, "kept", 0) == 0
+    locks.free(first, "kept")
     first.lite("free", "kept")
     locks.idle(lites)
 
@@ -362,7 +349,7 @@ def test_suspects(lab):
 def test_words_out_of_reach(lab):
     """A user has locks in many words at a store that is suspect. Cleaning them up delays neither waiters for other
     locks, nor the take-over of other words, nor late releases at other homes."""
-    home, store, other = lites = on_machines(lab, dead=120000 * lab.kernel.time_scale)
+    home, store, other = lites = on_machines(lab, dead=600000 * lab.kernel.time_scale)
     locks.alloc(home, "far", home, store, mode="0666")  # the second half is there
     locks.alloc(home, "away", store, mode="0666")
     locks.alloc(home, "near", home, mode="0666")
@@ -391,7 +378,7 @@ def test_words_out_of_reach(lab):
         heir = locks.spawn(home, "hold", "near", "--offset", 64, user="bob")
         wait_until("a waiter", lambda: home.stats()["lock_waits"] > waits, 20, home.vm.time_scale)
         dying.kill()
-        heir.wait_output("died", timeout=10)
+        heir.wait_output("died")
         # The home cannot take this word over before they give up, and ends so many claims in more than one go.
         late = locks.spawn(home, "hold", "far", "--offset", 65528, "--shared", "--threads", 200, "--timeout", 1000)
         assert late.wait(60, check=True).out.split() == ["ETIMEDOUT"] * 200
@@ -415,7 +402,12 @@ def test_words_out_of_reach(lab):
 def test_claims_on_a_word_that_is_lost(lab):
     """Waiters give up while the word's store is out of reach. When the store counts as down, the home forgets the lock and
     ends their claims, which are more than it ends in one go."""
-    home, store = lites = on_machines(lab, dead=30000 * lab.kernel.time_scale)
+    # On a slow machine the store is down before all have given up.
+    assert any(_claims_outlast_their_waiters(lab, dead * lab.kernel.time_scale) for dead in (30000, 120000))
+
+
+def _claims_outlast_their_waiters(lab, dead):
+    home, store = lites = on_machines(lab, dead=dead)
     locks.alloc(home, "far", home, store)  # the second half is there
     ended = home.broken()
     with contextlib.ExitStack() as stack:
@@ -423,15 +415,20 @@ def test_claims_on_a_word_that_is_lost(lab):
         stack.callback(store.vm.cut, False)
         wait_until("the session is over", lambda: home.broken() > ended, 20, lab.kernel.time_scale)
         late = locks.spawn(home, "hold", "far", "--offset", 65528, "--shared", "--threads", 200, "--timeout", 1000)
-        assert late.wait(60, check=True).out.split() == ["ETIMEDOUT"] * 200
-        assert home.states()[store.id] == "up", "counts as down already, so the home has forgotten the lock"
-        assert home.stats()["lock_claims"] > 64
+        said = late.wait(60, check=True).out.split()
+        claims = home.stats()["lock_claims"]
+        # Otherwise the home may have forgotten the lock before.
+        outlast = home.states()[store.id] == "up"
+        if outlast:
+            assert said == ["ETIMEDOUT"] * 200, said
+            assert claims > 64, claims
         wait_until("the claims are over", lambda: not home.stats()["lock_claims"], 120, lab.kernel.time_scale)
         assert home.states()[store.id] == "down"
     wait_complete(lites)
     home.lite("free", "far")
     locks.idle(lites)
     stop_all(lites)
+    return outlast
 
 
 @vmtest(nodes=3, timeout=300, fresh=True)
@@ -468,7 +465,7 @@ def test_grants_to_a_silent_node(lab):
 @vmtest(nodes=3, timeout=300, fresh=True)
 def test_partition(lab):
     """A holder that is out of reach until it counts as dead loses the lock, and learns it; a waiter gets an error."""
-    lites = on_machines(lab)
+    lites = locks.mortal(lab)
     first, second, third = lites
     locks.alloc(first, "split", first)
     holder = locks.holder(third, "split")
@@ -492,7 +489,7 @@ def test_partition(lab):
 @vmtest(nodes=3, timeout=300, fresh=True)
 def test_leave_and_stop(lab):
     """A node with locks leaves; a node with locks and waiters is stopped."""
-    lites = on_machines(lab)
+    lites = locks.calm(lab)
     first, second, third = lites
     locks.alloc(first, "left", first)
     holder = locks.holder(third, "left")
@@ -521,7 +518,7 @@ def test_leave_and_stop(lab):
 @vmtest(nodes=3, timeout=300)
 def test_changed_meanwhile(lab):
     """The LMR is moved, renamed, resized and freed, and rights are taken away, with a holder and with waiters."""
-    lites = _calm(lab)
+    lites = locks.calm(lab)
     first, second, third = lites
     locks.alloc(first, "changed", second)
     holder = locks.holder(first, "changed", "--offset", 8192)
@@ -537,7 +534,7 @@ def test_changed_meanwhile(lab):
     holder = locks.holder(first, "renamed", "--offset", 8192)
     first.lite("move", "renamed", "--node", first.id)
     locks.let_go(holder)
-    assert locks.word(first, "renamed", 8192) == 0
+    locks.free(first, "renamed", 8192)
     # The word is cut off and allocated again: now it is another lock.
     holder = locks.holder(first, "renamed", "--offset", 8192)
     waits = locks.waiter(third, "renamed", second, 1, "--offset", 8192)
@@ -564,7 +561,7 @@ def test_changed_meanwhile(lab):
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
 def test_more_claims_of_one_lock_than_are_ended_in_one_go(lab):
     """The LMR of a lock with so many claims is freed; then the node of such claims leaves."""
-    lites = in_one_machine(lab.n1, dead=10000 * lab.kernel.time_scale)
+    lites = in_one_machine(lab.n1, **patient(lab.n1))
     home, other, _ = lites
     locks.alloc(home, "many", home)
     # Each takes one more than the count.
@@ -595,7 +592,7 @@ def test_more_claims_of_one_lock_than_are_ended_in_one_go(lab):
 @vmtest(nodes=3, timeout=300)
 def test_rights(lab):
     """A lock takes both rights, read and write. A waiter that loses one gets no lock; a holder can release its lock."""
-    lites = _calm(lab)
+    lites = locks.calm(lab)
     first, second, third = lites
     first.lite("alloc", "ours", "4K", "--node", second.id, "--mode", "0600")
 
@@ -621,7 +618,7 @@ def test_rights(lab):
 @vmtest(nodes=2, timeout=200)
 def test_command(lab):
     """lite lock: exit status, time-out, report of a dead holder, and the end of its command when it is killed."""
-    first, second = _calm(lab)
+    first, second = locks.calm(lab)
     locks.alloc(first, "cli", second)
     assert first.lite("lock", "cli", 8, "--", "sh", "-c", "exit 7", check=False).rc == 7
     assert first.lite("lock", "cli", 8, "--", "sh", "-c", "kill -15 $$", check=False).rc == 128 + 15
@@ -654,7 +651,7 @@ def test_command(lab):
 @vmtest(nodes=1, cpus=2, timeout=200)
 def test_a_word_that_is_no_lock(lab):
     """However many threads ask at a time, none gets a lock in such a word, and it keeps its value."""
-    lites = in_one_machine(lab.n1, dead=10000 * lab.kernel.time_scale)
+    lites = in_one_machine(lab.n1, **patient(lab.n1))
     home, other, _ = lites
     locks.alloc(home, "number", home)
     home.lite("fetch-add", "number", 0, 0xdeadbeef)
@@ -670,7 +667,7 @@ def test_a_word_that_is_no_lock(lab):
 @vmtest(nodes=3, timeout=300)
 def test_spoilt(lab):
     """Processes that write to the word spoil only the lock: all threads finish, and the word can be a lock again."""
-    lites = _calm(lab)
+    lites = locks.calm(lab)
     first, second, third = lites
     locks.alloc(first, "spoilt", second)
     scribblers = [locks.spawn(lite, "scribble", "spoilt") for lite in (second, third)]

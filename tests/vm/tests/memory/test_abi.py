@@ -49,7 +49,7 @@ def test_limits(lab):
     alone.stop()
 
 
-@vmtest(nodes=1, cpus=2, mem_mb=448, fresh=True, kernels=("6.1", "6.12", "debug"))
+@vmtest(nodes=1, cpus=2, mem_mb=448, fresh=True, kernels=("6.1", "6.12", "debug"), timeout=600)
 def test_a_small_machine_is_filled(lab):
     """A user makes as many LMRs of a byte as the limits allow. They take no more memory than the limits say, and the
     machine lives on. Its limit is nearly that of all users but root, which is half of the memory by default. SLUB's

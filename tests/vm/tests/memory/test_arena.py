@@ -2,6 +2,7 @@
 """Arenas: memory that is registered by a look-up. A block is zeroed before another process gets it."""
 
 import json
+import statistics
 
 from litelab import USER_BUILD, block_device, in_one_machine, on_machines, prepare_all, program_path, run_catch
 from vmlab.testing import vmtest
@@ -106,13 +107,14 @@ def _allreduce(lab, megabytes, timeout):
 
     for size in megabytes:
         times = {"arena": [], "register": []}
-        for _ in range(3):
+        for _ in range(5):
             for mode, seen in times.items():
                 seen.append(median(size << 20, 5, mode))
-        arena, register = (sorted(seen)[1] for seen in times.values())
+        arena, register = (statistics.median(seen) for seen in times.values())
         print(f"      {size} MB: arena {arena:.0f} us, register {register:.0f} us, ratio {register / arena:.2f}")
-        # With more, nearly all time is the network's, and varies by more than memory costs.
-        assert arena < register or size > 4, times
+        # The quickest, because a busy host delays some. With more memory, nearly all time is the network's, and varies by
+        # more than memory costs.
+        assert min(times["arena"]) < min(times["register"]) or size > 4, times
     for lite in lites:
         lite.check_idle()
 

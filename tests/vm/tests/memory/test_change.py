@@ -7,13 +7,16 @@ import json
 import re
 import time
 
-from litelab import (Lite, dead_seconds, in_one_machine, join_all, nodes_in, on_machines, prepare, prepare_all, program_path,
-                     run_catch, stop_all, times, wait_complete, wait_until)
+from litelab import (Lite, dead_seconds, in_one_machine, join_all, nodes_in, on_machines, patient, prepare, prepare_all,
+                     program_path, run_catch, stop_all, times, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
 
 _PAGE = 4096
+# No heartbeat is due, and no session with a silent node ends, before a test is over. A quarter of the operation time-out is
+# less than the kernel lets a task wait without a complaint.
+_RARE = {"heartbeat": 1_000_000, "dead": 3_000_000, "op_timeout": 100_000}
 
 
 def _bring_back(crashed, through, lites):
@@ -200,15 +203,15 @@ def test_a_store_restarts_while_memory_is_made_there(lab):
     allocated in another life would never be freed. Without its device the store cannot tell others that it goes."""
     stop_all([Lite(vm) for vm in lab.nodes])
     # The home waits for the store to return.
-    patient = {**times(lab.n1), "dead": 30000 * lab.n1.time_scale}
-    home, store = lites = on_machines(lab, **patient)
+    unhurried = {**times(lab.n1), "dead": 30000 * lab.n1.time_scale}
+    home, store = lites = on_machines(lab, **unhurried)
     home.lite("alloc", "mine", "4M", "--node", f"{home.id},{store.id}")
     store.vm.netem("delay 50ms")
     grower = home.vm.spawn(["lite", "resize", "mine", "96M"])
     wait_until("some of it has been made", lambda: store.stats()["allocs"] > 3 or not grower.running, 60,
                lab.n1.time_scale)
     store.vm.netem(None)
-    _restart_unseen(store, home, **patient)
+    _restart_unseen(store, home, **unhurried)
     grower.wait(120)
     assert grower.rc == 0 or re.search("restarted|down", grower.err), grower.err
     home.lite("free", "mine", timeout=60)
@@ -336,8 +339,7 @@ def test_who_waits_to_free_can_be_killed(lab):
     home, mapper, other = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
-        # No heartbeat is due before the test is over.
-        lite.start(heartbeat=100_000, dead=300_000, op_timeout=60_000)
+        lite.start(**_RARE)
     join_all(lites)
     users = {"first": home, "second": other}
     holders = {}
@@ -370,7 +372,7 @@ def test_who_waits_to_change_can_be_killed(lab):
     home, mapper = lites = [Lite(vm) for vm in lab.nodes[:2]]
     stop_all([Lite(vm) for vm in lab.nodes])
     for lite in lites:
-        lite.start(heartbeat=100_000, dead=300_000, op_timeout=60_000)
+        lite.start(**_RARE)
     join_all(lites)
     holders, changers = [], {}
     for change in ("chmod", "grant", "resize"):
@@ -409,7 +411,7 @@ def test_who_waits_to_change_can_be_killed(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_move_in_use_by_three_machines(lab):
-    lites = on_machines(lab)
+    lites = on_machines(lab, **patient(lab.n1))
     users = _Users(lab, lites, "moving")
     for round_number in range(lab.scale(24, 6)):
         mover, to = lites[round_number % 3], lites[lab.rng.randrange(3)]
@@ -426,7 +428,7 @@ def test_move_in_use_by_three_machines(lab):
 
 @vmtest(nodes=3, timeout=300)
 def test_resize_in_use_by_three_machines(lab):
-    lites = on_machines(lab)
+    lites = on_machines(lab, **patient(lab.n1))
     users = _Users(lab, lites, "breathing")
     for round_number in range(lab.scale(24, 6)):
         lites[round_number % 3].lite("resize", "breathing", users.length + lab.rng.randrange(500000), timeout=60)

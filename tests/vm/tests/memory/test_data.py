@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What one node writes another reads: random transfers, all sizes, many at once."""
 
-from litelab import in_one_machine, on_machines, prepare_all, run_catch
+from litelab import in_one_machine, on_machines, patient, prepare_all, run_catch
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -26,7 +26,7 @@ def test_large_and_absent_buffers(lab):
 @vmtest(nodes=3, timeout=400)
 def test_three_machines(lab):
     """Other nodes verify what one has written, with a model that needs only the seed and the plan."""
-    lites = on_machines(lab)
+    lites = on_machines(lab, **patient(lab.n1))
     ids = [lite.id for lite in lites]
     # Both are larger than anything that LITE handles in one piece.
     length, longest = (24 << 20, 16 << 20) if lab.part == 1 else (12 << 20, 8 << 20)
@@ -47,7 +47,7 @@ def test_three_machines(lab):
 @vmtest(nodes=3, timeout=300)
 def test_all_machines_at_once(lab):
     """Each machine carries out a plan in its own LMR, which spans all machines. Then each checks the next one's."""
-    lites = on_machines(lab)
+    lites = on_machines(lab, **patient(lab.n1))
     ids = [lite.id for lite in lites]
     plans = []
     for number, lite in enumerate(lites):
@@ -69,7 +69,7 @@ def test_all_machines_at_once(lab):
 def test_atomics_from_all_machines(lab):
     """Several processes on each machine add to one word: every old value is returned once, and the sum is right. The word's
     home takes part, so its atomics must not be plain CPU instructions."""
-    lites = on_machines(lab)
+    lites = on_machines(lab, **patient(lab.n1))
     count = lab.scale(1000, 50)
     for number, home in enumerate(lites):
         name = f"tally-{number}"
@@ -83,7 +83,7 @@ def test_atomics_from_all_machines(lab):
 
 @vmtest(nodes=2, mem_mb=1536, fresh=True, timeout=600, kernels=("6.1", "6.12"))
 def test_one_gigabyte(lab):
-    lites = on_machines(lab, mem_limit="1G")
+    lites = on_machines(lab, mem_limit="1G", **patient(lab.n1))
     run_catch(lab, lites, "data_test", "[huge]", timeout=580, case_timeout=560)
     lites[0].check_idle()
     lites[1].check_idle()

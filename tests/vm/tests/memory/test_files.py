@@ -2,7 +2,7 @@
 """Files straight into LMRs and back: contents, refusals, files that change, killed senders, nodes that die."""
 
 import filesystems
-from litelab import (block_device, environment, in_one_machine, new_processes, on_machines, prepare_all, probed,
+from litelab import (block_device, environment, in_one_machine, new_processes, on_machines, patient, prepare_all, probed,
                      program_path, run_catch, wait_until)
 from vmlab.testing import vmtest
 
@@ -61,10 +61,10 @@ def test_three_machines(lab):
     _run(lab, on_machines(lab), "[transfers],[storm]", 480)
 
 
-@vmtest(nodes=3, mem_mb=512, swap_mb=_DISK_MB, timeout=300)
+@vmtest(nodes=3, mem_mb=512, swap_mb=_DISK_MB, timeout=600)
 def test_changes_beside(lab):
     """Random files, of which only what is not moved changes meanwhile: every byte is right, on each file system."""
-    _run(lab, on_machines(lab), "[.beside]", 280)
+    _run(lab, on_machines(lab, **patient(lab.n1)), "[.beside]", 580)
 
 
 def _the_other_node_dies(lab, spec, moving):

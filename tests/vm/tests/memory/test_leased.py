@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Leased LMRs: unpinned ones of which pages in use are pinned for a while."""
 
-from litelab import in_one_machine, prepare_all, program_path, wait_until
+from litelab import in_one_machine, patient, prepare_all, program_path, wait_until
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -52,7 +52,7 @@ def _check_idle(lites):
 @vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, kernel_args=_WAYS, timeout=300)
 def test_each_way_to_change_memory(lab):
     """With leases, too, another node sees after each event what the process sees, or gets EFAULT."""
-    lites = in_one_machine(lab.n1, unpinned=True)
+    lites = in_one_machine(lab.n1, unpinned=True, **patient(lab.n1))
     print(_unpinned(lab.n1, "ways", 0, 1, env=_LEASED, timeout=250).out)
     _check_idle(lites)
 
@@ -60,7 +60,7 @@ def test_each_way_to_change_memory(lab):
 @vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, kernel_args=_WAYS, timeout=400)
 def test_flood_of_events(lab):
     """No canary in a page that the process has given up is read or damaged."""
-    lites = in_one_machine(lab.n1, unpinned=True)
+    lites = in_one_machine(lab.n1, unpinned=True, **patient(lab.n1))
     print(_unpinned(lab.n1, "flood", 0, 1, lab.scale(1500), 3, lab.rng.getrandbits(31), env=_LEASED, timeout=350).out)
     _check_idle(lites)
 

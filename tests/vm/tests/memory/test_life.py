@@ -84,7 +84,7 @@ def test_users_of_a_node_that_stops(lab):
 @vmtest(timeout=120)
 def test_a_file_is_used_while_a_handle_is_renewed(lab):
     """While a process waits for the home of an LMR, another one with the same open file opens and closes LMRs."""
-    lites = on_machines(lab, dead=30000 * lab.n1.time_scale)
+    lites = on_machines(lab, dead=120_000 * lab.n1.time_scale)
     program = lab.n1.spawn([program_path("life_test"), "[renewal]"], env=environment(lab, lites))
     program.wait_output("ready")
     ended = lites[0].broken()

@@ -14,8 +14,12 @@ setup = prepare_all
 _RARE = {"heartbeat": 100_000, "dead": 300_000}
 
 
-def _times(vm):
-    return {**{name: value * vm.time_scale for name, value in _RARE.items()}, "op_timeout": 3000 * vm.time_scale}
+# As long as a session lives. A quarter of it is less than the kernel lets a task wait without a complaint.
+_LONG = 100_000
+
+
+def _times(vm, op_timeout=None):
+    return {**{name: value * vm.time_scale for name, value in _RARE.items()}, "op_timeout": op_timeout or 3000 * vm.time_scale}
 
 
 def _deaf(lite, other, on=True):
@@ -86,7 +90,8 @@ def test_a_change_for_an_earlier_life_of_the_home(lab):
     user, home = lites = [Lite(vm) for vm in lab.nodes[:2]]
     stop_all([Lite(vm) for vm in lab.nodes])
     for lite in lites:
-        lite.start(**_times(lite.vm))
+        # The session ends with the home's life, and not while requests have yet to be made.
+        lite.start(**_times(lite.vm, op_timeout=_LONG))
     join_all(lites)
     number = home.id
     changers = []
@@ -117,7 +122,8 @@ def test_a_store_restarts_before_an_lmr_has_grown(lab):
     home, store, mapper = lites = [Lite(vm) for vm in lab.nodes]
     stop_all(lites)
     for lite in lites:
-        lite.start(**_times(lite.vm))
+        # The home waits for the mapper's answer until the store has restarted.
+        lite.start(**_times(lite.vm, op_timeout=_LONG))
     join_all(lites)
     number = store.id
     home.lite("alloc", "growing", "16K", "--node", f"{home.id},{number}", "--mode", "0666")

@@ -159,17 +159,16 @@ def test_opening_a_name_takes_at_most_two_calls(lab):
     _idle(lites)
 
 
-def _check_loose(processes, killed, count):
-    """Checks the outcomes of the processes that live, and those that the killed one has printed."""
+def _check_loose(processes, lost, count):
+    """Checks the outcomes of the processes that live, and those that the killed one has noted: {number: was it made}."""
     survivors = [_outcomes(process) for process in processes]
-    lost = _outcomes(killed)
     for number in range(count):
         words = [outcome[number] for outcome in survivors]
         winners = words.count("0")
         assert winners <= 1, f"{number}: {words}"
-        if winners or lost.get(number) == "0":
+        if winners or lost.get(number):
             continue
-        # The killed process prints one outcome after the other, so it may have got only the next name unseen.
+        # The killed process notes each outcome before the next name, so it may have got only the next one unnoted.
         in_flight = number == len(lost)
         assert in_flight or set(words) - {"EEXIST"}, f"{number}: {words}, killed: {lost.get(number)}"
 
@@ -179,9 +178,11 @@ def test_while_a_member_is_killed(lab):
     lites = on_machines(lab)
     survivors, doomed = lites[:3], lites[3]
     count = lab.scale(300, 40)
+    # What the doomed process prints shortly before the crash may get no further than its machine.
+    survivors[0].lite("alloc", "board", count)
     processes = [_namerace(lite, "loose", "--prefix", "raced", "--count", count)
                  for lite in survivors for _ in range(2)]
-    killed = _namerace(doomed, "loose", "--prefix", "raced", "--count", count)
+    killed = _namerace(doomed, "loose", "--prefix", "raced", "--count", count, "--board", "board")
     killed.wait_output(f"\n{count // 4} ", timeout=100)
     doomed.vm.crash()
     for process in processes:
@@ -189,7 +190,9 @@ def test_while_a_member_is_killed(lab):
     for lite in survivors:
         lite.wait_states({**{other.id: "up" for other in survivors}, doomed.id: "down"},
                          timeout=dead_seconds(lite.vm) * 2 + 5)
-    _check_loose(processes, killed, count)
+    marks = survivors[0].lite("read", "board", 0, count).out
+    survivors[0].lite("free", "board", timeout=60)
+    _check_loose(processes, {number: mark == "\1" for number, mark in enumerate(marks) if mark != "\0"}, count)
     # All nodes find the same, whichever was the directory.
     seen = [_look(lite, "raced", count) for lite in survivors]
     assert seen[0] == seen[1] == seen[2]
@@ -233,7 +236,8 @@ def test_many_machines_want_the_same_names(lab):
 def test_an_lmr_is_replaced_while_it_is_to_be_freed(lab):
     """A program renames an LMR and makes another of the old name, while a request to free that name waits for a slot to
     the home. The request does not free the renamed LMR."""
-    home, other = lites = on_machines(lab)
+    # Longer than the longest delay.
+    home, other = lites = on_machines(lab, dead=60_000 * lab.n1.time_scale, op_timeout=30_000 * lab.n1.time_scale)
     # The stack of a process shows that its request has no slot yet.
     in_line = "for f in /proc/[0-9]*/stack; do grep -q lite_ctx_free $f && grep -qE 'lite_call_slot|lite_kcall_begin' $f && echo 1; done"
 
@@ -266,6 +270,6 @@ def test_an_lmr_is_replaced_while_it_is_to_be_freed(lab):
         return in_time
 
     # A host that is too slow for the first delay may be quick enough for a later one.
-    assert any(replaced(delay) for delay in (1, 2, 2, 2, 2)), "the crowd was always gone too early"
+    assert any(replaced(delay) for delay in (1, 2, 3, 4, 4)), "the crowd was always gone too early"
     for lite in lites:
         lite.check_idle()

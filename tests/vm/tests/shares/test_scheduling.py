@@ -90,14 +90,19 @@ _FLUSH = 2  # LITE_FLUSH_TIMEOUT, in seconds: a fence waits so long for what the
 def test_one_user_works_beside_anothers_throttled_threads(lab):
     """Threads are in the middle of calls and atomics, in line or at work, when their processor time is used up, so each
     of their operations takes seconds. Another user's operations do not wait for them."""
-    here, there = lites = in_one_machine(lab.n1, 2)
-    with _box(lab.n1, f"{_QUOTA} {_PERIOD}") as box:
-        said = run_program(lab, lites, "throng", "throttled", here.index, there.id, box, 24, lab.scale(30, 5), timeout=250)
-    print(f"      median ms: {', '.join(said.out.splitlines())}")
-    took = dict(line.split() for line in said.out.splitlines())
-    slow = {what: ms for what, ms in took.items() if float(ms) > _PERIOD / 1000 / 3}
-    assert took and not slow, took
-    stop_all(lites)
+    tries = []
+    # A host that stands still now and then may make some slow, but hardly the same in each of three tries.
+    while len(tries) < 3 and (not tries or set.intersection(*tries)):
+        here, there = lites = in_one_machine(lab.n1, 2)
+        with _box(lab.n1, f"{_QUOTA} {_PERIOD}") as box:
+            said = run_program(lab, lites, "throng", "throttled", here.index, there.id, box, 24, lab.scale(30, 5), timeout=250)
+        print(f"      median ms: {', '.join(said.out.splitlines())}")
+        took = dict(line.split() for line in said.out.splitlines())
+        assert took, said
+        tries.append({what for what, ms in took.items() if float(ms) > _PERIOD / 1000 / 3})
+        # The next try takes the same names.
+        stop_all(lites)
+    assert not set.intersection(*tries), tries
 
 
 @vmtest(nodes=1, cpus=2, timeout=300, kernels=("6.1", "6.12"))
@@ -138,8 +143,7 @@ def test_sessions_end_beside_throttled_threads(lab):
     """Threads are in the middle of calls, atomics and locks when the session ends: in line, at work, or done but not
     yet awake. The session is made anew each time, no lock fails, and nothing is left when they are gone."""
     scale = lab.n1.time_scale
-    here, there = lites = on_machines(lab, dead=60000 * scale, op_timeout=500 * scale)
-
+    here, there = lites = on_machines(lab, dead=60000 * scale, op_timeout=2000 * scale)
     here.lite("alloc", "one", "4K", "--node", there.id)
     with _box(lab.n1, f"{10 * _QUOTA} {_PERIOD}") as box:
         throng = _throng(lab.n1, ["restless", str(here.index), str(there.id), box, "64", "0"])
@@ -224,13 +228,15 @@ def test_a_memory_cgroup_throttles_no_worker_that_enters_locks(lab):
     # Kernel threads have no program.
     throttled = ("for task in /proc/[0-9]*; do if [ ! -e $task/exe ] && grep -q mem_cgroup_handle_over_high $task/stack; then "
                  "cat $task/comm $task/stack; fi; done 2>/dev/null")
-    with _box(vm) as box:
+    # It gets little time until it is over its limit, so that it does not have all locks before.
+    with _box(vm, "10000 100000") as box:
         vm.run(f"echo +memory >{box}/../cgroup.subtree_control")
         many = vm.spawn(f"echo $$ >{box}/cgroup.procs; exec {program_path('locks')} --index {here.index} "
                         f"many many --offset 4096 --count {_MANY} --shared")
         # Stops it before it has all of them, and lowers the limit.
         vm.run(f"until litectl stats -i {here.index} -j | grep -qE '\"lock_claims\": *[0-9]{{3}}'; do :; done; "
-               f"kill -STOP $(cat {box}/cgroup.procs); echo 100K >{box}/memory.high; kill -CONT $(cat {box}/cgroup.procs)", timeout=60)
+               f"kill -STOP $(cat {box}/cgroup.procs); echo 100K >{box}/memory.high; echo max >{box}/cpu.max; "
+               f"kill -CONT $(cat {box}/cgroup.procs)", timeout=60)
         seen = []
         while "held" not in many.out and many.running:
             seen += [vm.run(throttled).out]
@@ -257,7 +263,7 @@ def test_an_lmr_is_freed_beside_throttled_processes_that_map_it(lab):
     # Each resize adds an extent.
     lab.n1.run(f"for pages in $(seq 2 64); do lite -i {there.index} resize held $((4 * pages))K || exit 1; done", timeout=60)
     with _box(lab.n1) as box:
-        mappers = lab.n1.spawn([program_path("mapped"), "again", "held", str(here.index), "60"], user="alice")
+        mappers = lab.n1.spawn([program_path("mapped"), "again", "held", str(here.index), "60"], user="alice", env=_PATIENT)
         mappers.wait_output("ready", timeout=60)
         pids = " ".join(re.findall(r"^\d+$", mappers.out, re.M))
         lab.n1.run(f"for pid in {pids}; do echo $pid >{box}/cgroup.procs; done; echo {_QUOTA} {_PERIOD} >{box}/cpu.max")

@@ -14,7 +14,7 @@ setup = prepare_all
 def test_closing_many_files(lab):
     """A user's process dies with hundreds of open files, each of which takes seconds to close, because homes wait for a
     silent store. The lock and the function of another user's process are free when that dies."""
-    here, home, silent = lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
+    here, home, silent = lites = on_machines(lab, dead=600000 * lab.n1.time_scale)
     vm, program = here.vm, program_path("users")
     here.lite("alloc", "words", "4K", user="bob")
     many = vm.spawn([program, "files", str(here.index), f"{home.id},{silent.id}", "280"], user="alice")
@@ -28,8 +28,8 @@ def test_closing_many_files(lab):
             process.kill()
             process.wait(60)
         assert here.stats()["files"] >= 200, "the files of the other user are closed already"
-        said = vm.run([program, "heir", str(here.index), "words", function, str(10000 * vm.time_scale)], user="bob",
-                      timeout=40)
+        said = vm.run([program, "heir", str(here.index), "words", function, str(30000 * vm.time_scale)], user="bob",
+                      timeout=100)
         assert said.out.split() == ["EOWNERDEAD", "ECONNREFUSED"], said
         assert here.stats()["files"] >= 200, "the files of the other user were closed meanwhile"
     finally:
@@ -121,8 +121,8 @@ def test_calls_that_ask_for_rings(lab):
     try:
         many = here.vm.spawn([program_path("crowd"), "binds", str(here.index), str(silent.id), "600"], user="alice")
         many.wait_output("ready", timeout=60)
-        words = [program_path("crowd"), "queued", str(here.index), str(here.index), str(here.id), str(8000 * lab.n1.time_scale)]
-        assert here.vm.run(words, user="bob", timeout=40).out == "0\n"
+        words = [program_path("crowd"), "queued", str(here.index), str(here.index), str(here.id), str(60000 * lab.n1.time_scale)]
+        assert here.vm.run(words, user="bob", timeout=100).out == "0\n"
         # Another call of the first user gets no worker, but ends in time.
         words[-1] = str(500 * lab.n1.time_scale)
         assert here.vm.run(words, user="alice", timeout=40).out == f"{-errno.ETIMEDOUT}\n"
@@ -140,7 +140,7 @@ def test_calls_that_ask_for_rings(lab):
 @vmtest(nodes=2, timeout=200)
 def test_a_command_in_vain_is_cancelled(lab):
     """A call without a time-out asks a silent node for a ring, or waits for that node while it is suspect."""
-    here, silent = lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
+    here, silent = lites = on_machines(lab, dead=600000 * lab.n1.time_scale)
     connections = here.stats()["conns"]
     silent.vm.pause()
     try:

@@ -181,9 +181,9 @@ def test_a_new_process(lab):
         lite.check_idle(60)
 
 
-def _compare_mapping(lab, bounds):
+def _mapping(lab, bounds):
     """Maps a remote LMR of 1 MB, when no process of the node has opened it by name yet (cold), and when one has just
-    done so (map), beside registering 1 MB and exchanging its key with the other node."""
+    done so (map), beside registering 1 MB and exchanging its key with the other node. Returns what is above its bound."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
     server = second.vm.spawn([program_path("costs"), "serve"])
     server.wait_output("serving")
@@ -194,8 +194,15 @@ def _compare_mapping(lab, bounds):
     for what in bounds:
         print(f"      {what} / (register+exchange): {seen[f'ratio-{what}']:.4f} "
               f"[{seen[f'ratio-{what}-low']:.4f}, {seen[f'ratio-{what}-high']:.4f}]")
-    for what, bound in bounds.items():
-        assert seen[f"ratio-{what}"] <= bound, f"{what}: ratio of medians above {bound}"
+    return {f"{what}: ratio of medians above {bound}" for what, bound in bounds.items() if seen[f"ratio-{what}"] > bound}
+
+
+def _compare_mapping(lab, bounds):
+    """Other work of the host may make one measurement longer than the other, but hardly in each of three tries."""
+    tries = [_mapping(lab, bounds)]
+    while len(tries) < 3 and set.intersection(*tries):
+        tries.append(_mapping(lab, bounds))
+    assert not set.intersection(*tries), tries
 
 
 @vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=300)

@@ -45,7 +45,7 @@ def test_examples(lab):
     assert said.count("\n") == 4 and said.count("= 10\n") == 1, said
     # Input that is no number is refused, or taken as a short number, and the server goes on.
     assert not first.lite("call", second.id, "tally", "-", stdin=b"123456789", check=False).ok
-    assert first.lite("call", second.id, "tally", "-", stdin=b"\1").ok
+    assert first.lite("call", "-t", 60000, second.id, "tally", "-", stdin=b"\1").ok
     assert first.vm.run(["tally", str(second.id), "5"]).out == "+ 5 = 16\n"
     server.kill(15)
     server.wait(20)

@@ -99,7 +99,7 @@ def test_checker_unreliable(lab):
     """A receiver of an unreliable connection stops for a while. Messages for which it has posted receives arrive."""
     unpinned(lab)
     for env in {}, PRELOAD:
-        out = lab.n1.run(f"{CHECKER} unreliable", env=env, timeout=40).out
+        out = lab.n1.run(f"{CHECKER} unreliable", env=env, timeout=60).out
         assert out.endswith("good\n"), (env, out)
 
 
