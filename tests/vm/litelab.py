@@ -124,6 +124,12 @@ def patient(node):
     return {**times(node), "dead": 60_000 * scale, "op_timeout": 24_000 * scale}
 
 
+def twice_in(tries):
+    """What at least two of up to three tries (sets) have found. None: another try must tell."""
+    found = {what for what in set().union(*tries) if sum(what in one for one in tries) > 1}
+    return found if found or len(tries) == 3 or (len(tries) == 1 and not tries[0]) else None
+
+
 def dead_seconds(node):
     """Seconds after which a silent node counts as down for peers started with times()."""
     return times(node)["dead"] / 1000
@@ -431,6 +437,11 @@ def traced_sessions(vm):
                       vm.run("cat /sys/kernel/tracing/trace").out)
     return ([(session, node) for session, node, state, _ in seen if state == "up"],
             {session: int(reason) for session, _, state, reason in seen if state == "dead"})
+
+
+def traced_at(trace, event):
+    """When an event has come, in seconds of the machine's clock."""
+    return float(re.search(rf"(\d+\.\d+): {event}", trace)[1])
 
 
 def traced_deaths(vm):

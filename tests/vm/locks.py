@@ -4,7 +4,7 @@
 import contextlib
 import re
 
-from litelab import patient, on_machines, program_path, wait_until
+from litelab import on_machines, patient, program_path, wait_until
 
 
 def calm(lab, **options):
@@ -86,6 +86,6 @@ def traced(lite):
     finally:
         lite.vm.run(f"echo 0 >{base}/events/lite/lite_lock/enable")
         text = lite.vm.run(f"grep lite_lock: {base}/trace", timeout=60, check=False).out
-        lite.vm.run(f"echo >{base}/trace; echo 16 >{base}/buffer_size_kb")
+        lite.vm.run(f"echo >{base}/trace; echo 1408 >{base}/buffer_size_kb")
         for found in re.finditer(r"lite_lock: (\w+) id=\d+ offset=\d+ node=(\d+) ticket=(\d+) status=(-?\d+)", text):
             events.append((found[1], int(found[2]), int(found[3]), int(found[4])))

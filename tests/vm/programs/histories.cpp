@@ -112,7 +112,7 @@ class Worker {
     // remaining operations would fail at once, and show nothing.
     void wait_for_the_node() {
         constexpr auto pause = std::chrono::milliseconds(20);
-        const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(10);
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
         for (;;) {
             try {
                 region_.fetch_add(options_.words * sizeof(u64), 1);

@@ -424,7 +424,8 @@ class Home {
         for (std::uint64_t number = 1; number <= volleys || (lacks_reuse() && number <= most);
              ++number) {
             carry_out(number);
-            say_how_far(number);
+            done_ = number * options_.at_once;
+            say_how_far();
         }
         board_.set(kVolley, kOver);
         report();
@@ -438,13 +439,12 @@ class Home {
     }
 
     // Once a minute, as a hundred thousand rounds take an hour.
-    void say_how_far(std::uint64_t volleys) {
+    void say_how_far() {
         const auto now = std::chrono::steady_clock::now();
         if (now - said_ < std::chrono::minutes(1))
             return;
         said_ = now;
-        std::printf("%llu of %llu rounds\n",
-                    static_cast<unsigned long long>(volleys * options_.at_once),
+        std::printf("%llu of %llu rounds\n", static_cast<unsigned long long>(done_),
                     static_cast<unsigned long long>(options_.rounds));
         std::fflush(stdout);
     }
@@ -555,7 +555,7 @@ class Home {
 
     void report() const {
         std::printf("seed %llu, %llu rounds", static_cast<unsigned long long>(options_.seed),
-                    static_cast<unsigned long long>(options_.rounds));
+                    static_cast<unsigned long long>(done_));
         if (trace_) {
             const auto bytes =
                 static_cast<double>(reused_bytes_) / static_cast<double>(freed_bytes_);
@@ -576,6 +576,7 @@ class Home {
     std::mt19937_64 random_;
     Words buffer_;
     std::chrono::steady_clock::time_point said_ = std::chrono::steady_clock::now();
+    std::uint64_t done_ = 0;  // rounds
     std::uint64_t seen_rounds_ = 0;
     std::uint64_t reused_rounds_ = 0;
     std::uint64_t reused_bytes_ = 0;

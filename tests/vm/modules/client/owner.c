@@ -40,6 +40,7 @@ static int named(struct lite_ctx *ctx, u64 lh, struct lite_ctx *other)
 	    FAILS(lite_lmr_rename(ctx, lh, "") == -EINVAL) ||
 	    FAILS(!lite_lmr_free_name(ctx, "client-taken")) ||
 	    FAILS(lite_lmr_free_name(ctx, "client-taken") == -ENOENT) ||
+	    FAILS(!lite_lmr_unmap(ctx, second)) ||
 	    FAILS(!lite_lmr_rename(ctx, lh, NAME)) ||
 	    FAILS(!lite_lmr_map(other, NAME, RIGHTS, &there, NULL)) ||
 	    FAILS(!lite_lmr_write(other, there, 0, "by name", 8)) ||
@@ -92,10 +93,10 @@ static int moved(struct lite_ctx *ctx, u64 lh, u32 node)
 	if (FAILS(!lite_lmr_move(ctx, lh, 0, 0, 0, &bytes) && bytes == BYTES) ||
 	    FAILS(!lite_lmr_stat(ctx, lh, &info, nodes, &n)) ||
 	    FAILS(info.home == node && n == 1 && nodes[0] == lite_ctx_node_id(ctx)) ||
-	    FAILS(!lite_lmr_read(ctx, lh, 0, text, 8) && !strcmp(text, "by name")) ||
+	    FAILS(!lite_lmr_read(ctx, lh, 0, text, 8) && !memcmp(text, "by name", 8)) ||
 	    FAILS(lite_lmr_move(ctx, lh, BYTES, 1, node, NULL) == -ERANGE) ||
 	    FAILS(!lite_lmr_move(ctx, lh, 0, BYTES, node, NULL)) ||
-	    FAILS(!lite_lmr_read(ctx, lh, 0, text, 8) && !strcmp(text, "by name")))
+	    FAILS(!lite_lmr_read(ctx, lh, 0, text, 8) && !memcmp(text, "by name", 8)))
 		return -EIO;
 	return 0;
 }

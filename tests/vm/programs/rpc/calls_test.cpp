@@ -414,8 +414,8 @@ std::int64_t kill_a_server(RpcFixture& f) {
     killed = std::chrono::steady_clock::now();
     served.kill(SIGKILL);
     callers.join();
-    CHECK(reset == 1);
-    CHECK(refused == 3);
+    REQUIRE(reset == 1);
+    REQUIRE(refused == 3);
     (void)served.wait();
     return slowest.load();
 }
@@ -427,7 +427,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: a server that dies, and the calls in its qu
     // The calls end at once. On a busy machine only the quickest of several rounds tells that.
     const std::int64_t soon = 5000 * env().slowness;
     std::int64_t quickest = soon;
-    for (int i = 0; i < 10 && quickest >= soon; i++)
+    for (int i = 0; i < 3 && quickest >= soon; i++)
         quickest = std::min(quickest, kill_a_server(*this));
     CHECK(quickest < soon);
 }

@@ -230,7 +230,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: one time-out for all", "[multi]") {
         begun = std::chrono::steady_clock::now();
         to = legs({nodes[0], nodes[1], nodes[2], 60000});
         answered = call(request_of(Wish::echo, 30), to, 0, limit);
-        CHECK(answered <= 1);
+        CHECK((answered == 1 || to[0].error == -ETIMEDOUT));
         CHECK(since(begun).count() >= limit);
     }
     CHECK(since(begun) < patience() / 2);
@@ -257,6 +257,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: full rings do not block other nodes",
     for (int i = 0; i < 10 && answered != 1; i++) {
         to = legs(nodes);
         answered = call(request_of(Wish::echo, 30), to, 0, 0);
+        CHECK((answered == 1 || to[2].error == -ETIMEDOUT));
     }
     CHECK(answered == 1);
     CHECK(to[0].error == -EAGAIN);

@@ -4,8 +4,8 @@
 import signal
 import time
 
-from litelab import (Lite, beside_bulk, dead_seconds, in_one_machine, join_all, patient, module_path, nodes_in, on_machines,
-                     prepare_all, probed, program_path, run_catch, serve, stop_all, wait_complete, wait_until)
+from litelab import (Lite, beside_bulk, dead_seconds, in_one_machine, join_all, module_path, nodes_in, on_machines,
+                     patient, prepare_all, probed, program_path, run_catch, serve, stop_all, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all

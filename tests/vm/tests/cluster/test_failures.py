@@ -9,7 +9,8 @@ import struct
 import time
 
 from litelab import (Lite, dead_seconds, join_all, load, module_path, on_machines, prepare, prepare_all, probed, program_path,
-                     stop_all, times, trace_sessions, traced_calls, traced_deaths, traced_sessions, traces, wait_complete, wait_until)
+                     stop_all, times, trace_sessions, traced_at, traced_calls, traced_deaths, traced_sessions, traces, wait_complete,
+                     wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -59,11 +60,6 @@ def _seconds(call):
 def _try_handle(holder):
     holder.write("\n")
     holder.wait(60, check=True)
-
-
-def _traced_at(trace, event):
-    """When an event has come, in seconds of the machine's clock."""
-    return float(re.search(rf"(\d+\.\d+): {event}", trace)[1])
 
 
 @vmtest(nodes=3, timeout=200)
@@ -411,7 +407,7 @@ def test_acknowledged_but_not_answered(lab):
     # It may be over before this looks, so the machine's own clock counts.
     wait_until("the node counts as dead", lambda: str(second.id) in traced_deaths(first.vm), lasts)
     trace = first.vm.run("cat /sys/kernel/tracing/trace").out
-    took = _traced_at(trace, rf"lite_member: self=\d+ node={second.id} .*state=down") - _traced_at(trace, ".*it begins")
+    took = traced_at(trace, rf"lite_member: self=\d+ node={second.id} .*state=down") - traced_at(trace, ".*it begins")
     assert took < lasts, f"noticed after {took:.1f} s, when it was over"
     assert _last_word(user) in _GONE
     reasons = set(traced_sessions(first.vm)[1].values())
@@ -442,8 +438,8 @@ def test_a_store_that_frees_too_late_is_asked_again(lab):
         wait_until("a call has been answered", lambda: f"call={_MEM_FREE} err=0" in
                    home.vm.run("cat /sys/kernel/tracing/trace").out, 60, home.vm.time_scale)
     errors = [err for _, call, err in made if call == _MEM_FREE]
-    # If the store is slower still, further ones time out.
-    assert errors[0] == errno.ETIMEDOUT and errors == [errno.ETIMEDOUT] * (len(errors) - 1) + [0], errors
+    # If the store is slower still, one more times out.
+    assert errors in ([errno.ETIMEDOUT, 0], [errno.ETIMEDOUT, errno.ETIMEDOUT, 0]), errors
     assert store.vm.read("/sys/module/hostile/parameters/were_late").strip() == "1"
     assert home.broken() == ended
     store.vm.rmmod("hostile")
@@ -463,7 +459,7 @@ def test_a_node_that_cannot_send_for_a_moment(lab):
 
 
 def _use_a_suspect(first, second):
-    """Begins operations on a suspect, which then comes back. Returns the seconds until they have ended, whether they
+    """Begins operations on a suspect, which then comes back. Returns the seconds until there was a session, whether they
     have waited for it, and their results."""
     for name in ("freed", "renamed"):
         _alloc(first, name, second)
@@ -479,9 +475,11 @@ def _use_a_suspect(first, second):
                (["alloc", "made", "4096", "--node", str(second.id)], ["free", "freed"], ["rename", "renamed", "other"])]
     time.sleep(1)  # long enough for operations to fail if they did not wait
     waited = all(process.running for process in waiting)
+    trace_sessions(first.vm)
     second.vm.cut(False)
-    results = [process.wait(60) for process in waiting]
-    return time.monotonic() - begun, waited, results
+    wait_until("a session", lambda: traced_sessions(first.vm)[0], 60, first.vm.time_scale)
+    connected = time.monotonic() - begun
+    return connected, waited, [process.wait(60) for process in waiting]
 
 
 @vmtest(nodes=2, timeout=200)
@@ -493,10 +491,10 @@ def test_a_suspect_is_waited_for(lab):
         lite.start(**{**times(lite.vm), "dead": 300000 * lite.vm.time_scale})
     join_all(lites)
     for _ in range(5):
-        took, waited, results = _use_a_suspect(first, second)
+        connected, waited, results = _use_a_suspect(first, second)
         good = waited and all(result.ok for result in results)
         # An operation waits for ten seconds (LITE_PATIENCE). A busy host may need longer to connect: then it is tried again.
-        assert good or took > 10, (took, waited, results)
+        assert good or connected > 8, (connected, waited, results)
         if good:
             break
         for name in first.names():

@@ -3,11 +3,10 @@
 
 import contextlib
 import json
-import re
 import time
 
 from litelab import (Lite, dead_seconds, join_all, new_processes, on_machines, prepare, prepare_all, program_path, stop_all,
-                     times, trace_sessions, wait_complete, wait_until)
+                     times, trace_sessions, traced_at, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -163,9 +162,8 @@ def _lose_memory(first, second, dead):
         wait_until("it is given up", lambda: not _lmrs(second), 40, first.vm.time_scale)
     # A busy host may look too late to see the memory of a node that is down, so the times of both events count.
     trace = second.vm.run("cat /sys/kernel/tracing/trace").out
-    missed, given_up = (float(re.search(rf"(\d+\.\d+): {event}", trace)[1]) for event in
-                        (rf"lite_member: self=\d+ node={first.id} .*state=down", "lite_lmr_dying: "))
-    assert given_up - missed > dead / 2, trace
+    missed = traced_at(trace, rf"lite_member: self=\d+ node={first.id} .*state=down")
+    assert traced_at(trace, "lite_lmr_dying: ") - missed > dead / 2, trace
     wait_complete([first, second], timeout=40)
     user.write("\n")
     assert user.wait(30).rc == 1 and "was freed" in user.out, user.out

@@ -5,7 +5,7 @@ import contextlib
 import time
 
 import locks
-from litelab import (dead_seconds, in_one_machine, patient, on_machines, prepare, prepare_all, program_path, stop_all, times,
+from litelab import (dead_seconds, in_one_machine, on_machines, patient, prepare, prepare_all, program_path, stop_all, times,
                      wait_complete, wait_until)
 from vmlab.testing import vmtest
 
@@ -403,7 +403,8 @@ def test_claims_on_a_word_that_is_lost(lab):
     """Waiters give up while the word's store is out of reach. When the store counts as down, the home forgets the lock and
     ends their claims, which are more than it ends in one go."""
     # On a slow machine the store is down before all have given up.
-    assert any(_claims_outlast_their_waiters(lab, dead * lab.kernel.time_scale) for dead in (30000, 120000))
+    assert any(_claims_outlast_their_waiters(lab, dead * lab.kernel.time_scale) for dead in (30000, 120000)), \
+        "the store was down before the waiters had given up, each time"
 
 
 def _claims_outlast_their_waiters(lab, dead):

@@ -26,7 +26,8 @@ def test_large_and_absent_buffers(lab):
 @vmtest(nodes=3, timeout=400)
 def test_three_machines(lab):
     """Other nodes verify what one has written, with a model that needs only the seed and the plan."""
-    lites = on_machines(lab, **patient(lab.n1))
+    # With the times of other tests packets are resent soon, so many come twice. Slow kernels might do nothing else.
+    lites = on_machines(lab, **(patient(lab.n1) if lab.kernel.is_debug else {}))
     ids = [lite.id for lite in lites]
     # Both are larger than anything that LITE handles in one piece.
     length, longest = (24 << 20, 16 << 20) if lab.part == 1 else (12 << 20, 8 << 20)

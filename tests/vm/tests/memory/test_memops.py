@@ -235,7 +235,7 @@ def test_many_at_once(lab):
         return most <= 3 * least + 3
 
     # A busy host may leave single threads without a processor for long.
-    assert any(in_turn() for _ in range(5)), "some callers are passed by others, each time"
+    assert any(in_turn() for _ in range(3)), "some callers are passed by others, each time"
     # A process that takes a right away does not wait for the whole crowd.
     crowd = _spawn(first, "crowd", "busy", "--count", 24, "--seconds", seconds)
     first.lite("grant", "busy", "--uid", 1000, "--rights", "r")

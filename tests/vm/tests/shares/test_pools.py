@@ -7,7 +7,7 @@ import signal
 import statistics
 
 from litelab import (in_one_machine, join_all, memory_kb, module_path, nodes_in, on_machines, prepare_all, probed,
-                     program_path, run_catch, stop_all, times, wait_complete, wait_until)
+                     program_path, run_catch, stop_all, times, twice_in, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -289,8 +289,8 @@ def test_one_user_works_beside_another_who_takes_all(lab):
     third.wait_output("lmr", timeout=60)
     third.kill(signal.SIGSTOP)
     tries, second = [], 1
-    # One operation during which the host stands still makes a kind slow, but hardly the same in each of three tries.
-    while len(tries) < 3 and second >= 0.5 and (not tries or set.intersection(*tries)):
+    # One operation during which the host stands still makes a kind slow, but hardly the same in two of three tries.
+    while second >= 0.5 and twice_in(tries) is None:
         rounds, second = _take_turns(vm, where, taker, third)
         tries.append(_slow_kinds(lab.kernel, rounds))
         print(f"      a second thread finds {second:.2f} of a processor")
@@ -299,7 +299,7 @@ def test_one_user_works_beside_another_who_takes_all(lab):
     taker.kill()
     third.kill()
     wait_until("all locks are released", lambda: not lites[0].stats()["locks"], 100, vm.time_scale)
-    slow = set.intersection(*tries)
+    slow = tries[-1] if second < 0.5 else twice_in(tries)
     # 0.7 to 0.8 if nothing else runs on the host.
     if slow and second < 0.5:
         lab.skip(f"the host is busy: {slow}")

@@ -92,7 +92,7 @@ def test_output_survives_exit(lab):
     """Output that a command writes just before its end arrives. run() does not wait for children that write later."""
     assert len(lab.n1.run("head -c 1000000 /dev/zero | tr '\\0' x").out) == 1_000_000
     assert lab.n1.run("(sleep 1000; echo late) & echo early").out == "early\n"
-    lab.n1.run("until killall sleep; do :; done")
+    lab.n1.run("until killall sleep; do usleep 100000; done")
 
 
 def test_users(lab):
@@ -111,7 +111,7 @@ def test_many_commands(lab):
 
 def _await_no_sleep(lab):
     """All processes of a group that was killed end, but not all before the first one is reaped."""
-    lab.n1.run("while pgrep sleep; do :; done")
+    lab.n1.run("while pgrep sleep; do usleep 100000; done")
 
 
 def test_kill(lab):
