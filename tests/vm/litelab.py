@@ -468,15 +468,17 @@ def traced_calls(vm, event="lite_call"):
 @contextlib.contextmanager
 def passing(vm, theirs, own):
     """Yields a list, filled at the end of the context: for each line "bob asks" that a program writes to the kernel's
-    trace, how many requests this machine's nodes served before his. `theirs` and `own` match "call=<enum lite_call>
-    err=<-errno or 0>". What counts is the order in which a home serves: of the calls that return on a busy host while his
-    does, many have their replies already and wait for a processor."""
+    trace, how many requests that match `theirs` this machine's nodes served before one that matches `own` ("call=<enum
+    lite_call> err=<-errno or 0>"). The order in which a home serves counts, and not which calls return: on a busy host
+    many threads have their replies already, and wait for a processor."""
     passed, asked = [], None
     vm.run("[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; "
            "echo 16384 >buffer_size_kb; echo >trace; echo 1 >events/lite/lite_serve/enable")
-    yield passed
-    trace = vm.run("cd /sys/kernel/tracing; echo 0 >events/lite/lite_serve/enable; cat trace; echo >trace; "
-                   "echo 1408 >buffer_size_kb").out
+    try:
+        yield passed
+    finally:
+        trace = vm.run("cd /sys/kernel/tracing; echo 0 >events/lite/lite_serve/enable; cat trace; echo >trace; "
+                       "echo 1408 >buffer_size_kb").out
     for line in trace.splitlines():
         if "bob asks" in line:
             asked = 0

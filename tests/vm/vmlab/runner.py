@@ -27,8 +27,9 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 # After so many failures to boot in a row, a session runs no more tests on that kernel: they would fail, too.
 MAX_BOOT_FAILURES = 2
 
-# Default maximum of clusters at a time. A cluster has up to five machines of up to 1 GB; most need less. Tests wait for
-# about half of the time, mostly for nodes that are gone; on debug kernels they compute.
+# Default maximum of clusters at a time. A cluster has up to five machines of up to 1 GB; most need less. With a
+# cluster for each of two processors, tests on stock kernels leave half of both unused (run -v adds up to that), because
+# they wait; on debug kernels some 10 %.
 MAX_JOBS = 6
 CLUSTER_MB = 2048
 CLUSTER_PROCESSORS = 0.65
