@@ -10,12 +10,11 @@
 // in the end the number of operations and of those with an unknown result. --until-told: runs until
 // a line comes on standard input, however long that takes; each thread records at most N of its
 // operations. --spoil changes one answer before the check: then the check must fail.
+#include "common/arguments.hpp"
 #include "lin/checker.hpp"
 #include "lin/recorder.hpp"
 
 #include <lite/lite.hpp>
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>
@@ -198,17 +197,17 @@ int check(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Atomics on the words of an LMR: checks that they are linearizable.");
+    lite_test::Arguments line("Atomics on the words of an LMR: checks that they are linearizable.");
     Options options;
-    app.add_option("name", options.name)->required();
-    app.add_option("--indexes", options.indexes, "the N of /dev/liteN")->delimiter(',');
-    app.add_option("--threads", options.threads, "on each of them");
-    app.add_option("--count", options.count, "operations of each thread");
-    app.add_option("--words", options.words);
-    app.add_option("--seed", options.seed);
-    app.add_flag("--until-told", options.until_told, "not until the count is reached");
-    app.add_flag("--spoil", options.spoil, "change an answer");
-    CLI11_PARSE(app, argc, argv);
+    line.required("name", &options.name);
+    line.option("--indexes", &options.indexes, "the N of /dev/liteN");
+    line.option("--threads", &options.threads, "on each of them");
+    line.option("--count", &options.count, "operations of each thread");
+    line.option("--words", &options.words);
+    line.option("--seed", &options.seed);
+    line.flag("--until-told", options.until_told, "not until the count is reached");
+    line.flag("--spoil", options.spoil, "change an answer");
+    line.parse(argc, argv);
     try {
         return check(options);
     } catch (const std::exception& e) {

@@ -6,14 +6,13 @@
 // fresh memory from the kernel, again and again: a transfer that outlived the pages of its process
 // would show up there sooner or later. In the end the LMRs that all of them used must still work;
 // the calling test checks for leaks.
+#include "common/arguments.hpp"
 #include "common/data/pattern.hpp"
 #include "common/env.hpp"
 #include "common/memory.hpp"
 #include "common/process.hpp"
 #include "common/raw.hpp"
 #include "common/run_main.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <signal.h>
 #include <unistd.h>
@@ -244,20 +243,20 @@ void run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app(
+    lite_test::Arguments line(
         "Kills processes in the middle of LITE operations. See env.hpp for what it takes from the "
         "environment.");
     Options options;
     std::string kinds = "mixed";
     for (const auto& [name, work] : works())
         kinds += ", " + name;
-    app.add_option("--count", options.count, "processes to kill");
-    app.add_option("--parallel", options.parallel, "how many live at a time");
-    app.add_option("--kind", options.kind, "what they do: " + kinds);
-    app.add_option("--max-delay-us", options.max_delay_us,
-                   "longest time from being at it to the signal");
-    app.add_option("--large", options.large, "bytes of a large transfer");
-    CLI11_PARSE(app, argc, argv);
+    line.option("--count", &options.count, "processes to kill");
+    line.option("--parallel", &options.parallel, "how many live at a time");
+    line.option("--kind", &options.kind, "what they do: " + kinds);
+    line.option("--max-delay-us", &options.max_delay_us,
+                "longest time from being at it to the signal");
+    line.option("--large", &options.large, "bytes of a large transfer");
+    line.parse(argc, argv);
     return lite_test::run_main("killstorm", [&] {
         std::printf("seed %llu\n", static_cast<unsigned long long>(env().seed));
         std::fflush(stdout);

@@ -40,9 +40,9 @@
 //   spoilt NAME --offset O --threads N --count C
 //                          N threads try to take the lock C times each, in all ways, and accept
 //                          any result
-#include <lite/lite.hpp>
+#include "common/arguments.hpp"
 
-#include <CLI/CLI.hpp>
+#include <lite/lite.hpp>
 
 #include <algorithm>
 #include <array>
@@ -431,24 +431,22 @@ void spoilt(lite::context& node, const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Locks that several machines have a share in.");
+    lite_test::Arguments line("Locks that several machines have a share in.");
     Options options;
-    app.add_option("--index", options.index);
-    app.require_subcommand(1);
+    line.option("--index", &options.index);
     std::function<void(lite::context&, const Options&)> chosen;
     const auto add = [&](const char* name, void (*body)(lite::context&, const Options&)) {
-        auto* sub = app.add_subcommand(name);
-        sub->callback([&chosen, body] { chosen = body; });
-        sub->add_option("name", options.name)->required();
-        sub->add_option("--offset", options.offset);
-        sub->add_option("--threads", options.threads);
-        sub->add_option("--writers", options.writers);
-        sub->add_option("--all", options.all);
-        sub->add_option("--count", options.count);
-        sub->add_option("--timeout", options.timeout);
-        sub->add_flag("--shared", options.shared);
-        sub->add_flag("--try", options.try_only);
-        sub->add_flag("--leave", options.leave);
+        auto sub = line.command(name, "", [&chosen, body] { chosen = body; });
+        sub.required("name", &options.name);
+        sub.option("--offset", &options.offset);
+        sub.option("--threads", &options.threads);
+        sub.option("--writers", &options.writers);
+        sub.option("--all", &options.all);
+        sub.option("--count", &options.count);
+        sub.option("--timeout", &options.timeout);
+        sub.flag("--shared", options.shared);
+        sub.flag("--try", options.try_only);
+        sub.flag("--leave", options.leave);
     };
     add("hold", hold);
     add("many", many);
@@ -462,7 +460,7 @@ int main(int argc, char** argv) {
     add("arrive", arrive);
     add("scribble", scribble);
     add("spoilt", spoilt);
-    CLI11_PARSE(app, argc, argv);
+    line.parse(argc, argv);
     try {
         lite::context node(options.index);
         chosen(node, options);

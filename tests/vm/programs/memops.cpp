@@ -17,14 +17,13 @@
 //                                     number of checksums of a thread
 //   each PREFIX --count N             set all of PREFIX0 .. PREFIX<N-1>, each once; say so, and
 //                                     stay until standard input ends
+#include "common/arguments.hpp"
 #include "common/data/crc32c.hpp"
 #include "common/data/pattern.hpp"
 #include "common/data/shadow.hpp"
 #include "common/run_main.hpp"
 
 #include <lite/lite.hpp>
-
-#include <CLI/CLI.hpp>
 
 #include <poll.h>
 #include <unistd.h>
@@ -327,24 +326,23 @@ void each(lite::context& node, const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Memory operations that several machines have a share in.");
+    lite_test::Arguments line("Memory operations that several machines have a share in.");
     Options options;
     std::function<void(lite::context&, const Options&)> chosen;
-    app.add_option("--index", options.index, "the N of /dev/liteN");
+    line.option("--index", &options.index, "the N of /dev/liteN");
     const auto add = [&](const char* verb, const char* text, auto function) {
-        CLI::App* command = app.add_subcommand(verb, text);
+        auto command = line.command(verb, text, [&chosen, function] { chosen = function; });
         if (std::string_view(verb) == "loop")
-            command->add_option("kind", options.kind)->required();
-        command->add_option("name", options.name)->required();
-        command->add_option("other", options.other);
-        command->add_option("--offset", options.offset);
-        command->add_option("--base", options.base);
-        command->add_option("--bit", options.bit);
-        command->add_option("--count", options.count);
-        command->add_option("--length", options.length);
-        command->add_option("--seed", options.seed);
-        command->add_option("--seconds", options.seconds);
-        command->callback([&chosen, function] { chosen = function; });
+            command.required("kind", &options.kind);
+        command.required("name", &options.name);
+        command.option("other", &options.other);
+        command.option("--offset", &options.offset);
+        command.option("--base", &options.base);
+        command.option("--bit", &options.bit);
+        command.option("--count", &options.count);
+        command.option("--length", &options.length);
+        command.option("--seed", &options.seed);
+        command.option("--seconds", &options.seconds);
     };
     add("chain", "swap values through a word", chain);
     add("bits", "several operations on one word", bits);
@@ -352,8 +350,7 @@ int main(int argc, char** argv) {
     add("churn", "everything at random, against a model", churn);
     add("crowd", "many threads at once", crowd);
     add("each", "one operation on each of many LMRs", each);
-    app.require_subcommand(1);
-    CLI11_PARSE(app, argc, argv);
+    line.parse(argc, argv);
     return lite_test::run_main("memops", [&] {
         lite::context node(options.index);
         chosen(node, options);

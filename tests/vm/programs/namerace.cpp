@@ -10,12 +10,11 @@
 //           With --board LMR, byte NUMBER of that becomes 1 (made) or 2 before the next name.
 //   churn   all create and free one name as often as they can; never may two have it
 //   look    every name PREFIX-0 ... is looked up; prints "NUMBER ERRNO HOME" for each
+#include "common/arguments.hpp"
 #include "common/env.hpp"
 #include "common/process.hpp"
 #include "common/raw.hpp"
 #include "common/run_main.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <unistd.h>
 
@@ -243,18 +242,17 @@ void look(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app(
+    lite_test::Arguments line(
         "Many want LMRs of the same names. See env.hpp for what it takes from the environment.");
     Options options;
     std::function<void()> chosen;
     const auto add = [&](const char* verb, const char* text, const std::function<void()>& what) {
-        CLI::App* command = app.add_subcommand(verb, text);
-        command->add_option("--rounds", options.rounds);
-        command->add_option("--processes", options.processes, "per node");
-        command->add_option("--count", options.count, "names");
-        command->add_option("--prefix", options.prefix, "of names");
-        command->add_option("--board", options.board, "an LMR for the outcomes");
-        command->callback([&chosen, what] { chosen = what; });
+        auto command = line.command(verb, text, [&chosen, what] { chosen = what; });
+        command.option("--rounds", &options.rounds);
+        command.option("--processes", &options.processes, "per node");
+        command.option("--count", &options.count, "names");
+        command.option("--prefix", &options.prefix, "of names");
+        command.option("--board", &options.board, "an LMR for the outcomes");
     };
     add("race", "create one name at once, round by round",
         [&] { run_all(options, [&](Runner& r) { r.race(options.rounds); }); });
@@ -262,7 +260,6 @@ int main(int argc, char** argv) {
         [&] { run_all(options, [&](Runner& r) { r.churn(options.rounds); }); });
     add("loose", "create names and keep them", [&] { loose(options); });
     add("look", "look names up", [&] { look(options); });
-    app.require_subcommand(1);
-    CLI11_PARSE(app, argc, argv);
+    line.parse(argc, argv);
     return lite_test::run_main("namerace", [&] { chosen(); });
 }

@@ -19,13 +19,12 @@
 //
 // The test is only worth something if memory is reused at once: with --trace the home reads from a
 // kernel probe on lite_dma_unmap_page() which addresses each of the two LMRs had.
+#include "common/arguments.hpp"
 #include "common/data/pattern.hpp"
 #include "common/env.hpp"
 #include "common/process.hpp"
 #include "common/raw.hpp"
 #include "common/run_main.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -586,30 +585,26 @@ class Home {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app(
+    lite_test::Arguments line(
         "Frees LMRs that are being used. See env.hpp for what it takes from the environment.");
     Options options;
-    app.require_subcommand(1);
-    app.add_option("--stem", options.stem, "what all names begin with");
-    app.add_option("--seed", options.seed, "of all rounds; the same at all ends");
-    app.add_option("--at-once", options.at_once, "rounds at a time; the same at all ends")
-        ->check(CLI::Range(1, 1000));
-    app.add_option("--most", options.most, "bytes of an LMR; the same at all ends")
-        ->check(CLI::Range(4096, 9 << 20));
-    auto* home = app.add_subcommand("home", "free and fill");
-    home->add_option("--rounds", options.rounds, "how often, at least");
-    home->add_option("--attackers", options.attackers, "threads that attack, of all nodes")
-        ->required();
-    home->add_option("--trace", options.trace, "trace_pipe with the probe");
-    home->add_option("--least-reused", options.least_reused,
-                     "in this part of these rounds memory must be used again at once");
-    auto* attackers = app.add_subcommand("attack", "use what is freed");
-    attackers->add_option("--index", options.index, "the N of /dev/liteN");
-    attackers->add_option("--processes", options.processes);
-    attackers->add_option("--threads", options.threads, "of each process");
-    CLI11_PARSE(app, argc, argv);
+    line.option("--stem", &options.stem, "what all names begin with");
+    line.option("--seed", &options.seed, "of all rounds; the same at all ends");
+    line.range("--at-once", &options.at_once, 1, 1000, "rounds at a time; the same at all ends");
+    line.range("--most", &options.most, 4096, 9 << 20, "bytes of an LMR; the same at all ends");
+    auto home = line.command("home", "free and fill");
+    home.option("--rounds", &options.rounds, "how often, at least");
+    home.required("--attackers", &options.attackers, "threads that attack, of all nodes");
+    home.option("--trace", &options.trace, "trace_pipe with the probe");
+    home.option("--least-reused", &options.least_reused,
+                "in this part of these rounds memory must be used again at once");
+    auto attackers = line.command("attack", "use what is freed");
+    attackers.option("--index", &options.index, "the N of /dev/liteN");
+    attackers.option("--processes", &options.processes);
+    attackers.option("--threads", &options.threads, "of each process");
+    line.parse(argc, argv);
     return lite_test::run_main("revoke", [&] {
-        if (home->parsed())
+        if (home)
             Home(options).run();
         else
             attack(options);

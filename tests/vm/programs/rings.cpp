@@ -6,11 +6,10 @@
 //   rings call --index I --node ID --first F --count N
 //                        calls each of them once; prints a line with the result of each call, "ok"
 //                        or the errno's name, and a line with the longest time of a call, in ms
+#include "common/arguments.hpp"
 #include "common/run_main.hpp"
 
 #include <lite/lite.h>
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>
@@ -128,18 +127,17 @@ int call(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Many functions.");
+    lite_test::Arguments line("Many functions.");
     Options options;
-    auto* serves = app.add_subcommand("serve", "until standard input ends");
-    auto* calls = app.add_subcommand("call", "each once");
-    for (auto* sub : {serves, calls}) {
-        sub->add_option("--index", options.index, "the N of /dev/liteN");
-        sub->add_option("--first", options.first, "number of the first function");
-        sub->add_option("--count", options.count);
+    auto serves = line.command("serve", "until standard input ends");
+    auto calls = line.command("call", "each once");
+    for (auto* sub : {&serves, &calls}) {
+        sub.option("--index", &options.index, "the N of /dev/liteN");
+        sub.option("--first", &options.first, "number of the first function");
+        sub.option("--count", &options.count);
     }
-    serves->add_option("--ring-size", options.ring_size);
-    calls->add_option("--node", options.node)->required();
-    app.require_subcommand(1);
-    CLI11_PARSE(app, argc, argv);
-    return lite_test::run_main("rings", [&] { return *serves ? serve(options) : call(options); });
+    serves.option("--ring-size", &options.ring_size);
+    calls.required("--node", &options.node);
+    line.parse(argc, argv);
+    return lite_test::run_main("rings", [&] { return serves ? serve(options) : call(options); });
 }

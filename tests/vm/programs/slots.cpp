@@ -3,9 +3,8 @@
 // line comes on standard input, then verifies its part and prints how often it has counted. If an
 // operation fails, prints its errno as the last word, and ends.
 #include "common/data/slots.hpp"
+#include "common/arguments.hpp"
 #include "common/process.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <poll.h>
 #include <unistd.h>
@@ -54,15 +53,15 @@ void use(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("A user of an LMR, one of several that know what must be in it.");
+    lite_test::Arguments line("A user of an LMR, one of several that know what must be in it.");
     Options options;
-    app.add_option("--index", options.index, "the N of /dev/liteN");
-    app.add_option("name", options.name, "the LMR, zero in the beginning")->required();
-    app.add_option("--length", options.length, "how much of it is used")->required();
-    app.add_option("--users", options.users, "how many there are")->required();
-    app.add_option("--number", options.number, "which of them this is")->required();
-    app.add_option("--seed", options.seed);
-    CLI11_PARSE(app, argc, argv);
+    line.option("--index", &options.index, "the N of /dev/liteN");
+    line.required("name", &options.name, "the LMR, zero in the beginning");
+    line.required("--length", &options.length, "how much of it is used");
+    line.required("--users", &options.users, "how many there are");
+    line.required("--number", &options.number, "which of them this is");
+    line.option("--seed", &options.seed);
+    line.parse(argc, argv);
     try {
         use(options);
     } catch (const std::system_error& e) {

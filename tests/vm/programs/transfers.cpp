@@ -14,6 +14,7 @@
 //   hold NAME                       open it; after a line on standard input try the handle: read,
 //                                   write, fetch-add, stat, free; print each errno
 #include "common/data/transfers.hpp"
+#include "common/arguments.hpp"
 #include "common/data/pattern.hpp"
 #include "common/env.hpp"
 #include "common/memory.hpp"
@@ -22,8 +23,6 @@
 #include "common/run_main.hpp"
 
 #include <lite/lite.hpp>
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -153,17 +152,20 @@ class Session {
     lite::region region_;
 };
 
-void add_commands(CLI::App& app, Options& options, std::function<void(Session&)>& chosen) {
+void add_commands(lite_test::Arguments& line, Options& options,
+                  std::function<void(Session&)>& chosen) {
     const auto add = [&](const char* verb, const char* text, void (Session::*method)()) {
-        CLI::App* command = app.add_subcommand(verb, text);
-        command->add_option("name", options.name)->required();
-        command->add_option("--seed", options.seed);
-        command->add_option("--count", options.count);
-        command->add_option("--max-length", options.max_length);
-        command->add_option("--offset", options.offset);
-        command->add_option("--length", options.length);
-        command->callback(
-            [&chosen, method] { chosen = [method](Session& session) { (session.*method)(); }; });
+        auto command = line.command(verb, text, [&, method] {
+            chosen = [method](Session& session) { (session.*method)(); };
+            if (method == &Session::hold)
+                options.rights = lite::rights::all;
+        });
+        command.required("name", &options.name);
+        command.option("--seed", &options.seed);
+        command.option("--count", &options.count);
+        command.option("--max-length", &options.max_length);
+        command.option("--offset", &options.offset);
+        command.option("--length", &options.length);
     };
     add("run", "carry out a plan", &Session::run);
     add("check", "compare with the outcome of a plan", &Session::check);
@@ -174,20 +176,17 @@ void add_commands(CLI::App& app, Options& options, std::function<void(Session&)>
     add("keep", "as loop, and keep the handle", &Session::keep);
     add("interrupted", "read until that fails", &Session::interrupted);
     add("hold", "try later what a handle is good for", &Session::hold);
-    app.get_subcommand("hold")->preparse_callback(
-        [&options](std::size_t) { options.rights = lite::rights::all; });
-    app.require_subcommand(1);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Transfers that several machines have a share in.");
+    lite_test::Arguments line("Transfers that several machines have a share in.");
     Options options;
     std::function<void(Session&)> chosen;
-    app.add_option("--index", options.index, "the N of /dev/liteN");
-    add_commands(app, options, chosen);
-    CLI11_PARSE(app, argc, argv);
+    line.option("--index", &options.index, "the N of /dev/liteN");
+    add_commands(line, options, chosen);
+    line.parse(argc, argv);
     return lite_test::run_main("transfers", [&] {
         Session session(options);
         chosen(session);

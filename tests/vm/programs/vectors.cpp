@@ -16,14 +16,13 @@
 //                           until standard input ends; data of a successful write stays, even if
 //                           writes before it have failed; print how many rounds succeeded, and how
 //                           many did not
+#include "common/arguments.hpp"
 #include "common/data/crc32c.hpp"
 #include "common/data/pattern.hpp"
 #include "common/data/shadow.hpp"
 #include "common/run_main.hpp"
 
 #include <lite/vector.hpp>
-
-#include <CLI/CLI.hpp>
 
 #include <poll.h>
 #include <unistd.h>
@@ -454,25 +453,23 @@ void stamp(lite::context& node, const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Many operations in one call.");
+    lite_test::Arguments line("Many operations in one call.");
     Options options;
     std::function<void(lite::context&, const Options&)> chosen;
-    app.add_option("--index", options.index, "the N of /dev/liteN");
+    line.option("--index", &options.index, "the N of /dev/liteN");
     const auto add = [&](const char* verb, const char* text, auto function) {
-        CLI::App* command = app.add_subcommand(verb, text);
-        command->add_option("names", options.names)->required();
-        command->add_option("--offset", options.offset);
-        command->add_option("--length", options.length);
-        command->add_option("--count", options.count);
-        command->add_option("--seed", options.seed);
-        command->callback([&chosen, function] { chosen = function; });
+        auto command = line.command(verb, text, [&chosen, function] { chosen = function; });
+        command.several("names", options.names);
+        command.option("--offset", &options.offset);
+        command.option("--length", &options.length);
+        command.option("--count", &options.count);
+        command.option("--seed", &options.seed);
     };
     add("churn", "everything at random, against a model", churn);
     add("until", "operate until that fails", until);
     add("count", "additions, and what is known of them", count);
     add("stamp", "writes that stay, though others have failed", stamp);
-    app.require_subcommand(1);
-    CLI11_PARSE(app, argc, argv);
+    line.parse(argc, argv);
     return lite_test::run_main("vectors", [&] {
         lite::context node(options.index);
         chosen(node, options);

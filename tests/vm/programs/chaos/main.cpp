@@ -10,34 +10,34 @@
 // of all nodes. What a single call shows is checked here: see Plan::judge().
 //
 // The number and the seed determine a call. Which process is killed, and when, depends on time.
+#include "../common/arguments.hpp"
 #include "../common/run_main.hpp"
 #include "caller.hpp"
 #include "server.hpp"
 
-#include <CLI/CLI.hpp>
+#include <climits>
 
 int main(int argc, char** argv) {
-    CLI::App app("Calls at random to servers that come and go.");
+    lite_test::Arguments line("Calls at random to servers that come and go.");
     lite_chaos::ServerOptions server;
     lite_chaos::CallerOptions caller;
-    auto* serve = app.add_subcommand("serve", "until standard input ends");
-    auto* call = app.add_subcommand("call", "so many calls");
-    const auto common = [](CLI::App* sub, auto& options) {
-        sub->add_option("--index", options.index, "the N of /dev/liteN");
-        sub->add_option("--books", options.books, "a directory")->required();
-        sub->add_option("--seed", options.seed);
-        sub->add_option("--slowness", options.slowness, "factor for times");
-        sub->add_option("--calm", options.calm, "how seldom processes are killed, and calls long")
-            ->check(CLI::PositiveNumber);
+    auto serve = line.command("serve", "until standard input ends");
+    auto call = line.command("call", "so many calls");
+    const auto common = [](lite_test::Command& sub, auto& options) {
+        sub.option("--index", &options.index, "the N of /dev/liteN");
+        sub.required("--books", &options.books, "a directory");
+        sub.option("--seed", &options.seed);
+        sub.option("--slowness", &options.slowness, "factor for times");
+        sub.range("--calm", &options.calm, 1, UINT_MAX,
+                  "how seldom processes are killed, and calls long");
     };
     common(serve, server);
     common(call, caller);
-    call->add_option("--nodes", caller.nodes, "nodes to call")->delimiter(',')->required();
-    call->add_option("--calls", caller.calls);
-    call->add_flag("--kernel", caller.kernel, "functions of kcalls, too");
-    app.require_subcommand(1);
-    CLI11_PARSE(app, argc, argv);
+    call.required("--nodes", &caller.nodes, "nodes to call");
+    call.option("--calls", &caller.calls);
+    call.flag("--kernel", caller.kernel, "functions of kcalls, too");
+    line.parse(argc, argv);
     return lite_test::run_main("calls_chaos", [&] {
-        return *serve ? lite_chaos::serve(server) : lite_chaos::call(caller);
+        return serve ? lite_chaos::serve(server) : lite_chaos::call(caller);
     });
 }

@@ -14,6 +14,7 @@
 // Prints lines of a name and a number (ns; bytes). On a machine that counts instructions instead of
 // time (QEMU's -icount), the numbers of the first command are instructions, and the same every
 // time.
+#include "../common/arguments.hpp"
 #include "../common/run_main.hpp"
 #include "common/env.hpp"
 #include "common/memory.hpp"
@@ -22,8 +23,6 @@
 
 #include "net.hpp"
 #include "report/stats.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <infiniband/verbs.h>
 
@@ -362,28 +361,27 @@ void measure_first(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app(
+    lite_test::Arguments line(
         "What it costs to make memory usable. See env.hpp for what it takes from the environment.");
     Options options;
-    app.require_subcommand(1);
-    app.add_option("--port", options.port, "of the exchange");
-    auto* handles = app.add_subcommand("handles", "of looking up a handle");
-    handles->add_option("--counts", options.counts, "LMRs mapped, ascending")->delimiter(',');
-    handles->add_option("--calls", options.calls, "to take the median of");
-    auto* map = app.add_subcommand("map", "of mapping");
-    map->add_option("--server", options.server, "where \"costs serve\" runs")->required();
-    map->add_option("--length", options.length, "bytes");
-    map->add_option("--rounds", options.rounds, "how often all take turns");
-    map->add_option("--per-round", options.per_round, "how often one is done in a turn");
-    app.add_subcommand("serve", "be the other end of map");
-    auto* first = app.add_subcommand("first", "of opening, mapping and reading");
-    CLI11_PARSE(app, argc, argv);
+    line.option("--port", &options.port, "of the exchange");
+    auto handles = line.command("handles", "of looking up a handle");
+    handles.option("--counts", &options.counts, "LMRs mapped, ascending");
+    handles.option("--calls", &options.calls, "to take the median of");
+    auto map = line.command("map", "of mapping");
+    map.required("--server", &options.server, "where \"costs serve\" runs");
+    map.option("--length", &options.length, "bytes");
+    map.option("--rounds", &options.rounds, "how often all take turns");
+    map.option("--per-round", &options.per_round, "how often one is done in a turn");
+    line.command("serve", "be the other end of map");
+    auto first = line.command("first", "of opening, mapping and reading");
+    line.parse(argc, argv);
     return lite_test::run_main("costs", [&] {
-        if (handles->parsed())
+        if (handles)
             measure_handles(options);
-        else if (map->parsed())
+        else if (map)
             Mappings(options).run();
-        else if (first->parsed())
+        else if (first)
             measure_first(options);
         else
             serve(options);

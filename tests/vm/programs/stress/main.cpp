@@ -9,10 +9,9 @@
 // Takes its seed from LITE_TEST_SEED (env.hpp) and prints it. Decisions depend on the seed, and on
 // the order in which operations end: a run with the same seed has the same kinds of operations, not
 // the same operations.
+#include "../common/arguments.hpp"
 #include "../common/run_main.hpp"
 #include "protocol.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <string>
 
@@ -28,27 +27,25 @@ lite_stress::Address parse(const std::string& text) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Random operations on LMRs by many processes, against a model.");
+    lite_test::Arguments line("Random operations on LMRs by many processes, against a model.");
     lite_stress::CoordinatorOptions coordinator;
     lite_stress::WorkerOptions worker;
     std::string connect;
-    auto* coordinate = app.add_subcommand("coordinate", "decides and checks");
-    coordinate->add_option("--port", coordinator.port);
-    coordinate->add_option("--workers", coordinator.workers, "how many to wait for");
-    coordinate->add_option("--operations", coordinator.operations);
-    coordinate->add_option("--seconds", coordinator.seconds, "go on so long instead");
-    coordinate->add_option("--check-every", coordinator.check_every,
-                           "operations between two looks at everything");
-    coordinate->add_option("--patience", coordinator.patience_s,
-                           "seconds that an operation may take");
-    auto* work = app.add_subcommand("work", "does what it is told");
-    work->add_option("--connect", connect, "HOST:PORT of the coordinator")->required();
-    work->add_option("--index", worker.index, "the N of /dev/liteN");
-    work->add_option("--count", worker.count, "how many processes");
-    app.require_subcommand(1);
-    CLI11_PARSE(app, argc, argv);
+    auto coordinate = line.command("coordinate", "decides and checks");
+    coordinate.option("--port", &coordinator.port);
+    coordinate.option("--workers", &coordinator.workers, "how many to wait for");
+    coordinate.option("--operations", &coordinator.operations);
+    coordinate.option("--seconds", &coordinator.seconds, "go on so long instead");
+    coordinate.option("--check-every", &coordinator.check_every,
+                      "operations between two looks at everything");
+    coordinate.option("--patience", &coordinator.patience_s, "seconds that an operation may take");
+    auto work = line.command("work", "does what it is told");
+    work.required("--connect", &connect, "HOST:PORT of the coordinator");
+    work.option("--index", &worker.index, "the N of /dev/liteN");
+    work.option("--count", &worker.count, "how many processes");
+    line.parse(argc, argv);
     return lite_test::run_main("stress", [&] {
-        if (*coordinate)
+        if (coordinate)
             return lite_stress::coordinate(coordinator);
         worker.coordinator = parse(connect);
         return lite_stress::work(worker);

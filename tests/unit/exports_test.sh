@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# check-exports.sh NM LIBRARY MAP: fails unless the library exports exactly what
+# exports_test.sh NM LIBRARY MAP: fails unless the library exports exactly what
 # the version map lists.
 set -eu
 listed=$(sed -n '/^global:/,/^local:/s/^[[:space:]]*\([a-z_]*\);$/\1/p' "$3" | sort)
