@@ -132,9 +132,9 @@ int main(int argc, char** argv) {
     auto serves = line.command("serve", "until standard input ends");
     auto calls = line.command("call", "each once");
     for (auto* sub : {&serves, &calls}) {
-        sub.option("--index", &options.index, "the N of /dev/liteN");
-        sub.option("--first", &options.first, "number of the first function");
-        sub.option("--count", &options.count);
+        sub->option("--index", &options.index, "the N of /dev/liteN");
+        sub->option("--first", &options.first, "number of the first function");
+        sub->option("--count", &options.count);
     }
     serves.option("--ring-size", &options.ring_size);
     calls.required("--node", &options.node);
