@@ -101,9 +101,13 @@ struct Ways {
               std::string(what) + ": not what was written");
     }
 
-    // Leased pages stay while their lease lasts.
+    // Leased pages stay while their lease lasts; others, while an earlier copy is being written to
+    // the swap device.
     void page_out(std::size_t length, const char* what) const {
-        const auto stay = unpinned::page_out(range.data(), length);
+        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        auto stay = unpinned::page_out(range.data(), length);
+        while (!leased && stay == length / kPage && std::chrono::steady_clock::now() < until)
+            stay = unpinned::page_out(range.data(), length);
         check(leased || stay < length / kPage, std::string(what) + ": no page is swapped out");
     }
 
