@@ -90,15 +90,20 @@ class Cluster:
         return self
 
     def _wait_booted(self, node):
-        """Boots the node again if it hangs: QEMU's emulation once did, in the first second, before any of our code."""
+        """Boots the node again if it hangs, or if a processor of it has stood still: QEMU's emulation does so now and
+        then, before any of our code runs."""
         # Nodes that boot share the host's processors.
         seconds = BOOT_SECONDS * (1 + self._count / 4)
         try:
             node.wait_ready(seconds / 2)
+            why = None
         except NodeDied:
             raise
         except LabError as hung:
-            print(f"booting again: {hung}", flush=True)
+            why = hung
+        complaints = node.console.complaints(forget=True)
+        if why or complaints:
+            print(f"booting again: {why or complaints[0]}", flush=True)
             node.reboot(seconds)
 
     def stop(self):
