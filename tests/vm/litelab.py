@@ -228,11 +228,13 @@ class Lite:
         """The node's counters."""
         return json.loads(self.ctl("stats", "-j").out)
 
-    def broken(self):
+    def broken(self, transport=True):
         """How many sessions have ended here because the peer did not answer: without connections that end in order,
-        such as a joiner's, or could not be made."""
+        such as a joiner's, or could not be made. Without `transport`, those that this node has judged by itself:
+        Soft-RoCE on a busy host may end a session by an invalid request (decisions.rst)."""
+        causes = ["silence", "op_timeout", "revoke", "call"] + ["transport"] * transport
         stats = self.stats()
-        return sum(stats[f"ends_{cause}"] for cause in ("silence", "op_timeout", "transport", "revoke", "call"))
+        return sum(stats[f"ends_{cause}"] for cause in causes)
 
     def lite(self, *words, check=True, **options):
         """Runs `lite WORDS` on this node."""
@@ -491,12 +493,13 @@ def passing(vm, theirs, own):
 
 
 @contextlib.contextmanager
-def probed(vm, function, fetch=""):
-    """Clears the machine's trace. Within the context each call of this function of the module is an event there, with
-    what `fetch` (arguments of kprobe_events) takes from it. Yields the name of the event."""
-    name = f"litetest_{function}"
+def probed(vm, function, fetch="", ends=False):
+    """Clears the machine's trace. Within the context each call of this function of the module, or the end of each call,
+    is an event there, with what `fetch` (arguments of kprobe_events) takes from it. Yields the name of the event."""
+    name = f"litetest_{'end_of_' if ends else ''}{function}"
     vm.run("[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; "
-           f"echo >trace; echo 'p:litetest/{name} lite:{function} {fetch}' >>kprobe_events && echo 1 >events/litetest/{name}/enable")
+           f"echo >trace; echo '{'r' if ends else 'p'}:litetest/{name} lite:{function} {fetch}' >>kprobe_events && "
+           f"echo 1 >events/litetest/{name}/enable")
     try:
         yield name
     finally:

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
 // Two users of one node: alice has many threads in a cgroup, and bob works beside them.
 //
-//   throng throttled INDEX NODE BOX THREADS ROUNDS
+//   throng throttled INDEX NODE BOX THREADS ROUNDS PEER HERE
 //       the cgroup gives alice's threads next to no processor time. They look at an LMR at NODE,
-//       fill it, swap words, there and here, and ask for a name that an LMR at NODE has. Prints
-//       what bob does, and the median milliseconds
+//       fill it, swap words, there and here, ask for a name that an LMR at NODE has, call the
+//       function "echo" of NODE, and serve a function. Meanwhile carol, at /dev/litePEER, calls
+//       alice's function, at the node HERE, until many of her calls have timed out, and that
+//       node's "echo". Prints what bob and carol do, and the median milliseconds
+//   throng idle INDEX NODE BOX THREADS ROUNDS PEER HERE
+//       the same, but alice's threads have the policy SCHED_IDLE, and others in the cgroup compute
 //   throng crowd INDEX NODE BOX THREADS ROUNDS
 //       alice's threads do nothing but look at an LMR at NODE, and bob looks at its grants. Before
 //       each call of bob the kernel's trace gets the line "bob asks"
 //   throng restless INDEX NODE BOX THREADS 0
-//       as throttled, but without bob and with locks, beside sessions that end: prints "ready",
-//       and ends when it reads a line. A lock never fails for the end of a session
+//       as throttled, but without bob and carol and with locks, beside sessions that end: prints
+//       "ready", and ends when it reads a line. A lock never fails for the end of a session
 //   throng held INDEX NODE BOX THREADS NAME
 //       as throttled, but without bob, and with operations of all kinds on the LMR of that name:
 //       prints "ready", and ends when it reads a line. The LMR may be freed
 //
-// Any error that bob sees ends it. Run by root.
+// Any error that bob sees ends it, and any of carol's but those. Run by root.
 #include <lite/sync.h>
 #include <lite/vector.h>
 #include <lite/lite.hpp>
@@ -32,14 +36,18 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <fstream>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -55,10 +63,15 @@ using lite_test::Signal;
 
 const Identity kAlice{1000, 1000};
 const Identity kBob{1001, 1001};
+const Identity kCarol{1002, 1002};
 constexpr std::uint64_t kBytes = 4096;
 constexpr std::uint64_t kLocks = kBytes;  // alice's, behind what she fills
 constexpr std::array kPattern{std::byte{7}};
 constexpr const char* kTaken = "taken";
+constexpr const char* kEcho = "echo";
+constexpr const char* kSlow = "slow";  // alice's function
+constexpr std::size_t kLong = 100000;  // bytes of a request that goes by reference
+constexpr auto kPatient = std::chrono::minutes(2);
 constexpr std::uint64_t kWord = kBytes - sizeof(std::uint64_t);  // bob's lock
 
 struct Options {
@@ -68,10 +81,14 @@ struct Options {
     int threads = 0;
     int rounds = 0;
     std::string name;
+    int peer = 0;
+    std::uint32_t here = 0;
 };
 
 struct Common {
+    Signal serves;                         // alice has registered her function
     Signal begun;                          // all of alice's threads have done something
+    Signal starved;                        // they get next to no processor time
     std::atomic<int> ready = 0;            // of these threads
     std::atomic<std::uint64_t> looks = 0;  // at the LMR, by alice
 };
@@ -97,7 +114,9 @@ void move_to(const std::string& box, pid_t pid) {
 
 // ---- alice --------------------------------------------------------------------------------------
 
-enum class Mode { throttled, crowd, restless, held };
+enum class Mode { throttled, idle, crowd, restless, held };
+
+bool beside_bob(Mode mode) { return mode == Mode::throttled || mode == Mode::idle; }
 
 // She may be too slow for her own operations, asks for a name that is taken, and sessions may end.
 bool expected(const std::system_error& e, Mode mode) {
@@ -116,23 +135,45 @@ void take_lock(Pages& pages, std::uint64_t word) {
         throw std::runtime_error("cannot take the lock: " + std::to_string(err));
 }
 
-void work_as_alice(Pages& pages, Common& common, int number, Mode mode) {
+// What a thread of hers does again and again. The last kind serves, only beside bob.
+constexpr int kWork = 8;
+
+void operate(Pages& pages, int kind, std::uint64_t word, Mode mode, std::uint32_t node,
+             std::uint32_t echo) {
+    switch (kind) {
+        case 0:
+            (void)pages.there.stat();
+            return;
+        case 1:
+            return pages.there.set(0, kBytes, kPattern);
+        case 2:
+            (void)pages.there.exchange(word, 1);
+            return;
+        case 3:
+            (void)pages.here.exchange(word, 1);
+            return;
+        case 4:
+            if (!beside_bob(mode))
+                return take_lock(pages, kLocks + word);
+            (void)pages.context.alloc({.name = kTaken, .length = kBytes});
+            return;
+        case 5:
+            // With so much room a few calls fill the ring.
+            (void)lite::call(pages.context, node, echo, kPattern, LITE_RPC_BYTES_MAX);
+            return;
+        default:
+            (void)lite::call(pages.context, node, echo, std::vector<std::byte>(kLong), kLong);
+            return;
+    }
+}
+
+void work_as_alice(Pages& pages, Common& common, const Options& options, int number, Mode mode,
+                   std::uint32_t echo) {
     const auto word = static_cast<std::uint64_t>(number) * sizeof(std::uint64_t);
+    const int kind = mode == Mode::crowd ? 0 : number % (kWork - !beside_bob(mode));
     for (bool first = true;; first = false) {
         try {
-            const int kind = mode == Mode::crowd ? 0 : number % 5;
-            if (kind == 0)
-                (void)pages.there.stat();
-            else if (kind == 1)
-                pages.there.set(0, kBytes, kPattern);
-            else if (kind == 2)
-                (void)pages.there.exchange(word, 1);
-            else if (kind == 3)
-                (void)pages.here.exchange(word, 1);
-            else if (mode == Mode::throttled)
-                (void)pages.context.alloc({.name = kTaken, .length = kBytes});
-            else
-                take_lock(pages, kLocks + word);
+            operate(pages, kind, word, mode, options.node, echo);
             if (kind == 0)
                 common.looks++;
         } catch (const std::system_error& e) {
@@ -142,6 +183,20 @@ void work_as_alice(Pages& pages, Common& common, int number, Mode mode) {
         if (first)
             common.ready++;
     }
+}
+
+void serve_as_alice(lite::function& function, Common& common) {
+    bool first = true;
+    function.serve(
+        [&](const lite::call_info&, std::span<const std::byte>, std::vector<std::byte>&) {
+            // So that her time is used up while she has a request.
+            for (const auto until = Clock::now() + std::chrono::milliseconds(1);
+                 Clock::now() < until;) {
+            }
+            if (std::exchange(first, false))
+                common.ready++;
+            return 0U;
+        });
 }
 
 // Operations of one kind on an LMR, until it is gone.
@@ -263,14 +318,46 @@ void wait_for_threads(const Options& options, Common& common) {
         hold(options, common);
     lite_test::become(kAlice);
     Pages pages(options);
-    if (mode == Mode::throttled)
+    std::optional<lite::function> slow;
+    if (beside_bob(mode)) {
         (void)pages.context.alloc({.name = kTaken, .length = kBytes, .nodes = {options.node}});
+        slow.emplace(pages.context,
+                     lite::function_options{.name = kSlow, .mode = 0666, .max_request = kLong});
+        common.serves.post();
+    }
+    const auto echo =
+        mode == Mode::crowd ? 0 : lite::find_function(pages.context, options.node, kEcho);
     std::vector<std::jthread> threads;
-    for (int i = 0; i < options.threads; i++)
-        threads.emplace_back([&, i] { work_as_alice(pages, common, i, mode); });
+    for (int i = 0; i < options.threads; i++) {
+        if (slow && i % kWork == kWork - 1)
+            threads.emplace_back([&] { serve_as_alice(*slow, common); });
+        else
+            threads.emplace_back([&, i] { work_as_alice(pages, common, options, i, mode, echo); });
+    }
     wait_for_threads(options, common);
     threads.front().join();
     throw std::logic_error("a thread without an end has ended");
+}
+
+// From here on a process gets a processor when no others want it.
+void make_idle(pid_t pid) {
+    const sched_param none{};
+    for (const auto& task :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task"))
+        if (::sched_setscheduler(std::stoi(task.path().filename()), SCHED_IDLE, &none))
+            throw std::runtime_error("cannot set the policy of a thread");
+}
+
+// Wants a processor all the time, more than all other processes of its cgroup.
+[[noreturn]] void occupy(unsigned cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    if (::sched_setaffinity(0, sizeof(set), &set) || ::setpriority(PRIO_PROCESS, 0, -20))
+        throw std::runtime_error("cannot occupy a processor");
+    for (volatile bool forever = true; forever;) {
+    }
+    throw std::logic_error("it is over");
 }
 
 // Alice's process, in the cgroup.
@@ -280,12 +367,18 @@ class Alice {
         : outside_(options.box.substr(0, options.box.rfind('/'))),
           child_([&] { be_alice(options, common, mode); }) {
         common.begun.wait("alice's threads");
+        if (mode == Mode::idle) {
+            make_idle(child_.pid());
+            for (unsigned cpu = 0; cpu < std::thread::hardware_concurrency(); cpu++)
+                move_to(options.box, others_.emplace_back([cpu] { occupy(cpu); }).pid());
+        }
         move_to(options.box, child_.pid());
     }
     Alice(const Alice&) = delete;
     Alice& operator=(const Alice&) = delete;
     // In the cgroup she would take long to exit.
     ~Alice() {
+        others_.clear();
         move_to(outside_, child_.pid());
         child_.kill(SIGKILL);
         (void)child_.wait();
@@ -300,6 +393,7 @@ class Alice {
   private:
     std::string outside_;
     Child child_;
+    std::vector<Child> others_;
 };
 
 void wait_throttled(const std::string& box) {
@@ -363,6 +457,13 @@ void work_as_bob(const Options& options) {
         made.free();
     });
     time("find", rounds, [&] { find_nothing(pages.context, options.node); });
+    const auto echo = lite::find_function(pages.context, options.node, kEcho);
+    time("call", rounds,
+         [&] { (void)lite::call(pages.context, options.node, echo, kPattern, kBytes, kPatient); });
+    time("read", rounds, [&] {
+        std::array<std::byte, kBytes> page{};
+        pages.there.read(0, page);
+    });
     time("set", rounds, [&] { pages.there.set(0, kBytes / 2, kPattern); });
     time("swap-there", rounds, [&] { (void)pages.there.exchange(0, 1); });
     time("swap-here", rounds, [&] { (void)pages.here.exchange(0, 1); });
@@ -377,11 +478,51 @@ void work_as_bob(const Options& options) {
     });
 }
 
-void throttled(const Options& options) {
+// ---- carol --------------------------------------------------------------------------------------
+
+constexpr int kAskers = 8;
+constexpr auto kImpatient = std::chrono::seconds(1);
+// After so many of these a session has ended if anything of these calls could end it.
+constexpr int kLate = 15;
+
+void ask_alice(lite::context& context, const Options& options, std::size_t bytes) {
+    const auto slow = lite::find_function(context, options.here, kSlow);
+    const std::vector<std::byte> request(bytes);
+    for (int late = 0; late < kLate;) {
+        try {
+            (void)lite::call(context, options.here, slow, request, 0, kImpatient);
+        } catch (const std::system_error& e) {
+            if (e.code().value() != ETIMEDOUT)
+                throw;
+            late++;
+        }
+    }
+}
+
+void be_carol(const Options& options, Common& common) {
+    common.serves.wait("alice's function");
+    lite_test::become(kCarol);
+    lite::context context(options.peer);
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kAskers; i++)
+        threads.emplace_back([&, i] { ask_alice(context, options, i % 2 ? kLong : 1); });
+    const auto echo = lite::find_function(context, options.here, kEcho);
+    common.starved.wait("alice gets no processor");
+    time("ask", options.rounds,
+         [&] { (void)lite::call(context, options.here, echo, kPattern, kBytes, kPatient); });
+}
+
+// ---- both ---------------------------------------------------------------------------------------
+
+void beside_alice(const Options& options, Mode mode) {
     Shared<Common> common;
-    Alice alice(options, *common, Mode::throttled);
-    wait_throttled(options.box);
+    Child carol([&] { be_carol(options, *common); });
+    Alice alice(options, *common, mode);
+    if (mode == Mode::throttled)
+        wait_throttled(options.box);
+    common->starved.post();
     lite_test::as_user(kBob, [&] { work_as_bob(options); });
+    carol.join();
 }
 
 void crowd(const Options& options) {
@@ -419,7 +560,8 @@ void alone(const Options& options, Mode mode) {
 
 int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
-    if (words.size() != 6)
+    const bool beside = !words.empty() && (words[0] == "throttled" || words[0] == "idle");
+    if (words.size() != (beside ? 8 : 6))
         return 2;
     try {
         const bool named = words[0] == "held";
@@ -428,9 +570,11 @@ int main(int argc, char** argv) {
                               words[3],
                               std::stoi(words[4]),
                               named ? 0 : std::stoi(words[5]),
-                              words[5]};
-        if (words[0] == "throttled")
-            throttled(options);
+                              words[5],
+                              beside ? std::stoi(words[6]) : 0,
+                              beside ? static_cast<std::uint32_t>(std::stoul(words[7])) : 0};
+        if (beside)
+            beside_alice(options, words[0] == "idle" ? Mode::idle : Mode::throttled);
         else if (words[0] == "crowd")
             crowd(options);
         else if (words[0] == "restless")

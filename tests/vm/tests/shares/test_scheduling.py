@@ -7,7 +7,8 @@ import re
 import statistics
 import time
 
-from litelab import in_one_machine, on_machines, passing, prepare_all, program_path, run_program, stop_all, twice_in, wait_until
+from litelab import (in_one_machine, on_machines, passing, prepare_all, probed, program_path, run_program, serve,
+                     stop_all, twice_in, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -86,23 +87,58 @@ _QUOTA, _PERIOD = 1000, 1000000
 _FLUSH = 2  # LITE_FLUSH_TIMEOUT, in seconds: a fence waits so long for what the device does not flush
 
 
-@vmtest(nodes=1, cpus=2, timeout=300, kernels=("6.1", "6.12"))
-def test_one_user_works_beside_anothers_throttled_threads(lab):
-    """Threads are in the middle of calls and atomics, in line or at work, when their processor time is used up, so each
-    of their operations takes seconds. Another user's operations do not wait for them."""
+def _echo(lite):
+    """Starts a server of a function that all users may call. The other node's ring has room for four of its longest
+    replies, the last one for a user that has no other call there."""
+    return serve(lite, "echo", "-e", "-m", "0666", "-l", "128K", "-r", "256K")
+
+
+def _work_beside(lab, mode, cpu_max=None):
+    """One user works beside threads of another that get next to no processor time, and hold requests and replies. Calls
+    of what these serve time out; no session ends, and nothing else waits for these threads."""
+    scale = lab.n1.time_scale
     tries = []
     # A host that stands still now and then may make some slow, but hardly the same in two of three tries.
     while twice_in(tries) is None:
-        here, there = lites = in_one_machine(lab.n1, 2)
-        with _box(lab.n1, f"{_QUOTA} {_PERIOD}") as box:
-            said = run_program(lab, lites, "throng", "throttled", here.index, there.id, box, 24, lab.scale(30, 5), timeout=250)
+        # So long that moments in which the host stands still end no session.
+        here, there = lites = in_one_machine(lab.n1, 2, dead=60000 * scale, op_timeout=8000 * scale)
+        broken, cancels = [lite.broken() for lite in lites], there.stats()["rpc_cancels"]
+        servers = [_echo(lite) for lite in lites]
+        with _box(lab.n1, cpu_max) as box:
+            # Beside other cgroups it gets little.
+            lab.n1.run(f"echo 1 >{box}/cpu.weight")
+            said = run_program(lab, lites, "throng", mode, here.index, there.id, box, 40, lab.scale(30, 5),
+                               there.index, here.id, timeout=250, case_timeout=400)
         print(f"      median ms: {', '.join(said.out.splitlines())}")
         took = dict(line.split() for line in said.out.splitlines())
         assert took, said
         tries.append({what for what, ms in took.items() if float(ms) > _PERIOD / 1000 / 3})
+        assert [lite.broken() for lite in lites] == broken
+        assert there.stats()["rpc_cancels"] > cancels
+        for server in servers:
+            server.kill()
+            server.wait(30)
+        # Named LMRs outlive their processes, which were killed.
+        for name in here.names():
+            here.lite("free", name, timeout=60)
+        for lite in lites:
+            lite.check_idle()
         # The next try takes the same names.
         stop_all(lites)
     assert not twice_in(tries), tries
+
+
+@vmtest(nodes=1, cpus=2, timeout=300, kernels=("6.1", "6.12"))
+def test_one_user_works_beside_anothers_throttled_threads(lab):
+    """Threads are in the middle of calls and atomics, in line or at work, when their processor time is used up, so each
+    of their operations takes seconds."""
+    _work_beside(lab, "throttled", f"{_QUOTA} {_PERIOD}")
+
+
+@vmtest(nodes=1, cpus=2, timeout=300, kernels=("6.1", "6.12"))
+def test_one_user_works_beside_anothers_idle_threads(lab):
+    """The same for threads of the policy SCHED_IDLE, beside some that compute."""
+    _work_beside(lab, "idle")
 
 
 @vmtest(nodes=1, cpus=2, timeout=300, kernels=("6.1", "6.12"))
@@ -145,12 +181,15 @@ def test_sessions_end_beside_throttled_threads(lab):
     scale = lab.n1.time_scale
     here, there = lites = on_machines(lab, dead=60000 * scale, op_timeout=2000 * scale)
     here.lite("alloc", "one", "4K", "--node", there.id)
+    server = _echo(there)
     with _box(lab.n1, f"{10 * _QUOTA} {_PERIOD}") as box:
         throng = _throng(lab.n1, ["restless", str(here.index), str(there.id), box, "64", "0"])
         throng.wait_output("ready", timeout=100)
         _fences_of_cuts(lab, here, lab.scale(8, 4))
         assert throng.running, throng.out + throng.err
         _end_throng(throng)
+    server.kill()
+    server.wait(30)
     here.lite("free", "one")
     for lite in lites:
         lite.check_idle()
@@ -349,7 +388,7 @@ def _spent(vm, thread, process):
     """{state: seconds} that a thread is ready but has no processor, is asleep and runs, until its process ends."""
     tracing = "/sys/kernel/tracing"
     events = f"{tracing}/events/sched/sched_switch {tracing}/events/sched/sched_wakeup"
-    vm.run(f"[ -e {tracing}/trace ] || mount -t tracefs none {tracing}; cd {tracing}/events/sched; echo >{tracing}/trace; "
+    vm.run(f"cd {tracing}/events/sched; "
            f"echo 'prev_pid=={thread} || next_pid=={thread}' >sched_switch/filter; echo 'pid=={thread}' >sched_wakeup/filter; "
            f"for event in {events}; do echo 1 >$event/enable; done")
     process.wait(200, check=True)
@@ -362,37 +401,68 @@ def _spent(vm, thread, process):
     return {state: round(spent[state], 1) for state in ("ready", "asleep", "running")}
 
 
+def _waits(vm, comes, goes, thread=0):
+    """Checks in the trace that each slot of the machine's send queue went to the operation that had waited longest, if
+    any had. Returns the seconds that those of a thread have waited."""
+    trace = vm.run("cat /sys/kernel/tracing/trace").out
+    in_buffer, written = re.search(r"entries-in-buffer/entries-written: (\d+)/(\d+)", trace).groups()
+    assert in_buffer == written, "a part of the trace is lost"
+    line, passed, waits = {}, [], []
+    for pid, at, event, post in re.findall(rf"-(\d+) .* ([0-9.]+): ({comes}|{goes}): .* post=(\w+)", trace):
+        if event == comes:
+            line[post] = pid, float(at)
+            continue
+        passed.append(list(line).index(post) if post in line else len(line))
+        came_pid, came = line.pop(post, (0, 0))
+        if came_pid == str(thread):
+            waits.append(round(float(at) - came, 3))
+    print(f"      {len(passed)} slots handed over")
+    assert passed and not any(passed), f"{sum(map(bool, passed))} of {len(passed)} have passed others: {passed}"
+    return waits
+
+
+def _write_among_writers(lab, *cgroup):
+    """A thread that seldom has a processor waits long for a slot among many writers. The device makes progress meanwhile,
+    so no session ends. Slots are handed over in order of arrival."""
+    here, there = _slow_link(lab, op_timeout=2000 * lab.n1.time_scale)
+    broken = [lite.broken(transport=False) for lite in (here, there)]
+    try:
+        with probed(here.vm, "lite_slot_enter_line", "post=$arg1:x64") as comes, \
+                probed(here.vm, "lite_post_with", "post=$arg1:x64") as goes:
+            writing = here.vm.spawn([program_path("starved"), "write", "0", "target", "65536", "200", str(lab.scale(3)),
+                                     *cgroup])
+            writing.wait_output("\n", timeout=100)
+            # If they were handed over in another order, this thread might never get one.
+            _waits(here.vm, comes, goes)
+            thread = writing.out.split()[0]
+            print("      seconds:", _spent(here.vm, thread, writing))
+            waits = _waits(here.vm, comes, goes, thread)
+        print(f"      its writes have waited for {waits} s")
+        assert waits, "it has never waited"
+        assert [lite.broken(transport=False) for lite in (here, there)] == broken
+    finally:
+        _end(lab, here, there)
+
+
 # On the debug kernel the writers need all of the processor, so that an idle thread does not get any.
 @vmtest(nodes=2, timeout=300, netem=True, kernels=("6.1", "6.12"))
 def test_an_idle_thread_among_writers(lab):
-    """A thread of policy idle waits long for a slot. The device makes progress meanwhile, so no session ends."""
-    here, there = _slow_link(lab, op_timeout=2000 * lab.n1.time_scale)
-    broken = [lite.broken() for lite in (here, there)]
-    try:
-        writing = lab.n1.spawn([program_path("starved"), "write", "0", "target", "65536", "200", str(lab.scale(3))])
-        writing.wait_output("\n", timeout=100)
-        print("      seconds:", _spent(lab.n1, writing.out.split()[0], writing))
-        assert [lite.broken() for lite in (here, there)] == broken
-    finally:
-        _end(lab, here, there)
+    """A thread of the policy SCHED_IDLE."""
+    _write_among_writers(lab)
 
 
 @vmtest(nodes=2, timeout=300, kernels=("6.1", "6.12"), netem=True)
 def test_a_throttled_thread_among_writers(lab):
-    """The same for a thread with a hundredth of a processor."""
-    here, there = _slow_link(lab, op_timeout=2000 * lab.n1.time_scale)
+    """A thread with a hundredth of a processor."""
     vm, box = lab.n1, "/tmp/cgroup/box"
     vm.run("mkdir -p /tmp/cgroup; mount -t cgroup2 none /tmp/cgroup; echo +cpu >/tmp/cgroup/cgroup.subtree_control; "
            f"mkdir -p {box}; echo threaded >{box}/cgroup.type; echo 1000 100000 >{box}/cpu.max")
-    broken = [lite.broken() for lite in (here, there)]
     try:
-        run_program(lab, (here, there), "starved", "write", 0, "target", 65536, 200, lab.scale(3), box, timeout=200)
+        _write_among_writers(lab, box)
         throttled = dict(line.split() for line in vm.read(f"{box}/cpu.stat").splitlines())
         assert int(throttled["nr_throttled"]), throttled
-        assert [lite.broken() for lite in (here, there)] == broken
     finally:
         vm.run(f"rmdir {box}; umount /tmp/cgroup", check=False)
-        _end(lab, here, there)
 
 
 @vmtest(nodes=2, timeout=300, netem=True)
