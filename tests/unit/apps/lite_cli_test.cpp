@@ -13,10 +13,12 @@
 
 #include <array>
 #include <atomic>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -56,17 +58,48 @@ TEST_CASE("lite: mistakes on the command line", "[lite]") {
     CHECK_FALSE(lite.opened);
 }
 
+namespace {
+
+// The headings of a --help with the commands below each of them.
+using help_groups = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+help_groups groups_of(const std::string& help) {
+    help_groups groups;
+    std::istringstream lines(help);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.ends_with(':') && !line.starts_with(' '))
+            groups.emplace_back(line.substr(0, line.size() - 1), std::vector<std::string>{});
+        else if (line.starts_with("  ") && std::isalpha(static_cast<unsigned char>(line[2])))
+            groups.at(groups.size() - 1).second.push_back(line.substr(2, line.find(' ', 2) - 2));
+    }
+    return groups;
+}
+
+}  // namespace
+
 TEST_CASE("lite: help and version", "[lite]") {
     machine lite;
     const auto help = lite({"--help"});
     CHECK(help.status == 0);
     CHECK(help.err.empty());
-    for (const char* command :
-         {"alloc", "free", "ls", "stat", "write", "read", "put", "get", "cp", "fetch-add", "cas",
-          "swap", "fetch-and", "fetch-or", "set", "copy", "cmp", "checksum"}) {
-        CAPTURE(command);
-        CHECK(help.out.find(command) != std::string::npos);
-        CHECK(lite({command, "-h"}).status == 0);
+    // Every command is in a group of what one wants to do.
+    const help_groups wanted{
+        {"Options", {}},
+        {"Make, find and free LMRs", {"alloc", "free", "ls", "stat"}},
+        {"Read and write", {"write", "read", "put", "get", "cp"}},
+        {"Count and swap 8-byte words", {"fetch-add", "cas", "swap", "fetch-and", "fetch-or"}},
+        {"Work on bytes where they are", {"set", "copy", "cmp", "checksum"}},
+        {"Change an LMR: name, length, place", {"rename", "resize", "move"}},
+        {"Say who may use it", {"grant", "revoke", "grants", "chmod", "chown"}},
+        {"Call functions and send messages", {"serve", "call", "send"}},
+        {"Wait for others", {"lock", "barrier"}},
+    };
+    CHECK(groups_of(help.out) == wanted);
+    for (const auto& [heading, commands] : wanted) {
+        for (const auto& command : commands) {
+            CAPTURE(command);
+            CHECK(lite({command, "-h"}).status == 0);
+        }
     }
     const auto version = lite({"--version"});
     CHECK(version.status == 0);

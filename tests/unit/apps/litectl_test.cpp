@@ -120,10 +120,10 @@ TEST_CASE("litectl: help and version", "[litectl]") {
     machine litectl;
     const auto help = litectl({"-h"});
     CHECK(help.status == 0);
-    for (const char* command :
-         {"secret", "start", "join", "leave", "stop", "nodes", "status", "stats", "events"}) {
+    for (const char* command : {"secret", "start", "join", "leave", "stop", "nodes", "status",
+                                "stats", "qos", "events"}) {
         CAPTURE(command);
-        CHECK(help.out.find(command) != std::string::npos);
+        CHECK(help.out.find("\n  "s + command + ' ') != std::string::npos);
         CHECK(litectl({command, "--help"}).status == 0);
     }
     CHECK(litectl({"--version"}).out.starts_with("litectl "));

@@ -115,6 +115,43 @@ TEST_CASE_METHOD(ChangeSingle, "grants: are shown to all users, on every node", 
     CHECK(dev(grants_args(std::uint64_t{12345}, few)) == err(EBADF));
 }
 
+TEST_CASE_METHOD(ChangeSingle, "grants: a program that knows more of an entry gets zeroes there",
+                 "[grants]") {
+    struct Later {
+        lite_grant grant;
+        std::uint64_t unknown[2];
+    };
+    INFO(where.label);
+    NamedLmr lmr(dev, kLength, where.nodes, 0);
+    dev.grant(lmr.name(), kBob.uid, 0, kR);
+    dev.grant(lmr.name(), kCarol.uid, 3, kRWA);
+    std::array<Later, 3> entries{};
+    for (auto& entry : entries)
+        entry.unknown[0] = entry.unknown[1] = ~0ULL;
+    auto args = grants_args(lmr.name(), {});
+    args.grants = reinterpret_cast<std::uintptr_t>(entries.data());
+    args.n_grants = static_cast<std::uint32_t>(entries.size());
+    args.grant_size = sizeof(Later);
+    REQUIRE(dev(args) == ok);
+    REQUIRE(args.n_grants == 2);
+    CHECK(sorted({entries[0].grant, entries[1].grant}) ==
+          decltype(sorted({})){{kBob.uid, 0, kR}, {kCarol.uid, 3, kRWA}});
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const std::uint64_t wanted = i < args.n_grants ? 0 : ~0ULL;
+        CHECK(entries[i].unknown[0] == wanted);
+        CHECK(entries[i].unknown[1] == wanted);
+    }
+    CHECK(entries[2].grant.uid == 0);
+
+    std::array<lite_grant, 3> grants{};
+    args = grants_args(lmr.name(), grants);
+    for (const std::size_t size :
+         {std::size_t{0}, std::size_t{1}, sizeof(lite_grant) - 1, kPage + 1}) {
+        args.grant_size = static_cast<std::uint32_t>(size);
+        CHECK(dev(args) == err(EINVAL));
+    }
+}
+
 TEST_CASE_METHOD(ChangeSingle, "grants: their number is limited", "[grants]") {
     INFO(where.label);
     NamedLmr lmr(dev, kLength, where.nodes, 0);

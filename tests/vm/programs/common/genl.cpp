@@ -86,6 +86,11 @@ GenlRequest& GenlRequest::put_raw(std::span<const std::byte> bytes) {
     return *this;
 }
 
+GenlRequest& GenlRequest::put_reserved(std::uint16_t value) {
+    reserved_ = value;
+    return *this;
+}
+
 std::optional<std::vector<std::byte>> GenlAnswer::find(std::uint16_t type) const {
     for (const auto& message : messages) {
         const auto found = find_attribute(std::span(message).subspan(kHeaders), type);
@@ -129,7 +134,7 @@ GenlAnswer GenlSocket::exchange(std::uint16_t type, std::uint8_t version,
     head.nlmsg_type = type;
     head.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | NLM_F_ACK | request.flags());
     head.nlmsg_seq = ++sequence_;
-    const genlmsghdr generic{request.command(), version, 0};
+    const genlmsghdr generic{request.command(), version, request.reserved()};
     std::vector<std::byte> bytes;
     append(bytes, std::as_bytes(std::span(&head, 1)));
     append(bytes, std::as_bytes(std::span(&generic, 1)));

@@ -31,14 +31,18 @@ class GenlRequest {
     }
     // An attribute with a false length in its header.
     GenlRequest& put_raw(std::span<const std::byte> bytes);
+    // The reserved bytes of the header, which must be 0.
+    GenlRequest& put_reserved(std::uint16_t value);
 
     std::uint8_t command() const { return command_; }
     std::uint16_t flags() const { return flags_; }
+    std::uint16_t reserved() const { return reserved_; }
     std::span<const std::byte> attributes() const { return attributes_; }
 
   private:
     std::uint8_t command_;
     std::uint16_t flags_;
+    std::uint16_t reserved_ = 0;
     std::vector<std::byte> attributes_;
 };
 

@@ -183,6 +183,27 @@ TEST_CASE_METHOD(Netlink, "netlink: EVENT is no command", "[netlink]") {
     CHECK(socket.ask(GenlRequest(LITE_CMD_EVENT)).error == err(EOPNOTSUPP));
 }
 
+TEST_CASE_METHOD(Netlink, "netlink: reserved bytes of the header must be 0", "[netlink]") {
+    std::vector<GenlRequest> requests{start()};
+    for (const std::uint8_t command : {LITE_CMD_NODE_STOP, LITE_CMD_NODE_JOIN, LITE_CMD_NODE_LEAVE,
+                                       LITE_CMD_NODE_GET, LITE_CMD_QOS_SET})
+        requests.emplace_back(command);
+    for (const std::uint8_t command :
+         {LITE_CMD_NODE_GET, LITE_CMD_PEER_GET, LITE_CMD_STATS_GET, LITE_CMD_QOS_GET})
+        requests.emplace_back(command, NLM_F_DUMP);
+    for (auto& request : requests) {
+        INFO("command " << int{request.command()} << " with flags " << request.flags());
+        if (request.command() != LITE_CMD_NODE_START)
+            request.put_value(LITE_A_INDEX, kNoSuchIndex).put(LITE_A_ADDR, kLoopback);
+        CHECK(socket.ask(request).text.find("reserved") == std::string::npos);
+        for (const std::uint16_t value : std::array<std::uint16_t, 3>{1, 0x100, 0xffff}) {
+            const auto answer = socket.ask(request.put_reserved(value));
+            CHECK(answer.error == err(EINVAL));
+            CHECK(answer.text.find("reserved") != std::string::npos);
+        }
+    }
+}
+
 TEST_CASE_METHOD(Netlink, "netlink: an unknown attribute is refused", "[netlink]") {
     auto request = start();
     request.put_value(static_cast<std::uint16_t>(LITE_A_MAX + 1), std::uint32_t{1});

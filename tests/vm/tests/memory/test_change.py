@@ -8,7 +8,7 @@ import re
 import time
 
 from litelab import (Lite, dead_seconds, in_one_machine, join_all, nodes_in, on_machines, patient, prepare, prepare_all,
-                     program_path, run_catch, stop_all, times, wait_complete, wait_until)
+                     probed, program_path, run_catch, stop_all, times, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -220,19 +220,20 @@ def test_a_store_restarts_while_memory_is_made_there(lab):
     stop_all(lites)
 
 
-# Changes of the LMR "changed": 4 MB at the home H, 4 MB at the store S.
+# Changes of the LMR "changed": 4 MB at the home H, 4 MB at the store S; user 1000 may read and write. The home makes each
+# of them in lite_serve_<first word>(). All need answers of the store, which has the LMR open.
 _CHANGES = {
-    "alloc": "alloc changed 8M --node H,S --mode 0666",
-    "grow": "resize changed 24M",
-    "shrink": "resize changed 5M",
-    "cut off": "resize changed 3M",
-    "chmod": "chmod 0600 changed",
-    "grant": "grant changed -u 1000 -r rw",
-    "rename": "rename changed renamed",
-    "move there": "move changed --node S --length 3M",
-    "move back": "move changed --node H",
-    "move away": "move changed --node O --offset 3M",
-    "free": "free changed",
+    "alloc": ("create", "alloc changed 8M --node H,S --mode 0666"),
+    "grow": ("resize", "resize changed 24M"),
+    "shrink": ("resize", "resize changed 5M"),
+    "cut off": ("resize", "resize changed 3M"),
+    "chmod": ("setattr", "chmod 0600 changed"),
+    "grant": ("grant", "grant changed -u 1000 -r r"),
+    "rename": ("rename", "rename changed renamed"),
+    "move there": ("move", "move changed --node S --length 3M"),
+    "move back": ("move", "move changed --node H"),
+    "move away": ("move", "move changed --node O --offset 3M"),
+    "free": ("free", "free changed"),
 }
 
 
@@ -241,46 +242,63 @@ def _restart_unseen(store, through, **options):
     number = store.id
     store.vm.run("rdma link del rxe0", timeout=60)
     store.vm.run("rdma link add rxe0 type rxe netdev eth0")
+    store.vm.cut(False)
     store.forget()
     store.start(**options, id=number)
     store.join(through)
 
 
+def _cut_in_the_middle(lab, function, home, store, changer, words, longest):
+    """Begins a change, and cuts the store off a while after the home has begun to make it, at most `longest` seconds.
+    Returns the process, and whether the home was still at it."""
+    serve = f"lite_serve_{function}"
+    with probed(home.vm, serve) as begun, probed(home.vm, serve, ends=True) as ended:
+        process = changer.vm.spawn(words)
+        home.vm.run(f"until grep -q ' {begun}:' /sys/kernel/tracing/trace; do sleep 0.01; done", timeout=60)
+        time.sleep(lab.rng.uniform(0, longest))  # the instant of the fault
+        store.vm.cut()
+        trace = home.vm.run("cat /sys/kernel/tracing/trace").out
+    return process, trace.count(f" {begun}:") > trace.count(f" {ended}:")
+
+
 @vmtest(nodes=3, fresh=True, timeout=900, netem=True)
 def test_a_store_restarts_in_every_change(lab):
     """A change succeeds, or reports that it has not; the LMR is changed or as it was; the home's part of it can be
-    used; and when it is freed, all its memory is."""
+    used; and when it is freed, all its memory is. The store's life ends in the middle of each kind of change."""
     options = times(lab.n1)
     home, store, other = lites = on_machines(lab)
     number = {"H": home.id, "S": store.id, "O": other.id}
-    rounds = [(*item, 0.5) for item in _CHANGES.items() for _ in range(lab.scale(2, 1))]
+    # The change, how often the store has yet to restart in the middle of it, after how many seconds at most, and the
+    # delay of what it sends, in milliseconds: a step takes a few of these delays, a change of memory a hundred.
+    rounds = [(name, lab.scale(2, 1), 0.3, 60) for name in _CHANGES]
     while rounds:
-        name, change, longest = rounds.pop(0)
+        name, wanted, longest, delay = rounds.pop(0)
+        function, change = _CHANGES[name]
+        holders = []
         if name != "alloc":
             home.lite("alloc", "changed", "8M", "--node", f"{home.id},{store.id}", "--mode", "0666")
+            home.lite("grant", "changed", "-u", 1000, "-r", "rw")
             home.lite("write", "changed", "1M", "living")
             holders = [lite.spawn("hold", "changed") for lite in (home, store, other)]
             for holder in holders:
                 holder.wait_output("running")
-        else:
-            holders = []
         words = ["lite", *re.sub(r"\b[HSO]\b", lambda match: str(number[match[0]]), change).split()]
-        # A step takes a few of these delays, a change of memory a hundred.
-        store.vm.netem("delay 60ms")
-        delay = lab.rng.uniform(0, longest) * lab.n1.time_scale
-        changer = (home, other)[lab.rng.randrange(2)].vm.spawn(words)
-        time.sleep(delay)  # the instant of the fault
-        under_way = changer.running
+        store.vm.netem(f"delay {delay}ms")
+        changing = (home, other)[lab.rng.randrange(2)]
+        changer, under_way = _cut_in_the_middle(lab, function, home, store, changing, words, longest)
         store.vm.netem(None)
         _restart_unseen(store, home, **options)
         wait_complete(lites, timeout=40)
         changer.wait(100)
         said = changer.err.strip()
-        print(f"      {name}: {'under way' if under_way else 'done'} after {delay:.2f} s; {said or 'success'}")
+        print(f"      {name}: {'under way' if under_way else 'done'}, {longest} s, {delay} ms; {said or 'success'}")
         assert changer.rc == 0 or re.search("restarted|down|no LMR of that name", said), said
-        if not under_way and longest > 0.01:
-            # The middle of it is earlier.
-            rounds.insert(0, (name, change, longest / 4))
+        if not under_way:
+            # It was over before the store's life: the middle is earlier, or it must take longer, on a busy host.
+            assert delay < 900, f"{name} was always over before the store restarted"
+            rounds.insert(0, (name, wanted, longest / 10, delay * 2))
+        elif wanted > 1:
+            rounds.insert(0, (name, wanted - 1, longest, delay))
         for holder in holders:
             holder.kill()
             holder.wait(30)

@@ -5,7 +5,8 @@ it returns for that end when its view is up to date."""
 import json
 import re
 
-from litelab import Lite, join_all, prepare_all, program_path, stop_all, wait_complete, wait_until
+import hostile
+from litelab import Lite, join_all, module_path, prepare_all, program_path, stop_all, wait_complete, wait_until
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -148,4 +149,39 @@ def test_a_store_restarts_before_an_lmr_has_grown(lab):
     wait_complete(lites, timeout=60)
     for lite in lites:
         lite.check_idle()
+    stop_all(lites)
+
+
+@vmtest(nodes=3, timeout=300)
+def test_a_store_restarts_before_an_lmr_is_made(lab):
+    """An LMR is made of memory of two stores. One of them restarts, after it has given memory or before that, while the
+    other one has yet to give some. The LMR must not be made, and the memory goes back."""
+    home, *stores = lites = [Lite(vm) for vm in lab.nodes]
+    stop_all(lites)
+    for lite in lites:
+        lite.start(**_times(lite.vm, op_timeout=_LONG))
+    join_all(lites)
+    nodes = ",".join(str(lite.id) for lite in lites)
+    mem_alloc = next(number for name, number, _ in hostile.requests() if name == "MEM_ALLOC")
+    for store in stores:
+        store.vm.insmod(module_path(store.vm, "hostile"))
+    try:
+        for lost, late in (stores, stores[::-1]):
+            hostile.make(late.vm, late=mem_alloc, hold=1, late_calls=1)
+            number = lost.id
+            maker = home.vm.spawn(["lite", "alloc", "made", "12K", "--node", nodes, "--mode", "0666"])
+            wait_until("the other one is asked", lambda late=late: not hostile.made(late.vm, "late_calls"), 60,
+                       home.vm.time_scale)
+            assert lost.stats()["allocs"] == (lost is stores[0])
+            _next_life(lost, home, number)
+            wait_complete(lites, timeout=60)
+            hostile.make(late.vm, hold=0)
+            maker.wait(60)
+            assert maker.rc == 1 and "restarted" in maker.err, maker.err
+            assert not home.names()
+            for lite in lites:
+                lite.check_idle()
+    finally:
+        for store in stores:
+            store.vm.rmmod("hostile")
     stop_all(lites)

@@ -120,6 +120,15 @@ def test_lists(lab):
         assert "b" in lite.lite("stat", "b").out
     second.lite("free", "a", "b")
     assert json.loads(first.lite("ls", "-j").out) == []
+    # A name is bytes. The tool shows those that are no UTF-8 in escapes, and takes these for the bytes.
+    escaped = r"caf\xe9/\xff"
+    words = f"'{escaped}'", r'''"$(printf 'caf\351/\377')"'''
+    for made, freed in (words, words[::-1]):
+        first.vm.run(f"lite alloc {made} 100")
+        assert second.names() == {escaped} and escaped in second.lite("ls").out
+        _fails(second.lite("free", r"caf\xe9/\xfe", check=False), text="no LMR of that name")
+        second.vm.run(f"lite free {freed}")
+        assert not first.names()
 
 
 def test_atomics(lab):
