@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Makes an RDMA device misbehave, for tests: it does not destroy queue pairs, destroys them slowly,
- * or breaks them; it takes work requests and forgets them; its memory is mapped through the DMA
- * API, with bounce copies (as with swiotlb), or only up to some size at a time.
+ * or breaks them; it refuses work requests, or takes and forgets them; its memory is mapped through
+ * the DMA API, with bounce copies (as with swiotlb), or only up to some size at a time.
  *
  * For Soft-RoCE, which takes the kernel's addresses for bus addresses: mapping returns kernel
  * addresses, too, of the memory or of its copy.
@@ -52,6 +52,21 @@ static uint breaks;
 module_param(breaks, uint, 0644);
 MODULE_PARM_DESC(breaks, "so many queue pairs break as soon as they are connected");
 
+static atomic_t refuse;
+static int refuse_set(const char *val, const struct kernel_param *kp)
+{
+	int n;
+	int err = kstrtoint(val, 0, &n);
+
+	if (!err)
+		atomic_set(&refuse, n);
+	return err;
+}
+
+static const struct kernel_param_ops refuse_ops = { .set = refuse_set };
+module_param_cb(refuse, &refuse_ops, NULL, 0200);
+MODULE_PARM_DESC(refuse, "so many posts on connections, the next ones, fail");
+
 static bool forget;
 module_param(forget, bool, 0644);
 MODULE_PARM_DESC(forget, "what is posted on connections is not carried out");
@@ -98,6 +113,10 @@ MODULE_PARM_DESC(break_all, "written to: all connected queue pairs break");
 static int rigged_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 			    const struct ib_send_wr **bad)
 {
+	if (qp->qp_type == IB_QPT_RC && atomic_dec_if_positive(&refuse) >= 0) {
+		*bad = wr;
+		return -ENOMEM;
+	}
 	if (!forget || qp->qp_type != IB_QPT_RC)
 		return post_send(qp, wr, bad);
 	atomic_inc(&forgotten);

@@ -8,6 +8,7 @@ import socket
 import struct
 import time
 
+import ends
 from litelab import (Lite, dead_seconds, join_all, load, module_path, on_machines, prepare, prepare_all, probed, program_path,
                      stop_all, times, trace_sessions, traced_at, traced_calls, traced_deaths, traced_sessions, traces, wait_complete,
                      wait_until)
@@ -537,12 +538,6 @@ def _free_while_cut_off(home, others, names):
     wait_complete([home, *others], timeout=30)
 
 
-def _ended_with(lite, other, cause="(?!none)"):
-    """How many sessions with the other node have ended at a node, by a cause, since trace_sessions()."""
-    trace = lite.vm.run("cat /sys/kernel/tracing/trace").out
-    return len(re.findall(rf"lite_conn: session=\d+ node={other.id} state=dead reason=\S+ cause={cause}", trace))
-
-
 @vmtest(nodes=3, timeout=200)
 def test_memory_that_a_store_had_to_keep_costs_nobody_a_session(lab):
     """A store need not fence a peer that has unmapped the LMR, whether it frees now or later. A peer that still has it
@@ -552,18 +547,18 @@ def test_memory_that_a_store_had_to_keep_costs_nobody_a_session(lab):
 
     for name in names:
         _alloc(home, name, home, store, size="64K")
-    trace_sessions(store.vm)
-    _free_while_cut_off(home, [store, other], names)
-    assert _ended_with(store, home) and not _ended_with(store, other, "fence")
+    with ends.told(store) as ended:
+        _free_while_cut_off(home, [store, other], names)
+        assert ended(home) and "fence" not in ended(other), (ended(home), ended(other))
 
     for name in names:
         _alloc(home, name, home, store, size="64K")
     holder = other.spawn("hold", names[0])
     holder.wait_output("running")
-    trace_sessions(store.vm)
-    _free_while_cut_off(home, [store, other], names)
-    # Two, if the peer was just connecting again.
-    assert _ended_with(store, other) and _ended_with(store, other, "fence") <= 2
+    with ends.told(store) as ended:
+        _free_while_cut_off(home, [store, other], names)
+        # Two, if the peer was just connecting again.
+        assert ended(other) and len(ended(other).get("fence", [])) <= 2, ended(other)
     holder.write("\n")
     words = holder.wait(60, check=True).out.split()[1:]
     assert words[0] == "EIDRM", words
@@ -609,8 +604,11 @@ def test_the_rdma_device_goes_away(lab):
              for _ in range(3)]
     for process in swaps:
         process.wait_output("running", timeout=60)
-    first.vm.run("rdma link del rxe0", timeout=40)
-    assert not first.exists()
+    with ends.told(first, stays=False) as ended:
+        first.vm.run("rdma link del rxe0", timeout=40)
+        assert not first.exists()
+        # The device's removal stops the node.
+        assert ended(second, "leave") == {"leave": [errno.ENODEV]}, ended(second)
     swapped = {_last_word(process) for process in swaps}
     assert swapped <= {"ENODEV"} | _GONE, swapped
     words = [_last_word(process) for process in users]

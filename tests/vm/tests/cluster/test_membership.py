@@ -6,6 +6,7 @@ import re
 import signal
 import time
 
+import ends
 from litelab import (Lite, in_one_machine, join_all, nodes_in, prepare_all, probed, program_path, run_catch, serve, stop_all,
                      times, trace_sessions, traced_sessions, wait_complete, wait_until)
 from vmlab.testing import vmtest
@@ -313,13 +314,14 @@ def test_leave_and_come_back(lab):
 @vmtest(nodes=1, cpus=2)
 def test_who_leaves_may_join_when_all_is_forgotten(lab):
     """A leaving node becomes idle only after it has forgotten the old cluster. If it joined earlier, it would also
-    forget what belongs to the next one. No test would hit that moment, so this one checks the order of events."""
+    forget what belongs to the next one. No test would hit that moment, so this one checks the order of events. Its
+    sessions have ended because it leaves."""
     lites = join_all(_fresh(lab, 2))
     lites[1].lite("alloc", "theirs", "1M", "--node", f"{lites[1].id},{lites[0].id}")
     lites[0].lite("alloc", "ours", "1M", "--node", f"{lites[0].id},{lites[1].id}")
-    trace_sessions(lab.n1)
-    with probed(lab.n1, "lite_store_exit") as forgotten:
+    with ends.told(lites[1]) as ended, probed(lab.n1, "lite_store_exit") as forgotten:
         lites[1].leave()
+        assert ended(lites[0], "leave") == {"leave": [errno.ENOTCONN]}, ended(lites[0])
         trace = lab.n1.run("cat /sys/kernel/tracing/trace").out
     assert lites[1].status()["state"] == "idle"
     assert forgotten in trace and trace.index(forgotten) < trace.index("state=idle"), trace
@@ -487,16 +489,11 @@ def test_all_stop_at_once(lab):
 def test_events(lab):
     lites = _fresh(lab, 3)
     lites[1].join(lites[0])
-    watcher = lab.n1.spawn(["litectl", "events", "-j", "-i", "0"])
-
-    # The watcher does not say when it is ready, so this makes events until it has seen one.
-    def seen():
+    with ends.watched(lab.n1, "-i", "0") as events:
         lites[2].join(lites[0])
-        lites[2].leave()
-        return '"up"' in watcher.out
-
-    wait_until("an event is seen", seen, 60, lab.n1.time_scale)
-    watcher.kill()
+        up = lambda: any(event["id"] == lites[2].id and event["state"] == "up" for event in events())
+        wait_until("it is told", up, 20, lab.n1.time_scale)
+        assert {event["index"] for event in events()} == {0}, events()
 
 
 @vmtest(nodes=1, cpus=2)

@@ -2,11 +2,11 @@
 """Sessions end between nodes that live on: these keep their anonymous LMRs, and the cause of each end is recorded."""
 
 import contextlib
-import json
 import time
 
+import ends
 from litelab import (Lite, dead_seconds, join_all, new_processes, on_machines, prepare, prepare_all, program_path, stop_all,
-                     times, trace_sessions, traced_at, wait_complete, wait_until)
+                     times, traced_at, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -62,38 +62,28 @@ def test_anonymous_memory_outlives_sessions(lab):
     """Processes go on using anonymous memory, and idle ones can still use it afterwards. When its process releases it,
     even during an interruption, it is freed."""
     first, second = lites = on_machines(lab)
-    events = first.vm.spawn(["litectl", "events", "-j"])
-    before = _ends(first)
     users = [_user(one, other, idle=idle) for one, other in ((first, second), (second, first)) for idle in (False, True)]
     leaver = _user(first, second, idle=True)
     assert _lmrs(second) == 3
-    # The watcher does not say when it is ready, so this goes on until it has seen one.
-    for _ in range(5):
-        _cut(lites)
-        if '"cause"' in events.out:
-            break
-    _cut(lites)
-    assert _lmrs(second) == 3, "memory was freed while its process lives"
+    with ends.told(first) as ended:
+        for _ in range(2):
+            _cut(lites)
+        assert _lmrs(second) == 3, "memory was freed while its process lives"
 
-    with contextlib.ExitStack() as stack:
-        second.vm.cut()
-        stack.callback(second.vm.cut, False)
-        wait_until("it is missed", lambda: first.states()[second.id] == "down", 30, first.vm.time_scale)
-        leaver.kill()
-        leaver.wait(30)
-    wait_complete(lites, timeout=40)
+        with contextlib.ExitStack() as stack:
+            second.vm.cut()
+            stack.callback(second.vm.cut, False)
+            wait_until("it is missed", lambda: first.states()[second.id] == "down", 30, first.vm.time_scale)
+            leaver.kill()
+            leaver.wait(30)
+        wait_complete(lites, timeout=40)
+        causes = ended(second)
+        print(f"      ends of sessions: {causes}")
+        assert sum(map(len, causes.values())) >= 3, causes
     wait_until("what was let go meanwhile is free", lambda: _lmrs(second) == 2, 20, first.vm.time_scale)
     print("     ", *_finish(users), sep="\n        ")
     for lite in lites:
         lite.check_idle()
-
-    after = _ends(first)
-    print(f"      ends of sessions: {after}")
-    assert sum(after.values()) >= sum(before.values()) + 3, (before, after)
-    told = lambda: [json.loads(line) for line in events.out.rpartition("\n")[0].splitlines()]
-    wait_until("three ends are told", lambda: sum(event["id"] == second.id and bool(event.get("cause")) for event in told()) >= 3,
-               20, first.vm.time_scale)
-    events.kill()
 
 
 @vmtest(nodes=3, timeout=300)
@@ -125,14 +115,19 @@ def test_orphans(lab):
     """When a node was down for the orphan time, its peers free what it had made there, whether its session ended by
     silence or before, so that it was suspect first. If the node died, they do so as soon as its next life begins."""
     first, second = lites = [Lite(vm) for vm in lab.nodes]
-    # With the second, the session ends by a missing acknowledgement before the node is silent for that long.
-    for dead in sorted({times(lab.n1)["dead"], max(times(lab.n1)["dead"], 8000)}):
+    short = times(lab.n1)["dead"]
+    rounds = {short: "silence"}
+    if short < 8000:
+        # The session ends by a missing acknowledgement before the node is silent for that long.
+        rounds[8000] = "transport"
+    for dead, cause in rounds.items():
         stop_all(lites)
         for lite in lites:
-            lite.start(**{**times(lite.vm), "dead": dead}, orphan_time=2 * dead)
+            # No operation waits for so long that its time-out ends the session.
+            lite.start(**{**times(lite.vm), "dead": dead, "op_timeout": 3 * short}, orphan_time=2 * dead)
         join_all(lites)
         assert second.status()["orphan_ms"] == 2 * dead
-        _lose_memory(first, second, dead / 1000)
+        _lose_memory(first, second, dead / 1000, cause)
 
     # The default orphan time is longer than a machine takes to come back.
     stop_all(lites)
@@ -151,15 +146,16 @@ def test_orphans(lab):
     stop_all(lites)
 
 
-def _lose_memory(first, second, dead):
-    """The dead time is in seconds, and half the orphan time."""
+def _lose_memory(first, second, dead, cause):
+    """The dead time is in seconds, and half the orphan time. The cause is that of the session's end."""
     user = _user(first, second, idle=True)
-    trace_sessions(second.vm)
-    second.vm.run("echo 1 >/sys/kernel/tracing/events/lite/lite_lmr_dying/enable")
     with contextlib.ExitStack() as stack:
+        ended = stack.enter_context(ends.told(second))
+        second.vm.run("echo 1 >/sys/kernel/tracing/events/lite/lite_lmr_dying/enable")
         first.vm.cut()
         stack.callback(first.vm.cut, False)
         wait_until("it is given up", lambda: not _lmrs(second), 40, first.vm.time_scale)
+        assert list(ended(first, cause)) == [cause], ended(first)
     # A busy host may look too late to see the memory of a node that is down, so the times of both events count.
     trace = second.vm.run("cat /sys/kernel/tracing/trace").out
     missed = traced_at(trace, rf"lite_member: self=\d+ node={first.id} .*state=down")

@@ -4,6 +4,7 @@
 import re
 from contextlib import contextmanager
 
+import ends
 import hostile
 from litelab import (environment, in_one_machine, module_path, nodes_in, on_machines, prepare, prepare_all, program_path, stop_all,
                      times, trace_sessions, traced_sessions, wait_complete, wait_until)
@@ -135,9 +136,9 @@ def test_all_are_fenced_once(lab):
     wait_until("its memory is free", lambda: not store.stats()["allocs"], 60, store.vm.time_scale)
     wait_until("they are back", lambda: {int(node) for _, node in traced_sessions(store.vm)[0]} >= numbers, 60, store.vm.time_scale)
     after = store.stats()
-    ends = {kind: after[kind] - before[kind] for kind in after if kind.startswith("ends_") and after[kind] != before[kind]}
-    assert ends.pop("ends_fence") == len(others), ends
-    assert not ends.get("ends_call"), ends
+    causes = {kind: after[kind] - before[kind] for kind in after if kind.startswith("ends_") and after[kind] != before[kind]}
+    assert causes.pop("ends_fence") == len(others), causes
+    assert not causes.get("ends_call"), causes
     seen = re.findall(r"lite_conn: session=(\d+) node=(\d+) state=(\w+) ", store.vm.run("cat /sys/kernel/tracing/trace").out)
     ended = [(number, state) for _, number, state in seen if int(number) in numbers and state in ("dead", "fenced")]
     assert [state for _, state in ended[:len(others)]] == ["dead"] * len(others), seen
@@ -214,11 +215,39 @@ def test_a_device_that_breaks_connections(lab):
         for lite, number in zip(lites, (3, 4, 4)):
             lite.start(**times(lab.n1), id=number)
         lites[1].join(lites[0])
-        for ends in (1, 2):
-            rig("breaks", ends)
+        for queue_pairs in (1, 2):
+            rig("breaks", queue_pairs)
             refused = lites[2].join(lites[0], check=False)
             assert lab.n1.read("/sys/module/rigged/parameters/breaks").strip() == "0"
             assert not refused.ok and "another node of the cluster has the id" in refused.err, refused
+        stop_all(lites)
+
+
+@vmtest(nodes=1, cpus=2, timeout=200, kernels=("6.1", "6.12"))
+def test_a_device_that_does_not_work(lab):
+    """The device refuses a work request of a session, and later it carries out none. Each ends the session; there is
+    another one when the device works."""
+    vm = lab.n1
+    with _rigged(vm) as rig:
+        # Heartbeats use the device, too.
+        rare = 60_000 * vm.time_scale
+        lites = here, there = in_one_machine(vm, 2, heartbeat=rare, dead=5 * rare)
+        here.lite("alloc", "far", "4K", "--node", there.id)
+        for parameter, cause in ("refuse", "device"), ("forget", "op_timeout"):
+            wait_complete(lites)
+            user = here.spawn("loop", "far")
+            user.wait_output("running", timeout=60)
+            with ends.told(here) as ended:
+                rig(parameter, 1)
+                assert list(ended(there, cause)) == [cause], ended(there)
+            rig(parameter, 0)
+            # Its operation has failed, or was repeated in the next session.
+            user.kill()
+            user.wait(60)
+        wait_complete(lites, timeout=60)
+        here.lite("free", "far")
+        for lite in lites:
+            lite.check_idle()
         stop_all(lites)
 
 

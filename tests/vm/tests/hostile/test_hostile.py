@@ -6,9 +6,10 @@ import ipaddress
 import json
 import struct
 
+import ends
 import hostile
-from litelab import (Lite, module_path, nodes_in, on_machines, prepare, prepare_all, program_path, stop_all, times,
-                     traced_calls, wait_complete, wait_until)
+from litelab import (Lite, module_path, nodes_in, on_machines, prepare, prepare_all, program_path, run_catch, stop_all,
+                     times, traced_calls, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -168,6 +169,44 @@ def test_a_name_of_a_former_id_ends_no_session(lab):
 
 
 @vmtest(nodes=1, cpus=2)
+def test_what_no_member_may_ask_ends_its_session(lab):
+    """Members ask for what only guests may, in place of heartbeats."""
+    requests = {name: (number, payload) for name, number, payload in hostile.requests()}
+    with _hostile(lab) as (first, second, make):
+        second.join(first)
+        wait_complete([first, second])
+        before = first.stats()["ends_message"]
+        with ends.told(first) as ended:
+            make(instead=requests["PING"][0], call=requests["JOIN"][0], request=requests["JOIN"][1])
+            # Both ask, and sessions end until it is this one that is asked first.
+            wait_until("it is asked", lambda: first.stats()["ends_message"] > before, 60, lab.n1.time_scale)
+            make(call=0)
+            wait_complete([first, second])
+            assert "message" in ended(second, "message")
+
+
+@vmtest(nodes=1, cpus=2, timeout=300)
+def test_a_mapper_that_does_not_let_go(lab):
+    """It answers no REVOKE, but all else, and loses its session for that."""
+    vm = lab.n1
+    revoke = next(int(number) for name, number, _ in hostile.requests() if name == "LMR_REVOKE")
+    with _hostile(lab) as (home, mapper, make):
+        mapper.join(home)
+        wait_complete([home, mapper])
+        home.lite("alloc", "kept", "64K")
+        user = vm.spawn([program_path("mapped"), "read", "kept", str(mapper.index), "1"])
+        user.wait_output("ready")
+        make(late=revoke, hold=1, late_calls=1)
+        with ends.told(home) as ended:
+            home.lite("free", "kept", timeout=60)
+            assert list(ended(mapper, "revoke")) == ["revoke"], ended(mapper)
+        make(hold=0)
+        wait_complete([home, mapper])
+        user.close_stdin()
+        user.wait(60, check=True)
+
+
+@vmtest(nodes=1, cpus=2)
 def test_a_rename_is_killed_while_a_member_is_silent(lab):
     """The LMR has its new name before the old one is dropped, which waits for the member. The process can be killed."""
     vm = lab.n1
@@ -276,6 +315,66 @@ def test_a_move_by_name_stays_with_what_it_began(lab):
         assert f"{24 << 20} bytes moved" in moving.out, moving.out
         for name in ("elsewhere", "moved"):
             home.lite("free", name)
+
+
+@vmtest(nodes=1, cpus=2, timeout=300)
+def test_a_range_is_cut_off_while_it_is_moved(lab):
+    """After the first step of a move, another process shortens the LMR. The move goes on with what is left of the
+    range, and fails only if nothing is."""
+    vm = lab.n1
+    mem_alloc = next(number for name, number, _ in hostile.requests() if name == "MEM_ALLOC")
+    with _hostile(lab) as (home, there, make):
+        there.join(home)
+        wait_complete([home, there])
+
+        def move_and_cut(length):
+            """Moves all but the first and last MB of 12, in three steps. Returns what the move has said."""
+            home.lite("alloc", "cut", "12M")
+            home.transfers("fill", "cut", "--seed", 7)
+            make(late=mem_alloc, hold=1, late_calls=1)
+            words = ["move", "cut", "--node", str(there.id), "--offset", "1M", "--length", "10M"]
+            try:
+                moving = vm.spawn(["lite", "-i", str(home.index), *words])
+                wait_until("the first step has begun", lambda: not hostile.made(vm, "late_calls"), 60, vm.time_scale)
+                cutting = vm.spawn(["lite", "-i", str(there.index), "resize", "cut", length])
+                waiting = "grep -ls lite_change_open /proc/[0-9]*/stack"
+                wait_until("it waits for the step", lambda: vm.run(waiting, check=False).out, 60, vm.time_scale)
+            finally:
+                make(hold=0)
+            cutting.wait(60, check=True)
+            moving.wait(60)
+            home.transfers("verify", "cut", "--seed", 7)
+            moved = there.stats()["lmr_bytes"]
+            home.lite("free", "cut")
+            return moving.rc, moving.err, moved
+
+        # One byte of a page is left of the range at the end, too.
+        for length, moved in (("6M", 5 << 20), (str((10 << 20) + 1), (9 << 20) + 4096)):
+            assert move_and_cut(length) == (0, "", moved)
+        # On a busy host all may have been moved before the LMR is cut.
+        tries = [move_and_cut("512K") for _ in range(3)]
+        assert any(rc == 1 and "beyond the end" in said for rc, said, _ in tries), tries
+        for lite in (home, there):
+            lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, timeout=300)
+def test_a_range_is_moved_while_members_are_late(lab):
+    """Several nodes move ranges of an LMR, of which one cuts off the end and makes it longer again. Messages come late,
+    one kind after the other. No move fails, and no byte is wrong."""
+    numbers = {name: number for name, number, _ in hostile.requests()}
+    with _hostile(lab, (None,) * 3) as (*lites, make):
+        for lite in lites[1:]:
+            lite.join(lites[0])
+        wait_complete(lites)
+        for kind in ("LMR_MOVE", "LMR_RESIZE", "LMR_RECALL", "MEM_ALLOC", "MEM_COPY"):
+            before = hostile.made(lab.n1, "were_late")
+            make(late=numbers[kind], late_ms=30, late_calls=1000)
+            run_catch(lab, lites, "change_test", "move: several moves and resizes at once")
+            make(late_calls=0)
+            assert hostile.made(lab.n1, "were_late") > before, kind
+        for lite in lites:
+            lite.check_idle()
 
 
 @vmtest(nodes=1, cpus=2, timeout=300)
