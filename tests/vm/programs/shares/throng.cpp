@@ -65,7 +65,7 @@ const Identity kAlice{1000, 1000};
 const Identity kBob{1001, 1001};
 const Identity kCarol{1002, 1002};
 constexpr std::uint64_t kBytes = 4096;
-constexpr std::uint64_t kLocks = kBytes;  // alice's, behind what she fills
+constexpr std::uint64_t kLocks = kBytes;  // those of the slow threads, behind what they fill
 constexpr std::array kPattern{std::byte{7}};
 constexpr const char* kTaken = "taken";
 constexpr const char* kEcho = "echo";
@@ -118,7 +118,8 @@ enum class Mode { throttled, idle, crowd, restless, held };
 
 bool beside_bob(Mode mode) { return mode == Mode::throttled || mode == Mode::idle; }
 
-// She may be too slow for her own operations, asks for a name that is taken, and sessions may end.
+// A slow thread may be too slow for its own operations, asks for a name that is taken, and sessions
+// may end.
 bool expected(const std::system_error& e, Mode mode) {
     const int err = e.code().value();
     return err == ETIMEDOUT || err == EEXIST || (mode == Mode::restless && err == EHOSTDOWN);
@@ -189,7 +190,7 @@ void serve_as_alice(lite::function& function, Common& common) {
     bool first = true;
     function.serve(
         [&](const lite::call_info&, std::span<const std::byte>, std::vector<std::byte>&) {
-            // So that her time is used up while she has a request.
+            // So that its time is used up while it has a request.
             for (const auto until = Clock::now() + std::chrono::milliseconds(1);
                  Clock::now() < until;) {
             }
@@ -282,7 +283,7 @@ void hold_as_alice(lite::context& context, lite::region& lmr, lite::region& own,
         try {
             holder.run();
         } catch (const std::system_error& e) {
-            // Gone; or she is too slow for her own operations.
+            // Gone; or this thread is too slow for its own operations.
             if (e.code().value() == EIDRM || e.code().value() == ESTALE)
                 return;
             if (e.code().value() != ETIMEDOUT)
@@ -376,7 +377,7 @@ class Alice {
     }
     Alice(const Alice&) = delete;
     Alice& operator=(const Alice&) = delete;
-    // In the cgroup she would take long to exit.
+    // In the cgroup the slow threads would take long to exit.
     ~Alice() {
         others_.clear();
         move_to(outside_, child_.pid());

@@ -111,7 +111,7 @@ def test_root_of_other_machines_is_nobody(lab):
     # The other machine's root has only the granted rights.
     home.lite("grant", "safe", "--uid", 0, "--node", other.id, "--rights", "r")
     assert other.lite("read", "safe", 0, 4).out == "mine"
-    _refused(other.lite("write", "safe", 0, "his", check=False), "permission denied")
+    _refused(other.lite("write", "safe", 0, "theirs", check=False), "permission denied")
     home.lite("chmod", "0606", "safe")
     other.lite("write", "safe", 0, "ours")
     assert home.lite("read", "safe", 0, 4).out == "ours"
