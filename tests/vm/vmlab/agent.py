@@ -13,7 +13,7 @@ import time
 from .errors import CommandFailed, CommandTimeout, LabError, NodeDied
 
 # Frame types, as in agent.c.
-_RUN, _STDIN, _KILL, _RESIZE = 1, 2, 3, 4
+_RUN, _STDIN, _KILL, _RESIZE, _WAKE = 1, 2, 3, 4, 5
 _HELLO, _STDOUT, _STDERR, _CREDIT, _EXIT, _ERROR = 16, 17, 18, 19, 20, 21
 
 _FRAME = struct.Struct("<III")
@@ -196,6 +196,11 @@ class Channel:
     def wait_ready(self, timeout):
         """Waits for the agent's hello; returns whether it has come."""
         return self._greeted.wait(timeout)
+
+    def wake(self):
+        """Sets the guest's clock, and seeds its generator of random numbers."""
+        seconds, nanoseconds = divmod(time.time_ns(), 10 ** 9)
+        self.send(0, _WAKE, struct.pack("<QQ", seconds, nanoseconds) + os.urandom(32))
 
     def spawn(self, command, env, user, group, cwd, terminal=False, on_output=None):
         """Starts a command, a shell line or a list of arguments; returns its Process."""

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 
-from . import accel
+from .qemu import accel
 from . import kernel as kernels
 from .errors import ComplaintError, LabError, NodeDied
 from .initramfs import base_image, extra_archive
@@ -80,8 +80,13 @@ class Cluster:
             for number, end in enumerate(self._network.sockets, 1):
                 node = Node(number, self.kernel, end, self._network.drain, self.log_dir, initrd=initrd, **self._options)
                 self.nodes.append(node)
+            first, *others = self.nodes
+            first.start()
+            if first.saves:  # the others need not boot then
+                self._wait_booted(first)
+            for node in others:
                 node.start()
-            for node in self.nodes:
+            for node in others if first.saves else self.nodes:
                 self._wait_booted(node)
         except BaseException:
             self.stop()
@@ -175,7 +180,7 @@ class Cluster:
     def _initrd(self):
         base = base_image(self.kernel)
         if not self._files:
-            return base
+            return None
         path = self.log_dir / "initramfs.cpio"
         path.write_bytes(base.read_bytes() + extra_archive(self._files))
         return path

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The file system that nodes start from: a cpio archive with tools, their libraries, and the kernel's modules.
 
-Building it takes two seconds, so it is cached, under a hash of what goes into it (this file, agent.c, init; the
+Building it takes two seconds, so it is cached, under a hash of what goes into it (this file, those of guest/; the
 kernel's modules and the tools by size and time; dpkg's state stands for the libraries). It is not compressed, because
 the guest would need longer to unpack it than QEMU needs to copy it.
 """
@@ -238,7 +238,7 @@ def compile_c(source, target, *flags):
 
 def _cache_key(kernel):
     key = hashlib.sha256()
-    for path in (GUEST / "agent.c", GUEST / "init", pathlib.Path(__file__)):
+    for path in (GUEST / "agent.c", GUEST / "init", GUEST / "settle", pathlib.Path(__file__)):
         key.update(path.read_bytes())
     for path in (kernel.modules / "modules.dep", *(_find_program(t) for t in _TOOLS), "/var/lib/dpkg/status"):
         if path and os.path.exists(path):
@@ -257,6 +257,7 @@ def base_image(kernel):
         return target
     archive = Archive()
     archive.file("/init", GUEST / "init")
+    archive.file("/usr/sbin/settle", GUEST / "settle")
     archive.file("/usr/sbin/agent", agent_binary())
     for name in ("proc", "sys", "dev", "tmp", "run", "root", "mnt"):
         archive.directory(name)

@@ -13,23 +13,25 @@ import tempfile
 import threading
 import time
 
-from . import accel, process, tsc
+from . import process
 from .agent import Channel, Result, describe_status
 from .console import Console
 from .errors import CommandFailed, CommandTimeout, LabError, NodeDied
 from .initramfs import USERS, base_image
 from .kernel import ROOT
-from .qmp import Monitor
+from .qemu import accel, tsc
+from .qemu.qmp import Monitor
+from .qemu.snapshot import Snapshot, resume
 
 BOOT_SECONDS = 30
 
 # A serial port is slow, so only warnings are printed until init raises the level. A panic reboots: that ends QEMU, and
 # so the harness learns of it. IPv6 is off because its packets would be in every count. Addresses are not randomised:
 # TCG translates a page of code again for each virtual address, so programs would take three times as long to start. The
-# self-test of a key derivation that nothing uses would take a tenth of booting.
+# self-test of a key derivation, and a type of keys, that nothing uses would take a fifth of booting.
 _KERNEL_PARAMETERS = ("console=ttyS0", "loglevel=5", "panic=-1", "reboot=t", "mitigations=off", "tsc=reliable",
                       "no_timer_check", "random.trust_cpu=1", "ipv6.disable=1", "apparmor=0", "audit=0",
-                      "rcupdate.rcu_expedited=1", "cryptomgr.notests=1", "initcall_blacklist=crypto_kdf108_init",
+                      "rcupdate.rcu_expedited=1", "cryptomgr.notests=1", "initcall_blacklist=crypto_kdf108_init,init_encrypted",
                       "norandmaps", "nokaslr", "rdinit=/init")
 
 # Without a PIT the kernel measures the time stamp counter with the HPET. On a busy host it would see too few ticks of
@@ -57,6 +59,12 @@ class Node:
         self._kernel_args = kernel_args
         self._accelerator = accelerator
         self._end, self._drain = end, drain
+        # Figures of icount must not depend on which machine was the first. KVM boots quickly.
+        self._snapshot = None
+        if accelerator == accel.TCG and not initrd:
+            self._snapshot = Snapshot(kernel.image, os.stat(kernel.image).st_mtime_ns, self._initrd, mem_mb, cpus, bool(swap_mb),
+                                      kernel_args)
+        self._restored = False
         self.console.path.write_bytes(b"")  # complaints of an earlier run, if the directory is not new
         self._journal = open(pathlib.Path(log_dir) / f"commands-{self.name}.log", "w", encoding="utf-8")
         self._journal_lock = threading.Lock()
@@ -76,6 +84,7 @@ class Node:
         self._note("--- power on")
         self.boots += 1
         self.paused = False
+        self._restored = bool(self._snapshot) and self._snapshot.exists()
         agent, agent_end = socket.socketpair()
         qmp, qmp_end = socket.socketpair()
         with agent_end, qmp_end, open(self.console.path.with_name(f"qemu-{self.name}.log"), "ab") as log:
@@ -84,15 +93,36 @@ class Node:
         self._monitor = Monitor(qmp, self.name)
         self._channel = Channel(self, agent)
 
+    @property
+    def saves(self):
+        """Whether the node boots to be saved, so that machines like it need not boot."""
+        return bool(self._snapshot) and not self._restored
+
     def wait_ready(self, timeout=BOOT_SECONDS):
-        """Waits until the node takes commands."""
+        """Waits until the node takes commands. If it is the first of its kind, it is saved for others."""
+        if self._restored:
+            try:
+                self._wait_booted(lambda: resume(self._monitor), timeout)
+            except LabError:  # another run has removed it, for instance
+                self._snapshot.remove()
+                self.crash()
+                self.start()
+        if not self._restored:
+            self._wait_booted(lambda: self._channel.wait_ready(0.2), timeout)
+            if self.saves and not self.console.complaints():
+                self._snapshot.save(self._monitor)
+        self._channel.wake()
+        self.run(["settle", self.ip, self._mtu, "1" if self._netem else "", "1" if self._swap_mb else ""])
+
+    def _wait_booted(self, booted, timeout):
         deadline = time.monotonic() + timeout * self.patience
-        while not self._channel.wait_ready(0.2):
+        while not booted():
             if self._qemu.poll() is not None:
                 raise NodeDied(f"{self.name} died while booting (QEMU's exit status {self._qemu.returncode}):\n"
                                f"{self._last_words()}")
             if time.monotonic() > deadline:
                 raise LabError(f"{self.name} did not boot within {timeout * self.patience} s:\n{self._last_words()}")
+            time.sleep(0.02)
 
     @property
     def running(self):
@@ -308,7 +338,8 @@ class Node:
             "-device", f"virtio-net-pci,id=nic0,netdev=net0,mac=52:54:00:00:00:{self.number:02x},"
             # Without a speed rxe queries it again and again, and complains.
             "speed=10000,duplex=full,romfile=",
-            *_share("lite", ROOT, readonly=True), *_share("scratch", self.scratch)]
+            *_share("lite", ROOT, readonly=True), *_share("scratch", self.scratch),
+            *(self._snapshot.options() if self._restored else ())]
         if self._swap_mb:
             # The file is sparse, and is not needed after a crash: cache=unsafe.
             words += ["-drive", f"file={_qemu_escape(self._swap_file())},format=raw,if=none,id=swap,cache=unsafe",
@@ -316,11 +347,7 @@ class Node:
         return words
 
     def _append(self):
-        own = [f"VM_IP={self.ip}", f"VM_MTU={self._mtu}", f"VM_HUNG={60 if self.kernel.is_debug else 30}"]
-        if self._swap_mb:
-            own.append("VM_SWAP=1")
-        if self._netem:
-            own.append("VM_NETEM=1")
+        own = [f"VM_HUNG={60 if self.kernel.is_debug else 30}"]
         # The guest must not measure the frequency itself: see tsc.py. KVM tells its guests.
         if self._accelerator == accel.TCG and tsc.khz():
             own.append(f"tsc_early_khz={tsc.khz()}")

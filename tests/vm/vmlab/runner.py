@@ -186,7 +186,8 @@ class Session:
             cluster.start()
             self._boot_failures[case.kernel] = 0
             if self.options.verbose:
-                print(f"     {cluster.boot_seconds:7.2f}s  {case.kernel:6}  {wish.nodes} nodes booted", flush=True)
+                print(f"     {cluster.boot_seconds:7.2f}s  {case.kernel:6}  {wish.nodes} nodes booted  "
+                      f"[{_cpu_seconds(cluster):.1f} s of processors]", flush=True)
             self._module = None
         if case.setup and self._module is not case.module:
             case.setup(self._cluster)

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/random.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
@@ -28,6 +29,7 @@
 #include <sys/reboot.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PORT_NAME "lite.agent"
@@ -41,6 +43,7 @@ enum frame_type {
 	F_STDIN = 2,  /* data; without data: end of file */
 	F_KILL = 3,   /* u32 signal, to the process group */
 	F_RESIZE = 4, /* u16 rows, u16 columns of the terminal */
+	F_WAKE = 5,   /* struct wake_request; not about a command */
 	/* guest to host */
 	F_HELLO = 16,
 	F_STDOUT = 17,
@@ -65,6 +68,12 @@ struct run_request {
 };
 
 #define RUN_TERMINAL 1u
+
+struct wake_request {
+	uint64_t seconds;
+	uint64_t nanoseconds;
+	char seed[32];
+};
 
 struct buffer {
 	char *data;
@@ -380,6 +389,22 @@ static void free_finished_jobs(void)
 	}
 }
 
+/* A machine that was saved is as late as it was then, and would draw the same random numbers as others made from it. */
+static void wake(const char *payload, uint32_t length)
+{
+	struct wake_request r;
+	int fd = open("/dev/urandom", O_WRONLY | O_CLOEXEC);
+
+	if (length != sizeof(r))
+		fatal("the length of a request");
+	memcpy(&r, payload, sizeof(r));
+	if (clock_settime(CLOCK_REALTIME, &(struct timespec){ .tv_sec = r.seconds, .tv_nsec = r.nanoseconds }))
+		fatal("setting the clock");
+	if (fd < 0 || write(fd, r.seed, sizeof(r.seed)) != sizeof(r.seed) || ioctl(fd, RNDRESEEDCRNG))
+		fatal("seeding the random numbers");
+	close(fd);
+}
+
 static void handle_frame(const struct frame *f, char *payload)
 {
 	struct job *j = job_find(f->id);
@@ -388,6 +413,10 @@ static void handle_frame(const struct frame *f, char *payload)
 
 	if (f->type == F_RUN) {
 		job_start(f->id, payload, f->length);
+		return;
+	}
+	if (f->type == F_WAKE) {
+		wake(payload, f->length);
 		return;
 	}
 	if (!j) /* the command has ended while the frame was on its way */

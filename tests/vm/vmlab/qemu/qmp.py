@@ -4,7 +4,7 @@
 import json
 import threading
 
-from .errors import LabError, NodeDied
+from ..errors import LabError, NodeDied
 
 
 class Monitor:

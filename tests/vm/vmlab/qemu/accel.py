@@ -9,8 +9,8 @@ import functools
 import os
 import pathlib
 
-from .errors import LabError
-from .kernel import cache_dir, write_atomically
+from ..errors import LabError
+from ..kernel import cache_dir, write_atomically
 
 # With ERMS and FSRM the guest would copy and clear by "rep movsb" and "rep stosb", which TCG executes byte by byte.
 # Without them the kernel copies eight bytes at a time, and boots in a quarter less time.
@@ -49,5 +49,5 @@ def _kvm_works(kernel):
 
 
 def _probe(kernel):
-    from .node import boots_with  # pylint: disable=import-outside-toplevel  # node needs our options
+    from ..node import boots_with  # pylint: disable=import-outside-toplevel  # node needs our options
     return boots_with(kernel, KVM, PROBE_SECONDS)
