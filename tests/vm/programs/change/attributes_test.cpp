@@ -6,13 +6,13 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 5000;
+constexpr std::uint64_t kAskedLength = 5000;
 
 struct Attributes : ChangeSingle {
     std::string name = unique_name("attributes");
 
     Attributes() {
-        as_user(kAlice, [&] { dev.unmap(dev.alloc(kLength, where.nodes, name, 0640)); });
+        as_user(kAlice, [&] { dev.unmap(dev.alloc(kAskedLength, where.nodes, name, 0640)); });
     }
     ~Attributes() { (void)dev(free_args(name)); }
 

@@ -9,7 +9,7 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 20000;
+constexpr std::uint64_t kGrantedLength = 20000;
 
 std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> sorted(
     const std::vector<lite_grant>& grants) {
@@ -24,7 +24,7 @@ std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> sorted(
 
 TEST_CASE_METHOD(ChangeSingle, "grants: give what the mode does not", "[grants]") {
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes, 0);
+    NamedLmr lmr(dev, kGrantedLength, where.nodes, 0);
     for (const auto rights : {kR, kW, kA, kR | kW, kRWA, kR | kM, kS | kR, kRWA | kS | kM}) {
         INFO("rights " << rights);
         dev.grant(lmr.name(), kBob.uid, 0, rights);
@@ -45,7 +45,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: give what the mode does not", "[grants]"
 
 TEST_CASE_METHOD(ChangeSingle, "grants: a grant for one node is for that node only", "[grants]") {
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes, 0);
+    NamedLmr lmr(dev, kGrantedLength, where.nodes, 0);
     for (std::size_t to = 0; to < nodes.size(); ++to) {
         dev.grant(lmr.name(), kBob.uid, id(to), kR);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -60,7 +60,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: a grant for one node is for that node on
 TEST_CASE_METHOD(ChangeSingle, "grants: of a node and of all nodes add up, and go one by one",
                  "[grants]") {
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes, 0);
+    NamedLmr lmr(dev, kGrantedLength, where.nodes, 0);
     dev.grant(lmr.name(), kBob.uid, 0, kR);
     dev.grant(lmr.name(), kBob.uid, id(0), kW);
     CHECK(try_map_as(kBob, node(0), lmr.name(), kR | kW) == ok);
@@ -78,7 +78,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: of a node and of all nodes add up, and g
 
 TEST_CASE_METHOD(ChangeSingle, "grants: add to the class that applies", "[grants]") {
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes, 0604);
+    NamedLmr lmr(dev, kGrantedLength, where.nodes, 0604);
     dev.grant(lmr.name(), kBob.uid, 0, kA);
     CHECK(try_map_as(kBob, dev, lmr.name(), kR | kA) == ok);
     CHECK(try_map_as(kBob, dev, lmr.name(), kW) == err(EACCES));
@@ -87,7 +87,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: add to the class that applies", "[grants
 
 TEST_CASE_METHOD(ChangeSingle, "grants: are shown to all users, on every node", "[grants]") {
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes, 0);
+    NamedLmr lmr(dev, kGrantedLength, where.nodes, 0);
     CHECK(dev.grants(lmr.name()).empty());
     dev.grant(lmr.lh(), kBob.uid, 0, kR);
     dev.grant(lmr.name(), kCarol.uid, 3, kRWA | kS | kM);
@@ -122,7 +122,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: a program that knows more of an entry ge
         std::uint64_t unknown[2];
     };
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes, 0);
+    NamedLmr lmr(dev, kGrantedLength, where.nodes, 0);
     dev.grant(lmr.name(), kBob.uid, 0, kR);
     dev.grant(lmr.name(), kCarol.uid, 3, kRWA);
     std::array<Later, 3> entries{};
@@ -154,7 +154,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: a program that knows more of an entry ge
 
 TEST_CASE_METHOD(ChangeSingle, "grants: their number is limited", "[grants]") {
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes, 0);
+    NamedLmr lmr(dev, kGrantedLength, where.nodes, 0);
     for (std::uint32_t i = 0; i < LITE_GRANTS_MAX; ++i)
         dev.grant(lmr.name(), 5000 + i, i % 3, kR);
     CHECK(dev(grant_args(lmr.name(), kBob.uid, 0, kR)) == err(ENOSPC));
@@ -168,7 +168,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: their number is limited", "[grants]") {
 
 TEST_CASE_METHOD(ChangeSingle, "grants: invalid ones are refused", "[grants]") {
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes, 0);
+    NamedLmr lmr(dev, kGrantedLength, where.nodes, 0);
     for (unsigned bit = 0; bit < 32; ++bit) {
         if (LITE_RIGHTS_ALL & (1U << bit))
             continue;
@@ -186,7 +186,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: invalid ones are refused", "[grants]") {
 
 TEST_CASE_METHOD(ChangeSingle, "grants: strangers give and take nothing", "[grants]") {
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes, 0666);
+    NamedLmr lmr(dev, kGrantedLength, where.nodes, 0666);
     dev.grant(lmr.name(), kCarol.uid, 0, kR);
     for (const auto rights : {kR, kRWA, kM, 0U}) {
         CHECK(call_as(kBob, [&] { return dev(grant_args(lmr.name(), kBob.uid, 0, rights)); }) ==
@@ -201,7 +201,7 @@ TEST_CASE_METHOD(ChangeSingle, "grants: strangers give and take nothing", "[gran
 
 TEST_CASE_METHOD(ChangeSingle, "grants: a user with SHARE may pass its own rights on", "[grants]") {
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes, 0);
+    NamedLmr lmr(dev, kGrantedLength, where.nodes, 0);
     dev.grant(lmr.name(), kBob.uid, 0, kS | kR);
     const auto give = [&](const Identity& to, std::uint32_t rights) {
         return call_as(kBob, [&] { return dev(grant_args(lmr.name(), to.uid, 0, rights)); });
@@ -238,7 +238,8 @@ TEST_CASE_METHOD(ChangeSingle, "grants: a user with SHARE may pass its own right
 TEST_CASE_METHOD(ChangeSingle, "grants: there may be several masters", "[grants]") {
     INFO(where.label);
     const auto name = unique_name("masters");
-    REQUIRE_NOTHROW(as_user(kAlice, [&] { dev.unmap(dev.alloc(kLength, where.nodes, name, 0)); }));
+    REQUIRE_NOTHROW(
+        as_user(kAlice, [&] { dev.unmap(dev.alloc(kGrantedLength, where.nodes, name, 0)); }));
     for (const auto& who : {kBob, kCarol})
         dev.grant(name, who.uid, 0, kM);
     const auto by = [&](const Identity& who, auto call) { return call_as(who, call); };
@@ -246,19 +247,19 @@ TEST_CASE_METHOD(ChangeSingle, "grants: there may be several masters", "[grants]
     CHECK(by(kBob, [&] { return node(1)(grant_args(name, 77, 0, LITE_RIGHTS_ALL)); }) == ok);
     CHECK(by(kCarol, [&] { return node(2)(grant_args(name, 77, 0, 0)); }) == ok);
     CHECK(by(kBob, [&] { return dev(setattr_args(name, LITE_KEEP, LITE_KEEP, 0604)); }) == ok);
-    CHECK(by(kCarol, [&] { return dev(resize_args(name, kLength * 2)); }) == ok);
+    CHECK(by(kCarol, [&] { return dev(resize_args(name, kGrantedLength * 2)); }) == ok);
     CHECK(by(kBob, [&] { return dev(move_args(name, id(1))); }) == ok);
     CHECK(by(kCarol, [&] { return dev(rename_args(name, name + "-new")); }) == ok);
     CHECK(by(kBob, [&] { return dev(rename_args(name + "-new", name)); }) == ok);
     // A master dismisses another one; the owner always stays a master.
     CHECK(by(kBob, [&] { return dev(grant_args(name, kCarol.uid, 0, 0)); }) == ok);
-    CHECK(by(kCarol, [&] { return dev(resize_args(name, kLength)); }) == err(EPERM));
+    CHECK(by(kCarol, [&] { return dev(resize_args(name, kGrantedLength)); }) == err(EPERM));
     CHECK(by(kCarol, [&] { return dev(move_args(name, 0)); }) == err(EPERM));
     CHECK(by(kCarol, [&] { return dev(rename_args(name, name + "-x")); }) == err(EPERM));
     CHECK(by(kCarol, [&] { return dev(setattr_args(name, LITE_KEEP, LITE_KEEP, 0)); }) ==
           err(EPERM));
     CHECK(by(kCarol, [&] { return dev(free_args(name)); }) == err(EPERM));
-    CHECK(by(kAlice, [&] { return dev(resize_args(name, kLength)); }) == ok);
+    CHECK(by(kAlice, [&] { return dev(resize_args(name, kGrantedLength)); }) == ok);
     // Also through a handle.
     const auto lh = map_as(kBob, node(1), name, kM);
     CHECK(by(kBob, [&] { return node(1)(free_args(lh)); }) == ok);

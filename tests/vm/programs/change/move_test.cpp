@@ -9,10 +9,10 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 75 * kPage + 100;
+constexpr std::uint64_t kMovedLength = 75 * kPage + 100;
 
 struct Move : ChangeEverywhere {
-    NamedLmr lmr{dev, kLength, where.nodes, 0666};
+    NamedLmr lmr{dev, kMovedLength, where.nodes, 0666};
 
     std::vector<std::uint32_t> members() const {
         std::vector<std::uint32_t> all{env().self};
@@ -22,13 +22,13 @@ struct Move : ChangeEverywhere {
 
     // Every node reads the pattern through a handle that was opened before.
     void check(const std::vector<std::uint64_t>& lhs, std::uint64_t seed) const {
-        std::vector<std::byte> back(kLength);
+        std::vector<std::byte> back(kMovedLength);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             node(i).read(lhs[i], 0, back);
             CHECK(find_mismatch(back, seed) == std::nullopt);
         }
         if (all_here())
-            CHECK(used() == whole_pages(kLength));
+            CHECK(used() == whole_pages(kMovedLength));
     }
 
     std::vector<std::uint64_t> map_everywhere() const {
@@ -50,19 +50,19 @@ TEST_CASE_METHOD(Move, "move: all of it, to every node and back", "[move]") {
     INFO(where.label);
     const auto home = dev.stat(lmr.name()).home;
     const auto lhs = map_everywhere();
-    dev.write(lmr.lh(), 0, make_pattern(kLength, 3));
+    dev.write(lmr.lh(), 0, make_pattern(kMovedLength, 3));
     for (const auto to : members()) {
         INFO("to node " << to);
         auto args = move_args(lmr.name(), to);
         CHECK(node(to)(args) == ok);
-        CHECK(args.moved >= kLength);
+        CHECK(args.moved >= kMovedLength);
         CHECK(dev.places(lmr.name()) == std::vector{to});
         CHECK(dev.stat(lmr.name()).home == home);
         check(lhs, 3);
         // Moving to where the memory is already.
         args = move_args(lmr.lh(), to);
         CHECK(dev(args) == ok);
-        CHECK(args.moved >= kLength);
+        CHECK(args.moved >= kMovedLength);
         CHECK(dev.places(lmr.name()) == std::vector{to});
         check(lhs, 3);
     }
@@ -81,20 +81,20 @@ TEST_CASE_METHOD(Move, "move: the memory is counted where it is", "[move]") {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         dev.move(lmr.name(), id(i));
         for (std::size_t other = 0; other < nodes.size(); ++other)
-            CHECK(node(other).query().mem_used == (other == i ? whole_pages(kLength) : 0));
+            CHECK(node(other).query().mem_used == (other == i ? whole_pages(kMovedLength) : 0));
     }
 }
 
 TEST_CASE_METHOD(Move, "move: parts of it, rounded to pages", "[move]") {
     INFO(where.label);
     const auto lhs = map_everywhere();
-    dev.write(lmr.lh(), 0, make_pattern(kLength, 4));
+    dev.write(lmr.lh(), 0, make_pattern(kMovedLength, 4));
     const auto all = members();
     std::mt19937_64 random(env().seed);
     for (std::size_t round = 0; round < env().scaled(30, 6); ++round) {
         const auto to = all[random() % all.size()];
-        const auto offset = random() % kLength;
-        const auto length = 1 + random() % (kLength - offset);
+        const auto offset = random() % kMovedLength;
+        const auto length = 1 + random() % (kMovedLength - offset);
         INFO("round " << round << ": " << length << " at " << offset << " to node " << to);
         auto args = move_args(lmr.name(), to, offset, length);
         CHECK(node(round)(args) == ok);
@@ -120,10 +120,10 @@ TEST_CASE_METHOD(Move, "move: refused moves change nothing", "[move]") {
     INFO(where.label);
     const auto lhs = map_everywhere();
     const auto before = dev.places(lmr.name());
-    dev.write(lmr.lh(), 0, make_pattern(kLength, 5));
+    dev.write(lmr.lh(), 0, make_pattern(kMovedLength, 5));
     CHECK(dev(move_args(lmr.name(), 60000)) == err(EHOSTUNREACH));
     // Moves are in pages, and the last page is not full.
-    constexpr auto end = whole_pages(kLength);
+    constexpr auto end = whole_pages(kMovedLength);
     CHECK(dev(move_args(lmr.name(), env().self, end)) == err(ERANGE));
     CHECK(dev(move_args(lmr.name(), env().self, end, 1)) == err(ERANGE));
     CHECK(dev(move_args(lmr.name(), env().self, 0, end + 1)) == err(ERANGE));
@@ -150,9 +150,9 @@ TEST_CASE_METHOD(Move, "move: and resize, and write again", "[move]") {
     const auto all = members();
     for (std::size_t round = 0; round < env().scaled(12, 3); ++round) {
         node(round).move(lmr.name(), all[round % all.size()], round * kPage, 20 * kPage);
-        node(round + 1).resize(lmr.name(), kLength / 2 + round);
-        node(round + 2).resize(lmr.name(), kLength);
-        node(round).write(lhs[round % lhs.size()], 0, make_pattern(kLength, round));
+        node(round + 1).resize(lmr.name(), kMovedLength / 2 + round);
+        node(round + 2).resize(lmr.name(), kMovedLength);
+        node(round).write(lhs[round % lhs.size()], 0, make_pattern(kMovedLength, round));
         check(lhs, round);
     }
 }
@@ -183,7 +183,7 @@ TEST_CASE_METHOD(ChangeEverywhere, "move: and free at once", "[move]") {
     INFO(where.label);
     for (std::size_t round = 0; round < env().scaled(20, 4); ++round) {
         const auto name = unique_name("gone");
-        dev.unmap(dev.alloc(kLength, where.nodes, name));
+        dev.unmap(dev.alloc(kMovedLength, where.nodes, name));
         const auto lh = node(round).map(name, kRWA | kM);
         Errno moved, freed;
         Threads threads;
@@ -203,28 +203,28 @@ TEST_CASE_METHOD(ChangeEverywhere, "move: several moves and resizes at once", "[
     INFO(where.label);
     // What is moved is never cut off.
     constexpr std::uint64_t kept = 70 * kPage + 1;
-    NamedLmr lmr(dev, kLength, where.nodes, 0666);
-    dev.write(lmr.lh(), 0, make_pattern(kLength, 8));
+    NamedLmr lmr(dev, kMovedLength, where.nodes, 0666);
+    dev.write(lmr.lh(), 0, make_pattern(kMovedLength, 8));
     Threads threads;
     for (std::size_t i = 0; i < 3; ++i) {
         threads.start([&, i] {
             for (std::size_t round = 0; round < env().scaled(8, 2); ++round) {
                 node(i).move(lmr.name(), id(i + round), i * 20 * kPage, 30 * kPage);
                 if (i == 2) {
-                    node(i).resize(lmr.name(), kLength + round * 5000);
+                    node(i).resize(lmr.name(), kMovedLength + round * 5000);
                     node(i + 1).resize(lmr.name(), kept);
                 }
             }
         });
     }
     REQUIRE_NOTHROW(threads.join());
-    dev.resize(lmr.name(), kLength);
-    std::vector<std::byte> back(kLength);
+    dev.resize(lmr.name(), kMovedLength);
+    std::vector<std::byte> back(kMovedLength);
     dev.read(lmr.lh(), 0, back);
     CHECK(find_mismatch(std::span(back).first(kept), 8) == std::nullopt);
     CHECK(all_are(std::span(back).subspan(kept), std::byte{}));
     if (all_here())
-        CHECK(used() == whole_pages(kLength));
+        CHECK(used() == whole_pages(kMovedLength));
 }
 
 TEST_CASE_METHOD(ChangeEverywhere, "move: parts that are cut off between its steps do no harm",

@@ -6,7 +6,7 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 20000;
+constexpr std::uint64_t kRenamedLength = 20000;
 
 struct Names : ChangeSingle {
     std::string from = unique_name("from");
@@ -17,7 +17,7 @@ struct Names : ChangeSingle {
         (void)dev(free_args(to));
     }
     void make(std::uint32_t mode = 0600) const {
-        dev.unmap(dev.alloc(kLength, where.nodes, from, mode));
+        dev.unmap(dev.alloc(kRenamedLength, where.nodes, from, mode));
     }
     std::vector<std::string> all() const {
         std::vector<std::string> names;
@@ -38,7 +38,7 @@ TEST_CASE_METHOD(Names, "rename: the old name is free at once, handles stay", "[
     std::vector<std::uint64_t> lhs;
     for (const auto& each : nodes)
         lhs.push_back(each.map(from));
-    dev.write(lhs[0], 0, make_pattern(kLength, 5));
+    dev.write(lhs[0], 0, make_pattern(kRenamedLength, 5));
     node(1).rename(from, to);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         INFO("node " << i);
@@ -54,11 +54,11 @@ TEST_CASE_METHOD(Names, "rename: the old name is free at once, handles stay", "[
     // Any LMR may take the old name.
     node(2).unmap(node(2).alloc(100, {}, from));
     CHECK(dev(rename_args(to, from)) == err(EEXIST));
-    CHECK(dev.stat(to).length == kLength);
+    CHECK(dev.stat(to).length == kRenamedLength);
     CHECK(dev.stat(from).length == 100);
     dev.free(from);
     dev.rename(to, from);
-    std::vector<std::byte> back(kLength - 8);
+    std::vector<std::byte> back(kRenamedLength - 8);
     dev.read(lhs[0], 8, back);
     CHECK(find_mismatch(back, 5, 8) == std::nullopt);
     CHECK(all() == std::vector{from});
@@ -69,11 +69,11 @@ TEST_CASE_METHOD(Names, "rename: never replaces; to its own name is no change", 
     make();
     CHECK(dev(rename_args(from, from)) == ok);
     CHECK(node(1)(rename_args(from, from)) == ok);
-    CHECK(dev.stat(from).length == kLength);
+    CHECK(dev.stat(from).length == kRenamedLength);
     dev.unmap(dev.alloc(100, {}, to));
     CHECK(dev(rename_args(from, to)) == err(EEXIST));
     CHECK(node(1)(rename_args(from, to)) == err(EEXIST));
-    CHECK(dev.stat(from).length == kLength);
+    CHECK(dev.stat(from).length == kRenamedLength);
     CHECK(dev.stat(to).length == 100);
 }
 
@@ -92,19 +92,19 @@ TEST_CASE_METHOD(Names, "rename: an anonymous LMR with a name outlives its maker
     INFO(where.label);
     {
         Device own(env().indexes.front());
-        const auto lh = own.alloc(kLength, where.nodes);
-        own.write(lh, 0, make_pattern(kLength, 6));
+        const auto lh = own.alloc(kRenamedLength, where.nodes);
+        own.write(lh, 0, make_pattern(kRenamedLength, 6));
         own.rename(lh, to);
         own.close();
     }
-    std::vector<std::byte> back(kLength);
+    std::vector<std::byte> back(kRenamedLength);
     node(1).read(node(1).map(to, kR), 0, back);
     CHECK(find_mismatch(back, 6) == std::nullopt);
     // Unmapping the last handle does not free it either.
-    const auto second = dev.alloc(kLength, where.nodes);
+    const auto second = dev.alloc(kRenamedLength, where.nodes);
     dev.rename(second, from);
     dev.unmap(second);
-    CHECK(dev.stat(from).length == kLength);
+    CHECK(dev.stat(from).length == kRenamedLength);
 }
 
 TEST_CASE_METHOD(Names, "rename: invalid names", "[rename]") {

@@ -6,10 +6,10 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 300000;
+constexpr std::uint64_t kResizedLength = 300000;
 
 struct Resize : ChangeEverywhere {
-    NamedLmr lmr{dev, kLength, where.nodes, 0666};
+    NamedLmr lmr{dev, kResizedLength, where.nodes, 0666};
 
     std::vector<std::byte> read(std::size_t i, std::uint64_t lh, std::uint64_t offset,
                                 std::uint64_t length) const {
@@ -21,7 +21,7 @@ struct Resize : ChangeEverywhere {
     // Every node finds this length, through old and new handles.
     void check_length(const std::vector<std::uint64_t>& lhs, std::uint64_t length) const {
         // Room for all bytes that could come if the end were not respected.
-        std::vector<std::byte> byte(length + kLength * 4);
+        std::vector<std::byte> byte(length + kResizedLength * 4);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             INFO("node " << i);
             CHECK(node(i).stat(lmr.name()).length == length);
@@ -50,13 +50,13 @@ struct Resize : ChangeEverywhere {
 TEST_CASE_METHOD(Resize, "resize: longer and shorter, seen by all", "[resize]") {
     INFO(where.label);
     const auto lhs = map_everywhere();
-    dev.write(lmr.lh(), 0, make_pattern(kLength, 1));
-    std::uint64_t kept = kLength;
+    dev.write(lmr.lh(), 0, make_pattern(kResizedLength, 1));
+    std::uint64_t kept = kResizedLength;
     for (const std::uint64_t length :
-         {std::uint64_t{kLength + 1}, std::uint64_t{kLength * 3}, std::uint64_t{kLength * 3},
-          std::uint64_t{kLength}, std::uint64_t{kLength - 1}, std::uint64_t{8192},
-          std::uint64_t{8191}, std::uint64_t{kLength * 2}, std::uint64_t{1},
-          std::uint64_t{kPage + 1}}) {
+         {std::uint64_t{kResizedLength + 1}, std::uint64_t{kResizedLength * 3},
+          std::uint64_t{kResizedLength * 3}, std::uint64_t{kResizedLength},
+          std::uint64_t{kResizedLength - 1}, std::uint64_t{8192}, std::uint64_t{8191},
+          std::uint64_t{kResizedLength * 2}, std::uint64_t{1}, std::uint64_t{kPage + 1}}) {
         INFO("length " << length);
         node(length).resize(lmr.name(), length);
         kept = std::min(kept, length);
@@ -74,15 +74,15 @@ TEST_CASE_METHOD(Resize, "resize: longer and shorter, seen by all", "[resize]") 
 TEST_CASE_METHOD(Resize, "resize: what was cut off does not come back", "[resize]") {
     INFO(where.label);
     const auto lhs = map_everywhere();
-    for (const std::uint64_t cut : {std::uint64_t{kLength - 100}, std::uint64_t{100},
+    for (const std::uint64_t cut : {std::uint64_t{kResizedLength - 100}, std::uint64_t{100},
                                     std::uint64_t{12288}, std::uint64_t{12289}}) {
         INFO("cut at " << cut);
-        node(cut).write(lhs[cut % lhs.size()], 0, make_pattern(kLength, cut));
+        node(cut).write(lhs[cut % lhs.size()], 0, make_pattern(kResizedLength, cut));
         dev.resize(lmr.lh(), cut);
-        dev.resize(lmr.lh(), kLength);
+        dev.resize(lmr.lh(), kResizedLength);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             CHECK(find_mismatch(read(i, lhs[i], 0, cut), cut) == std::nullopt);
-            CHECK(all_are(read(i, lhs[i], cut, kLength - cut), std::byte{}));
+            CHECK(all_are(read(i, lhs[i], cut, kResizedLength - cut), std::byte{}));
         }
     }
 }
@@ -91,7 +91,7 @@ TEST_CASE_METHOD(Resize, "resize: grown memory can be used at once, everywhere",
     INFO(where.label);
     const auto lhs = map_everywhere();
     for (std::size_t i = 0; i < nodes.size() * 2; ++i) {
-        const auto from = kLength + i * 10000;
+        const auto from = kResizedLength + i * 10000;
         node(i).resize(lmr.name(), from + 10000);
         const auto& writer = node(i + 1);
         writer.write(lhs[(i + 1) % lhs.size()], from, make_pattern(10000, i));
@@ -105,7 +105,7 @@ TEST_CASE_METHOD(Resize, "resize: grown memory can be used at once, everywhere",
 TEST_CASE_METHOD(Resize, "resize: refused resizes change nothing", "[resize]") {
     INFO(where.label);
     const auto lhs = map_everywhere();
-    dev.write(lmr.lh(), 0, make_pattern(kLength, 9));
+    dev.write(lmr.lh(), 0, make_pattern(kResizedLength, 9));
     CHECK(dev(resize_args(lmr.name(), 0)) == err(EINVAL));
     CHECK(dev(resize_args(lmr.name(), LITE_LMR_SIZE_MAX + 1)) == err(EFBIG));
     const auto e = dev(resize_args(lmr.name(), LITE_LMR_SIZE_MAX));
@@ -115,10 +115,10 @@ TEST_CASE_METHOD(Resize, "resize: refused resizes change nothing", "[resize]") {
     CHECK(is_refusal(call_as(kBob, [&] { return dev(resize_args(bobs, 1)); })));
     CHECK(dev(resize_args(std::string_view("no-such-lmr"), 1)) == err(ENOENT));
     CHECK(dev(resize_args(std::uint64_t{12345}, 1)) == err(EBADF));
-    check_length(lhs, kLength);
-    CHECK(find_mismatch(read(0, lmr.lh(), 0, kLength), 9) == std::nullopt);
+    check_length(lhs, kResizedLength);
+    CHECK(find_mismatch(read(0, lmr.lh(), 0, kResizedLength), 9) == std::nullopt);
     if (all_here())
-        CHECK(used() == whole_pages(kLength));
+        CHECK(used() == whole_pages(kResizedLength));
     const auto lh = dev.map(lmr.name(), kM);
     dev.free(lmr.lh());
     CHECK(dev(resize_args(lh, 1)) == err(EIDRM));

@@ -11,7 +11,7 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 200000;
+constexpr std::uint64_t kRevokedLength = 200000;
 
 // The same LMR opened by the same user on each node of this machine.
 struct Handles {
@@ -60,12 +60,12 @@ class Fire {
         become(kBob);
         const Device own(indexes[i % indexes.size()]);
         const auto lh = own.map(name, i % 4 == 3 ? kA : i % 2 ? kR : kW);
-        std::vector<std::byte> poison(kLength, std::byte{0xff});
+        std::vector<std::byte> poison(kRevokedLength, std::byte{0xff});
         for (bool first = true;; first = false) {
             const bool late = state_->gone;
             const auto e = i % 4 == 3   ? own(fetch_add_args(lh, 0, 1))
-                           : i % 2      ? own(read_args(lh, 0, poison.data(), kLength))
-                           : i % 4 == 0 ? own(write_args(lh, 0, poison.data(), kLength))
+                           : i % 2      ? own(read_args(lh, 0, poison.data(), kRevokedLength))
+                           : i % 4 == 0 ? own(write_args(lh, 0, poison.data(), kRevokedLength))
                                         : own(write_args(lh, 100, poison.data(), 64));
             expect(e == ok || e == err(EACCES), "an operation while rights are taken away");
             expect(!(late && e == ok), "an operation succeeded after the right was taken away");
@@ -87,7 +87,7 @@ class Fire {
 TEST_CASE_METHOD(ChangeEverywhere, "revocation: reaches open handles on every node",
                  "[revocation]") {
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes, 0);
+    NamedLmr lmr(dev, kRevokedLength, where.nodes, 0);
     dev.grant(lmr.name(), kBob.uid, 0, kRWA);
     dev.grant(lmr.name(), kCarol.uid, 0, kRWA);
     const Handles bobs(*this, kBob, lmr.name(), kRWA);
@@ -109,7 +109,7 @@ TEST_CASE_METHOD(ChangeEverywhere, "revocation: reaches open handles on every no
 TEST_CASE_METHOD(ChangeSingle, "revocation: of one node's grant leaves the others' handles",
                  "[revocation]") {
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes, 0);
+    NamedLmr lmr(dev, kRevokedLength, where.nodes, 0);
     std::vector<std::uint64_t> lhs;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         dev.grant(lmr.name(), kBob.uid, id(i), kRWA);
@@ -128,7 +128,7 @@ TEST_CASE_METHOD(ChangeSingle, "revocation: by mode, group and owner", "[revocat
     INFO(where.label);
     const auto name = unique_name("attributes");
     REQUIRE_NOTHROW(
-        as_user(kAlice, [&] { dev.unmap(dev.alloc(kLength, where.nodes, name, 0666)); }));
+        as_user(kAlice, [&] { dev.unmap(dev.alloc(kRevokedLength, where.nodes, name, 0666)); }));
     const Identity fellow{1001, 77, {kAlice.gid}};
     const Handles owner(*this, kAlice, name, kRWA);
     const Handles group(*this, fellow, name, kRWA);
@@ -159,7 +159,7 @@ TEST_CASE_METHOD(ChangeSingle, "revocation: by mode, group and owner", "[revocat
 TEST_CASE_METHOD(ChangeSingle, "revocation: a handle that lost everything can be closed",
                  "[revocation]") {
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes, 0);
+    NamedLmr lmr(dev, kRevokedLength, where.nodes, 0);
     dev.grant(lmr.name(), kBob.uid, 0, kR);
     const auto lh = map_as(kBob, node(1), lmr.name(), kR);
     dev.grant(lmr.name(), kBob.uid, 0, 0);
@@ -175,7 +175,7 @@ TEST_CASE_METHOD(ChangeSingle, "revocation: a handle that lost everything can be
 TEST_CASE_METHOD(ChangeEverywhere, "revocation: under fire", "[revocation]") {
     INFO(where.label);
     for (std::size_t round = 0; round < env().scaled(12, 2); ++round) {
-        NamedLmr lmr(dev, kLength, where.nodes, 0);
+        NamedLmr lmr(dev, kRevokedLength, where.nodes, 0);
         dev.grant(lmr.name(), kBob.uid, 0, kRWA);
         Fire fire(lmr.name(), 6);
         if (round % 3 == 2)
@@ -183,8 +183,8 @@ TEST_CASE_METHOD(ChangeEverywhere, "revocation: under fire", "[revocation]") {
         else
             node(round).grant(lmr.name(), kBob.uid, 0, 0);
         // From here on only this process writes.
-        std::vector<std::byte> back(kLength);
-        const auto data = make_pattern(kLength, round);
+        std::vector<std::byte> back(kRevokedLength);
+        const auto data = make_pattern(kRevokedLength, round);
         dev.write(lmr.lh(), 0, data);
         fire.revoked();
         for (int look = 0; look < 3; ++look) {
@@ -200,7 +200,7 @@ TEST_CASE_METHOD(ChangeEverywhere, "revocation: under fire", "[revocation]") {
 TEST_CASE_METHOD(ChangeEverywhere, "revocation: under fire, by mode", "[revocation]") {
     INFO(where.label);
     for (std::size_t round = 0; round < env().scaled(6, 1); ++round) {
-        NamedLmr lmr(dev, kLength, where.nodes, 0666);
+        NamedLmr lmr(dev, kRevokedLength, where.nodes, 0666);
         Fire fire(lmr.name(), 6);
         node(round).chmod(lmr.name(), 0600);
         fire.revoked();
@@ -211,7 +211,7 @@ TEST_CASE_METHOD(ChangeEverywhere, "revocation: under fire, by mode", "[revocati
 TEST_CASE_METHOD(ChangeSingle, "revocation: grants and revocations of many at once",
                  "[revocation]") {
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes, 0);
+    NamedLmr lmr(dev, kRevokedLength, where.nodes, 0);
     std::vector<Child> people;
     // Each process grants to and revokes from a user of its own, and finds exactly that.
     for (std::size_t i = 0; i < 4; ++i) {

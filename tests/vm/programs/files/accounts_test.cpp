@@ -17,7 +17,7 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 3 << 20;
+constexpr std::uint64_t kCountedLength = 3 << 20;
 
 class Watch {
   public:
@@ -82,32 +82,32 @@ Counts taken(const std::function<void()>& body) {
 }  // namespace
 
 TEST_CASE_METHOD(FilesEverywhere, "accounts: notifications", "[transfers]") {
-    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    const auto lh = dev.alloc(kCountedLength, std::vector{env().peer()});
     const File file = make_file(directory);
-    file.write(0, make_pattern(kLength, 1));
+    file.write(0, make_pattern(kCountedLength, 1));
     Watch watch(file);
-    REQUIRE(send(dev, lh, 0, file, 0, kAll).bytes == kLength);
+    REQUIRE(send(dev, lh, 0, file, 0, kAll).bytes == kCountedLength);
     REQUIRE(watch.seen() == IN_ACCESS);
-    REQUIRE(receive(dev, lh, 0, file, 0, kAll).bytes == kLength);
+    REQUIRE(receive(dev, lh, 0, file, 0, kAll).bytes == kCountedLength);
     REQUIRE(watch.seen() == IN_MODIFY);
-    REQUIRE(send(dev, lh, 0, file, kLength, kAll).bytes == 0);
+    REQUIRE(send(dev, lh, 0, file, kCountedLength, kAll).bytes == 0);
     REQUIRE(watch.seen() == 0);
 }
 
 TEST_CASE_METHOD(Files, "accounts: bytes and calls, beside sendfile(2)", "[transfers]") {
     if (::access("/proc/thread-self/io", R_OK))  // the debug kernels
         return;
-    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    const auto lh = dev.alloc(kCountedLength, std::vector{env().peer()});
     const File from = make_file("/tmp");
-    from.write(0, make_pattern(kLength, 1));
+    from.write(0, make_pattern(kCountedLength, 1));
     const File to = make_file(kMemfd);
     // Some bytes, none after the end of the file, and none as the target may not be written to.
-    for (const auto at : {std::uint64_t{0}, kLength - 5000, kLength}) {
+    for (const auto at : {std::uint64_t{0}, kCountedLength - 5000, kCountedLength}) {
         INFO(at);
-        const auto moved = kLength - at;
+        const auto moved = kCountedLength - at;
         const auto wanted = taken([&] {
             off_t offset = static_cast<off_t>(at);
-            expect_equal(::sendfile(to.fd(), from.fd(), &offset, kLength),
+            expect_equal(::sendfile(to.fd(), from.fd(), &offset, kCountedLength),
                          static_cast<ssize_t>(moved), "sendfile");
         });
         REQUIRE(wanted == Counts{moved, moved, 1, 1});
@@ -122,7 +122,8 @@ TEST_CASE_METHOD(Files, "accounts: bytes and calls, beside sendfile(2)", "[trans
     const auto wanted = taken([&] {
         off_t offset = 0;
         ::lseek(to.fd(), 0, SEEK_SET);
-        expect_equal(::sendfile(to.fd(), from.fd(), &offset, kLength), ssize_t{-1}, "sendfile");
+        expect_equal(::sendfile(to.fd(), from.fd(), &offset, kCountedLength), ssize_t{-1},
+                     "sendfile");
     });
     REQUIRE(wanted == Counts{0, 0, 1, 1});
     REQUIRE(taken([&] {

@@ -18,14 +18,14 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 1 << 20;
+constexpr std::uint64_t kRefusedLength = 1 << 20;
 
 struct Refusals : Files {
-    std::uint64_t lh = dev.alloc(kLength, std::vector{env().peer()});
+    std::uint64_t lh = dev.alloc(kRefusedLength, std::vector{env().peer()});
 };
 
 struct RefusalsEverywhere : FilesEverywhere {
-    std::uint64_t lh = dev.alloc(kLength, std::vector{env().peer()});
+    std::uint64_t lh = dev.alloc(kRefusedLength, std::vector{env().peer()});
 };
 
 // The errno of write(2).
@@ -126,7 +126,8 @@ TEST_CASE_METHOD(Refusals, "refusals: kinds of files", "[refusals]") {
     REQUIRE(send(dev, lh, 0, self, 0, 3).error == err(EINVAL));
     REQUIRE(receive(dev, lh, 0, self, 0, 3).error == err(EINVAL));
     // A device with positions works.
-    REQUIRE(receive(dev, lh, 0, File("/dev/null", O_WRONLY), 0, kLength).bytes == kLength);
+    REQUIRE(receive(dev, lh, 0, File("/dev/null", O_WRONLY), 0, kRefusedLength).bytes ==
+            kRefusedLength);
 }
 
 TEST_CASE_METHOD(Refusals, "refusals: arguments", "[refusals]") {
@@ -164,7 +165,7 @@ TEST_CASE_METHOD(Refusals, "refusals: arguments", "[refusals]") {
 }
 
 TEST_CASE_METHOD(Files, "refusals: rights on the LMR", "[refusals]") {
-    const NamedLmr lmr(dev, kLength, std::vector{env().peer()});
+    const NamedLmr lmr(dev, kRefusedLength, std::vector{env().peer()});
     const File file = make_file(kMemfd);
     file.write(0, make_pattern(100, 1));
     const auto reader = dev.map(lmr.name(), LITE_RIGHT_READ);
@@ -211,7 +212,7 @@ TEST_CASE_METHOD(RefusalsEverywhere, "refusals: swap files", "[refusals]") {
         return;
     const auto path = directory + "/" + unique_name("swap");
     const File file(path, O_RDWR | O_CREAT);
-    file.write(0, std::vector<std::byte>(kLength));
+    file.write(0, std::vector<std::byte>(kRefusedLength));
     run_program({"mkswap", path});
     REQUIRE(::swapon(path.c_str(), 0) == 0);
     const auto wanted = errno_of_write(file, 0);
@@ -289,7 +290,7 @@ TEST_CASE_METHOD(RefusalsEverywhere, "refusals: RLIMIT_FSIZE", "[refusals]") {
         std::signal(SIGXFSZ, SIG_IGN);
         const rlimit limit{300000, 300000};
         expect_equal(::setrlimit(RLIMIT_FSIZE, &limit), 0, "setrlimit");
-        const auto moved = receive(dev, lh, 0, file, 100, kLength);
+        const auto moved = receive(dev, lh, 0, file, 100, kRefusedLength);
         expect_equal(moved.error, ok, "up to the limit");
         expect_equal(moved.bytes, 299900U, "up to the limit");
         expect_equal(receive(dev, lh, 0, file, 300000, 1).error, err(EFBIG), "beyond the limit");
@@ -304,7 +305,7 @@ TEST_CASE_METHOD(Refusals, "refusals: a full file system", "[refusals]") {
     const char* full = std::getenv("LITE_TEST_SMALL");  // of 256 KB
     REQUIRE(full);
     const File file = make_file(full);
-    const auto moved = receive(dev, lh, 0, file, 0, kLength);
+    const auto moved = receive(dev, lh, 0, file, 0, kRefusedLength);
     REQUIRE(moved.error == ok);
     REQUIRE(moved.bytes == 256 * 1024);
     REQUIRE(receive(dev, lh, moved.bytes, file, moved.end, 1).error == err(ENOSPC));

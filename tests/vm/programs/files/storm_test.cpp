@@ -17,12 +17,12 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 3 << 20;
+constexpr std::uint64_t kStormLength = 3 << 20;
 
 // Truncates, punches and fills the file, and evicts its pages.
 void change(const File& file, std::uint64_t seed, std::mt19937_64& random) {
-    const auto at = random() % kLength;
-    const auto length = std::min<std::uint64_t>(random() % 100000 + 1, kLength - at);
+    const auto at = random() % kStormLength;
+    const auto length = std::min<std::uint64_t>(random() % 100000 + 1, kStormLength - at);
     switch (random() % 5) {
         case 0:
             file.resize(at);
@@ -52,9 +52,9 @@ bool is_old_or_zero(std::span<const std::byte> got, std::uint64_t seed) {
 
 TEST_CASE_METHOD(FilesEverywhere, "storm: a file that changes while it is sent", "[storm]") {
     const auto seed = env().seed + 20;
-    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    const auto lh = dev.alloc(kStormLength, std::vector{env().peer()});
     const File file = make_file(directory);
-    file.write(0, make_pattern(kLength, seed));
+    file.write(0, make_pattern(kStormLength, seed));
     std::atomic<bool> over = false;
     Threads threads;
     threads.start([&] {
@@ -69,7 +69,7 @@ TEST_CASE_METHOD(FilesEverywhere, "storm: a file that changes while it is sent",
         args.pages = static_cast<__u32>(1 + random() % 256);
         args.sets = static_cast<__u32>(1 + random() % 4);
         const auto moved = move(dev, LITE_IOC_SENDFILE, args);
-        if (moved.error != ok || moved.bytes > kLength)
+        if (moved.error != ok || moved.bytes > kStormLength)
             wrong = "sending failed";
         else if (!is_old_or_zero(read_lmr(dev, lh, 0, moved.bytes), seed))
             wrong = "wrong bytes";
@@ -81,8 +81,8 @@ TEST_CASE_METHOD(FilesEverywhere, "storm: a file that changes while it is sent",
 
 TEST_CASE_METHOD(FilesEverywhere, "storm: a file that changes while it is received", "[storm]") {
     const auto seed = env().seed + 30;
-    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
-    dev.write(lh, 0, make_pattern(kLength, seed));
+    const auto lh = dev.alloc(kStormLength, std::vector{env().peer()});
+    dev.write(lh, 0, make_pattern(kStormLength, seed));
     std::mt19937_64 random(seed + 1);
     for (std::size_t i = 0; i < env().scaled(20, 4); ++i) {
         // A file with a name, except for a memfd: one that is removed meanwhile.
@@ -108,24 +108,24 @@ TEST_CASE_METHOD(FilesEverywhere, "storm: a file that changes while it is receiv
         threads.join();
         INFO(directory << ", " << args.sets << " sets of " << args.pages << " pages");
         REQUIRE(moved.error == ok);
-        REQUIRE(moved.bytes == kLength);
-        REQUIRE(file.size() <= kLength);
+        REQUIRE(moved.bytes == kStormLength);
+        REQUIRE(file.size() <= kStormLength);
         REQUIRE(is_old_or_zero(file.read(0, file.size()), seed));
-        REQUIRE(receive(dev, lh, 0, file, 0, kAll).bytes == kLength);
-        REQUIRE(!find_mismatch(file.read(0, kLength), seed));
+        REQUIRE(receive(dev, lh, 0, file, 0, kAll).bytes == kStormLength);
+        REQUIRE(!find_mismatch(file.read(0, kStormLength), seed));
     }
 }
 
 TEST_CASE_METHOD(FilesEverywhere, "storm: a file that gets other names", "[storm]") {
     if (directory == kMemfd)  // it has none
         return;
-    const auto lh = dev.alloc(2 * kLength, std::vector{env().peer()});
+    const auto lh = dev.alloc(2 * kStormLength, std::vector{env().peer()});
     const std::array names{directory + "/" + unique_name("renamed"),
                            directory + "/" + unique_name("renamed")};
     const File from(names[0], O_RDWR | O_CREAT);
     const File to(names[1], O_RDWR | O_CREAT);
-    from.write(0, make_pattern(kLength, 1));
-    dev.write(lh, kLength, make_pattern(kLength, 2));
+    from.write(0, make_pattern(kStormLength, 1));
+    dev.write(lh, kStormLength, make_pattern(kStormLength, 2));
     std::atomic<bool> over = false;
     Threads threads;
     threads.start([&] {
@@ -143,13 +143,13 @@ TEST_CASE_METHOD(FilesEverywhere, "storm: a file that gets other names", "[storm
         auto args = file_args(lh, 0, from.fd(), 0, kAll);
         args.pages = static_cast<__u32>(17 + 13 * i);
         args.sets = 3;
-        if (move(dev, LITE_IOC_SENDFILE, args).bytes != kLength ||
-            find_mismatch(read_lmr(dev, lh, 0, kLength), 1))
+        if (move(dev, LITE_IOC_SENDFILE, args).bytes != kStormLength ||
+            find_mismatch(read_lmr(dev, lh, 0, kStormLength), 1))
             wrong = "sent";
-        args.offset = kLength;
+        args.offset = kStormLength;
         args.fd = to.fd();
-        if (move(dev, LITE_IOC_RECVFILE, args).bytes != kLength ||
-            find_mismatch(to.read(0, kLength), 2))
+        if (move(dev, LITE_IOC_RECVFILE, args).bytes != kStormLength ||
+            find_mismatch(to.read(0, kStormLength), 2))
             wrong = "received";
     }
     over = true;
@@ -157,13 +157,13 @@ TEST_CASE_METHOD(FilesEverywhere, "storm: a file that gets other names", "[storm
     for (const auto& name : names)
         ::unlink(name.c_str());
     REQUIRE(wrong.empty());
-    REQUIRE(!find_mismatch(from.read(0, kLength), 1));
+    REQUIRE(!find_mismatch(from.read(0, kStormLength), 1));
 }
 
 TEST_CASE_METHOD(FilesEverywhere, "storm: processes that are killed", "[storm]") {
-    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    const auto lh = dev.alloc(kStormLength, std::vector{env().peer()});
     const File from = make_file(directory);
-    from.write(0, make_pattern(kLength, 1));
+    from.write(0, make_pattern(kStormLength, 1));
     std::mt19937_64 random(env().seed);
     for (std::size_t i = 0; i < env().scaled(40, 8); ++i) {
         Shared<Signal> running;
@@ -184,8 +184,8 @@ TEST_CASE_METHOD(FilesEverywhere, "storm: processes that are killed", "[storm]")
     if (directory.rfind("/tmp", 0) != 0)  // files of tmpfs are not evicted
         wait_until("the pages are released", [&] { return is_released(from); });
     // The LMR and the file are as usable as before.
-    REQUIRE(send(dev, lh, 0, from, 0, kAll).bytes == kLength);
-    REQUIRE(!find_mismatch(read_lmr(dev, lh, 0, kLength), 1));
+    REQUIRE(send(dev, lh, 0, from, 0, kAll).bytes == kStormLength);
+    REQUIRE(!find_mismatch(read_lmr(dev, lh, 0, kStormLength), 1));
 }
 
 TEST_CASE_METHOD(Files, "storm: a file that another process keeps from being read", "[storm]") {
@@ -198,8 +198,8 @@ TEST_CASE_METHOD(Files, "storm: a file that another process keeps from being rea
     const File events(listener);
     const auto path = "/tmp/" + unique_name("watched");
     const File file(path, O_RDWR | O_CREAT);
-    file.write(0, make_pattern(kLength, 1));
-    const NamedLmr lmr(dev, kLength, std::vector{env().peer()});
+    file.write(0, make_pattern(kStormLength, 1));
+    const NamedLmr lmr(dev, kStormLength, std::vector{env().peer()});
     REQUIRE(::fanotify_mark(listener, FAN_MARK_ADD, FAN_ACCESS_PERM, AT_FDCWD, path.c_str()) == 0);
 
     const auto permit = [&] {
@@ -244,7 +244,7 @@ TEST_CASE_METHOD(Files, "storm: a file that another process keeps from being rea
     ::unlink(path.c_str());
     // What was moved before counts; then the LMR was gone.
     REQUIRE((moved.error == ok || moved.error == err(EIDRM)));
-    REQUIRE(moved.bytes < kLength);
+    REQUIRE(moved.bytes < kStormLength);
 }
 
 TEST_CASE_METHOD(Files, "storm: until the receiver dies", "[.death]") {
@@ -252,7 +252,7 @@ TEST_CASE_METHOD(Files, "storm: until the receiver dies", "[.death]") {
     REQUIRE(name);
     const auto lh = dev.map(name);
     const File file = make_file(directories().back());
-    file.write(0, make_pattern(kLength, 1));
+    file.write(0, make_pattern(kStormLength, 1));
     Moved moved{};
     for (bool first = true; moved.error == ok; first = false) {
         auto args = file_args(lh, 0, file.fd(), 0, kAll);
@@ -266,25 +266,25 @@ TEST_CASE_METHOD(Files, "storm: until the receiver dies", "[.death]") {
     }
     INFO(moved.error);
     REQUIRE((moved.error == err(EHOSTDOWN) || moved.error == err(ETIMEDOUT)));
-    REQUIRE(!find_mismatch(file.read(0, kLength), 1));
+    REQUIRE(!find_mismatch(file.read(0, kStormLength), 1));
 }
 
 TEST_CASE_METHOD(Files, "storm: until the source dies", "[.source]") {
     const char* name = std::getenv("LITE_TEST_LMR");
     REQUIRE(name);
     const auto lh = dev.map(name);
-    dev.write(lh, 0, make_pattern(kLength, 1));
+    dev.write(lh, 0, make_pattern(kStormLength, 1));
     const File file = make_file(directories().back());
     Moved moved{};
     for (bool first = true; moved.error == ok; first = false) {
         file.resize(0);
-        auto args = file_args(lh, 0, file.fd(), 0, kLength);
+        auto args = file_args(lh, 0, file.fd(), 0, kStormLength);
         args.pages = 64;
         args.sets = 4;
         moved = move(dev, LITE_IOC_RECVFILE, args);
         // Also of what was moved before it died.
         const auto bytes = moved.error == ok ? moved.bytes : 0;
-        REQUIRE(bytes <= kLength);
+        REQUIRE(bytes <= kStormLength);
         REQUIRE(file.size() == bytes);
         REQUIRE(!find_mismatch(file.read(0, bytes), 1));
         if (first) {

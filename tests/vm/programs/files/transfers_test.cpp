@@ -16,7 +16,7 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 5 << 20;
+constexpr std::uint64_t kMovedLength = 5 << 20;
 
 // 0, and numbers next to whole pages, are frequent.
 std::uint64_t with_edges(std::mt19937_64& random, double size, std::uint64_t most) {
@@ -163,9 +163,10 @@ TEST_CASE_METHOD(FilesEverywhere, "transfers: random files, sets and places", "[
     for (std::size_t i = 0; i < count; ++i) {
         const auto& where = places[i % places.size()];
         INFO(where.label << ", seed " << env().seed << ", number " << i);
-        const auto lh = dev.alloc(kLength, where.nodes);
-        const auto length = any_size(random, kLength);
-        there_and_back(*this, directory, lh, any_size(random, kLength - length), length, random);
+        const auto lh = dev.alloc(kMovedLength, where.nodes);
+        const auto length = any_size(random, kMovedLength);
+        there_and_back(*this, directory, lh, any_size(random, kMovedLength - length), length,
+                       random);
         dev.free(lh);
     }
 }
@@ -184,20 +185,20 @@ TEST_CASE_METHOD(FilesEverywhere, "transfers: a thousand files that change besid
 
 TEST_CASE_METHOD(FilesEverywhere, "transfers: only the bytes asked for are written",
                  "[transfers]") {
-    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
-    const auto all = make_pattern(kLength, 1);
+    const auto lh = dev.alloc(kMovedLength, std::vector{env().peer()});
+    const auto all = make_pattern(kMovedLength, 1);
     const File file = make_file(directory);
-    file.write(0, make_pattern(kLength, 2));
+    file.write(0, make_pattern(kMovedLength, 2));
     dev.write(lh, 0, all);
     REQUIRE(send(dev, lh, 5000, file, 7000, 2000003).bytes == 2000003);
-    auto got = read_lmr(dev, lh, 0, kLength);
+    auto got = read_lmr(dev, lh, 0, kMovedLength);
     REQUIRE(!find_mismatch(std::span(got).first(5000), 1));
     REQUIRE(!find_mismatch(std::span(got).subspan(5000, 2000003), 2, 7000));
     REQUIRE(!find_mismatch(std::span(got).subspan(2005003), 1, 2005003));
 
     dev.write(lh, 0, all);
     REQUIRE(receive(dev, lh, 5000, file, 7000, 2000003).bytes == 2000003);
-    got = file.read(0, kLength);
+    got = file.read(0, kMovedLength);
     REQUIRE(!find_mismatch(std::span(got).first(7000), 2));
     REQUIRE(!find_mismatch(std::span(got).subspan(7000, 2000003), 1, 5000));
     REQUIRE(!find_mismatch(std::span(got).subspan(2007003), 2, 2007003));
@@ -205,47 +206,47 @@ TEST_CASE_METHOD(FilesEverywhere, "transfers: only the bytes asked for are writt
 
 TEST_CASE_METHOD(FilesEverywhere, "transfers: to the end of the file, or of the LMR",
                  "[transfers]") {
-    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    const auto lh = dev.alloc(kMovedLength, std::vector{env().peer()});
     const File file = make_file(directory);
-    file.write(0, make_pattern(kLength - 100, 3));
+    file.write(0, make_pattern(kMovedLength - 100, 3));
     auto moved = send(dev, lh, 0, file, 0, kAll);
     REQUIRE(moved.error == ok);
-    REQUIRE(moved.bytes == kLength - 100);
-    moved = send(dev, lh, 0, file, kLength - 100, kAll);  // at its end
+    REQUIRE(moved.bytes == kMovedLength - 100);
+    moved = send(dev, lh, 0, file, kMovedLength - 100, kAll);  // at its end
     REQUIRE(moved.error == ok);
     REQUIRE(moved.bytes == 0);
-    REQUIRE(send(dev, lh, 0, file, kLength, 1).bytes == 0);  // beyond
+    REQUIRE(send(dev, lh, 0, file, kMovedLength, 1).bytes == 0);  // beyond
 
-    file.write(0, make_pattern(kLength + 100, 4));
+    file.write(0, make_pattern(kMovedLength + 100, 4));
     moved = send(dev, lh, 50, file, 0, kAll);
     REQUIRE(moved.error == ok);
-    REQUIRE(moved.bytes == kLength - 50);
-    REQUIRE(send(dev, lh, kLength, file, moved.end, kAll).error == err(ERANGE));
-    REQUIRE(send(dev, lh, kLength, file, kLength + 100, kAll).error == ok);
-    REQUIRE(send(dev, lh, kLength + 1, file, 0, 1).error == err(ERANGE));
+    REQUIRE(moved.bytes == kMovedLength - 50);
+    REQUIRE(send(dev, lh, kMovedLength, file, moved.end, kAll).error == err(ERANGE));
+    REQUIRE(send(dev, lh, kMovedLength, file, kMovedLength + 100, kAll).error == ok);
+    REQUIRE(send(dev, lh, kMovedLength + 1, file, 0, 1).error == err(ERANGE));
 
     file.resize(0);
     moved = receive(dev, lh, 50, file, 0, kAll);
     REQUIRE(moved.error == ok);
-    REQUIRE(moved.bytes == kLength - 50);
-    REQUIRE(file.size() == kLength - 50);
-    REQUIRE(!find_mismatch(file.read(0, kLength - 50), 4));
-    moved = receive(dev, lh, kLength, file, 0, kAll);
+    REQUIRE(moved.bytes == kMovedLength - 50);
+    REQUIRE(file.size() == kMovedLength - 50);
+    REQUIRE(!find_mismatch(file.read(0, kMovedLength - 50), 4));
+    moved = receive(dev, lh, kMovedLength, file, 0, kAll);
     REQUIRE(moved.error == ok);
     REQUIRE(moved.bytes == 0);
-    REQUIRE(receive(dev, lh, kLength + 1, file, 0, 1).error == err(ERANGE));
+    REQUIRE(receive(dev, lh, kMovedLength + 1, file, 0, 1).error == err(ERANGE));
 }
 
 TEST_CASE_METHOD(FilesEverywhere, "transfers: holes are zeroes", "[transfers]") {
-    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
-    dev.write(lh, 0, make_pattern(kLength, 5));
+    const auto lh = dev.alloc(kMovedLength, std::vector{env().peer()});
+    dev.write(lh, 0, make_pattern(kMovedLength, 5));
     const File file = make_file(directory);
     file.write(1000000, make_pattern(3000, 6));
-    file.resize(kLength);
+    file.resize(kMovedLength);
     const auto before = send(dev, lh, 0, file, 0, kAll);
-    REQUIRE(before.bytes == kLength);
-    const auto got = read_lmr(dev, lh, 0, kLength);
-    REQUIRE(got == file.read(0, kLength));
+    REQUIRE(before.bytes == kMovedLength);
+    const auto got = read_lmr(dev, lh, 0, kMovedLength);
+    REQUIRE(got == file.read(0, kMovedLength));
     REQUIRE(std::count(got.begin(), got.begin() + 1000000, std::byte{}) == 1000000);
     REQUIRE(!find_mismatch(std::span(got).subspan(1000000, 3000), 6));
 }
@@ -273,17 +274,17 @@ TEST_CASE_METHOD(Files, "transfers: holes in memory stay holes", "[transfers]") 
 TEST_CASE_METHOD(Files, "transfers: a block device", "[transfers]") {
     const char* path = std::getenv("LITE_TEST_BLOCK");
     REQUIRE(path);
-    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    const auto lh = dev.alloc(kMovedLength, std::vector{env().peer()});
     for (const int flags : {O_RDWR, O_RDWR | O_DIRECT}) {
         INFO(flags);
         const File device(path, flags);
         const File beside(path, O_RDWR);
-        dev.write(lh, 0, make_pattern(kLength, 15));
-        REQUIRE(receive(dev, lh, 0, device, 1 << 20, kAll).bytes == kLength);
-        REQUIRE(!find_mismatch(beside.read(1 << 20, kLength), 15));
-        dev.write(lh, 0, make_pattern(kLength, 16));
-        REQUIRE(send(dev, lh, 0, device, 1 << 20, kLength).bytes == kLength);
-        REQUIRE(!find_mismatch(read_lmr(dev, lh, 0, kLength), 15));
+        dev.write(lh, 0, make_pattern(kMovedLength, 15));
+        REQUIRE(receive(dev, lh, 0, device, 1 << 20, kAll).bytes == kMovedLength);
+        REQUIRE(!find_mismatch(beside.read(1 << 20, kMovedLength), 15));
+        dev.write(lh, 0, make_pattern(kMovedLength, 16));
+        REQUIRE(send(dev, lh, 0, device, 1 << 20, kMovedLength).bytes == kMovedLength);
+        REQUIRE(!find_mismatch(read_lmr(dev, lh, 0, kMovedLength), 15));
         // Its end is that of a file which cannot grow.
         const auto end = static_cast<std::uint64_t>(::lseek(beside.fd(), 0, SEEK_END));
         REQUIRE(send(dev, lh, 0, device, end - 8192, kAll).bytes == 8192);
@@ -296,7 +297,7 @@ TEST_CASE_METHOD(Files, "transfers: a block device", "[transfers]") {
 TEST_CASE_METHOD(Files, "transfers: far into a sparse file", "[transfers]") {
     // Beyond what 32 bits count, in bytes and in pages.
     for (const std::uint64_t at : {(1ULL << 32) - 5000, (1ULL << 44) - 5000}) {
-        const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+        const auto lh = dev.alloc(kMovedLength, std::vector{env().peer()});
         const File file = make_file(kMemfd);
         file.write(at, make_pattern(20000, 7));
         REQUIRE(send(dev, lh, 3, file, at, 20000).bytes == 20000);
@@ -309,7 +310,7 @@ TEST_CASE_METHOD(Files, "transfers: far into a sparse file", "[transfers]") {
 }
 
 TEST_CASE_METHOD(FilesEverywhere, "transfers: the position of the file", "[transfers]") {
-    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    const auto lh = dev.alloc(kMovedLength, std::vector{env().peer()});
     const File file = make_file(directory);
     file.write(0, make_pattern(100000, 8));
     auto args = file_args(lh, 0, file.fd(), 77, 30000);
@@ -327,8 +328,8 @@ TEST_CASE_METHOD(FilesEverywhere, "transfers: the position of the file", "[trans
 }
 
 TEST_CASE_METHOD(FilesEverywhere, "transfers: appending", "[transfers]") {
-    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
-    dev.write(lh, 0, make_pattern(kLength, 9));
+    const auto lh = dev.alloc(kMovedLength, std::vector{env().peer()});
+    dev.write(lh, 0, make_pattern(kMovedLength, 9));
     const File file = make_file(directory);
     file.write(0, make_pattern(12345, 10));
     const File appending = open_again(file, O_WRONLY | O_APPEND);
@@ -350,7 +351,7 @@ TEST_CASE_METHOD(FilesEverywhere, "transfers: files that are read and written di
     if (fd < 0)  // tmpfs of 6.1
         return;
     const File direct(fd);
-    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    const auto lh = dev.alloc(kMovedLength, std::vector{env().peer()});
     file.write(0, make_pattern(1 << 20, 11));
     REQUIRE(send(dev, lh, 1, direct, 8192, 500 * kPage).bytes == (1 << 20) - 8192);
     REQUIRE(!find_mismatch(read_lmr(dev, lh, 1, (1 << 20) - 8192), 11, 8192));
@@ -364,14 +365,14 @@ TEST_CASE_METHOD(FilesEverywhere, "transfers: files that are read and written di
 
 TEST_CASE_METHOD(Files, "transfers: files without pages", "[transfers]") {
     // What the kernel makes up as it is read arrives in pieces that begin and end anywhere.
-    const auto lh = dev.alloc(kLength, std::vector{env().peer()});
+    const auto lh = dev.alloc(kMovedLength, std::vector{env().peer()});
     for (const char* path : {"/proc/iomem", "/proc/crypto", "/proc/version"}) {
         INFO(path);
         const File file(path, O_RDONLY);
-        std::vector<std::byte> wanted(kLength);
+        std::vector<std::byte> wanted(kMovedLength);
         std::uint64_t length = 0;
         for (ssize_t n = 1; n > 0; length += static_cast<std::uint64_t>(n)) {
-            n = ::pread(file.fd(), wanted.data() + length, kLength - length,
+            n = ::pread(file.fd(), wanted.data() + length, kMovedLength - length,
                         static_cast<off_t>(length));
             REQUIRE(n >= 0);
         }

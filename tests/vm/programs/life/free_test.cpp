@@ -10,7 +10,7 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 200000;
+constexpr std::uint64_t kFreedLength = 200000;
 
 // Repeats @op until it fails; throws Failure unless it fails with EIDRM.
 template <typename Op>
@@ -28,11 +28,11 @@ void until_freed(Op op) {
 Errno use(const Device& dev, std::uint64_t lh, std::size_t kind, std::vector<std::byte>& buffer) {
     switch (kind % 4) {
         case 0:
-            return dev(write_args(lh, 0, buffer.data(), kLength));
+            return dev(write_args(lh, 0, buffer.data(), kFreedLength));
         case 1:
-            return dev(write_args(lh, kLength - 64, buffer.data(), 64));
+            return dev(write_args(lh, kFreedLength - 64, buffer.data(), 64));
         case 2:
-            return dev(read_args(lh, 1, buffer.data(), kLength - 1));
+            return dev(read_args(lh, 1, buffer.data(), kFreedLength - 1));
         default:
             return dev(fetch_add_args(lh, 8, 1));
     }
@@ -43,10 +43,10 @@ Errno use(const Device& dev, std::uint64_t lh, std::size_t kind, std::vector<std
 TEST_CASE_METHOD(LifeEverywhere, "free: mapped elsewhere: EIDRM there, at once and for ever",
                  "[free]") {
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes);
+    NamedLmr lmr(dev, kFreedLength, where.nodes);
     const Device other = device_for(1);
     const auto elsewhere = other.map(lmr.name(), LITE_RIGHTS_ALL);
-    std::vector<std::byte> buffer(kLength);
+    std::vector<std::byte> buffer(kFreedLength);
     other.write(elsewhere, 0, buffer);
 
     dev.free(lmr.lh());
@@ -63,14 +63,14 @@ TEST_CASE_METHOD(LifeEverywhere, "free: while many users use it", "[free]") {
     INFO(where.label);
     const std::size_t rounds = env().scaled(6, 2);
     for (std::size_t round = 0; round < rounds; ++round) {
-        NamedLmr lmr(dev, kLength, where.nodes);
+        NamedLmr lmr(dev, kFreedLength, where.nodes);
         Shared<Signal> running;
         std::vector<Child> users;
         for (std::size_t i = 0; i < 6; ++i) {
             users.emplace_back([&, i] {
                 const Device own = device_for(i);
                 const auto lh = own.map(lmr.name());
-                std::vector<std::byte> buffer(kLength);
+                std::vector<std::byte> buffer(kFreedLength);
                 expect_equal(use(own, lh, i, buffer), ok, "before the free");
                 running->post();
                 until_freed([&] { return use(own, lh, i, buffer); });
@@ -97,25 +97,26 @@ TEST_CASE_METHOD(LifeEverywhere, "free: memory that is reused stays untouched by
     // canary at once. A byte 0xff in the canary comes from a write after the free had returned.
     const std::size_t rounds = env().scaled(8, 3);
     for (std::size_t round = 0; round < rounds; ++round) {
-        NamedLmr lmr(dev, kLength, where.nodes);
+        NamedLmr lmr(dev, kFreedLength, where.nodes);
         Shared<Signal> running;
         std::vector<Child> users;
         for (std::size_t i = 0; i < 4; ++i) {
             users.emplace_back([&, i] {
                 const Device own = device_for(i);
                 const auto lh = own.map(lmr.name(), LITE_RIGHT_WRITE);
-                const std::vector<std::byte> poison(kLength, std::byte{0xff});
+                const std::vector<std::byte> poison(kFreedLength, std::byte{0xff});
                 running->post();
-                until_freed(
-                    [&] { return own(write_args(lh, 0, poison.data(), i % 2 ? kLength : 100)); });
+                until_freed([&] {
+                    return own(write_args(lh, 0, poison.data(), i % 2 ? kFreedLength : 100));
+                });
             });
         }
         for (std::size_t i = 0; i < users.size(); ++i)
             running->wait("the users");
         dev.free(lmr.lh());
 
-        const auto canary = dev.alloc(kLength, where.nodes);
-        std::vector<std::byte> now(kLength, std::byte{0xee});
+        const auto canary = dev.alloc(kFreedLength, where.nodes);
+        std::vector<std::byte> now(kFreedLength, std::byte{0xee});
         for (int look = 0; look < 3; ++look) {
             dev.read(canary, 0, now);
             REQUIRE(
@@ -134,7 +135,7 @@ TEST_CASE_METHOD(LifeEverywhere, "free: of concurrent frees one succeeds", "[fre
     INFO(where.label);
     for (std::size_t round = 0; round < env().scaled(10, 3); ++round) {
         const auto name = unique_name("twice");
-        const auto lh = dev.alloc(kLength, where.nodes, name);
+        const auto lh = dev.alloc(kFreedLength, where.nodes, name);
         const Device other = device_for(1);
         const auto elsewhere = other.map(name, LITE_RIGHTS_ALL);
         std::array<Errno, 3> results{};
@@ -186,7 +187,7 @@ TEST_CASE_METHOD(LifeEverywhere, "free: against map, again and again", "[free]")
 
 TEST_CASE_METHOD(LifeEverywhere, "free: an anonymous LMR by handle", "[free]") {
     INFO(where.label);
-    const auto lh = dev.alloc(kLength, where.nodes);
+    const auto lh = dev.alloc(kFreedLength, where.nodes);
     dev.free(lh);
     CHECK(dev(free_args(lh)) == err(EBADF));
     check_nothing_used();

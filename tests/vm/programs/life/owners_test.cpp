@@ -15,7 +15,7 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 300000;
+constexpr std::uint64_t kOwnedLength = 300000;
 
 struct Owners : LifeEverywhere {
     // If all memory is at this node, it is free when close(2) returns. Other nodes are told, and
@@ -55,11 +55,11 @@ TEST_CASE_METHOD(LifeEverywhere, "owners: a named LMR outlives its maker, conten
     const auto name = unique_name("outlives");
     REQUIRE_NOTHROW(in_child([&] {
         const Device own(env().indexes.front());
-        own.write(own.alloc(kLength, where.nodes, name), 0, make_pattern(kLength, 1));
+        own.write(own.alloc(kOwnedLength, where.nodes, name), 0, make_pattern(kOwnedLength, 1));
     }));
     REQUIRE_NOTHROW(in_child([&] {
         const Device other = device_for(1);
-        std::vector<std::byte> back(kLength);
+        std::vector<std::byte> back(kOwnedLength);
         other.read(other.map(name, LITE_RIGHT_READ), 0, back);
         expect(!find_mismatch(back, 1), "contents");
     }));
@@ -73,14 +73,14 @@ TEST_CASE_METHOD(LifeEverywhere, "owners: a named LMR outlives a killed maker", 
     Shared<Signal> made;
     Child maker([&] {
         const Device own(env().indexes.front());
-        own.write(own.alloc(kLength, where.nodes, name), 0, make_pattern(kLength, 2));
+        own.write(own.alloc(kOwnedLength, where.nodes, name), 0, make_pattern(kOwnedLength, 2));
         made->post();
         ::pause();
     });
     made->wait("the LMR");
     maker.kill(SIGKILL);
     CHECK(maker.wait() == "killed by signal Killed");
-    std::vector<std::byte> back(kLength);
+    std::vector<std::byte> back(kOwnedLength);
     dev.read(dev.map(name, LITE_RIGHT_READ), 0, back);
     CHECK(find_mismatch(back, 2) == std::nullopt);
     dev.free(name);
@@ -91,7 +91,7 @@ TEST_CASE_METHOD(Owners, "owners: an anonymous LMR dies with its file", "[owners
     INFO(where.label);
     const auto before = anonymous_lmrs(dev);
     Device own(env().indexes.front());
-    (void)own.alloc(kLength, where.nodes);
+    (void)own.alloc(kOwnedLength, where.nodes);
     CHECK(anonymous_lmrs(dev) == before + 1);
     own.close();
     check_gone(before);
@@ -105,7 +105,7 @@ TEST_CASE_METHOD(LifeEverywhere, "owners: an anonymous LMR dies with its killed 
     Child maker([&] {
         const Device own(env().indexes.front());
         for (int i = 0; i < 5; ++i)
-            (void)own.alloc(kLength, where.nodes);
+            (void)own.alloc(kOwnedLength, where.nodes);
         made->post();
         ::pause();
     });
@@ -122,7 +122,7 @@ TEST_CASE_METHOD(Owners, "owners: an anonymous LMR without its handle still dies
     INFO(where.label);
     const auto before = anonymous_lmrs(dev);
     Device own(env().indexes.front());
-    own.unmap(own.alloc(kLength, where.nodes));
+    own.unmap(own.alloc(kOwnedLength, where.nodes));
     own.close();
     check_gone(before);
 }
@@ -130,7 +130,7 @@ TEST_CASE_METHOD(Owners, "owners: an anonymous LMR without its handle still dies
 TEST_CASE_METHOD(Life, "owners: a file that a child inherited lives as long as either",
                  "[owners]") {
     Device own(env().indexes.front());
-    const auto lh = own.alloc(kLength);
+    const auto lh = own.alloc(kOwnedLength);
     Shared<Signal> parent_closed;
     Child child([&] {
         parent_closed->wait("the parent's close");
@@ -145,7 +145,7 @@ TEST_CASE_METHOD(Life, "owners: a file that a child inherited lives as long as e
 
 TEST_CASE_METHOD(Life, "owners: a child's new handles are the parent's, too", "[owners]") {
     Shared<std::atomic<std::uint64_t>> made;
-    REQUIRE_NOTHROW(in_child([&] { *made = dev.alloc(kLength); }));
+    REQUIRE_NOTHROW(in_child([&] { *made = dev.alloc(kOwnedLength); }));
     CHECK(dev.fetch_add(*made, 0, 3) == 0);
     REQUIRE_NOTHROW(in_child([&] { dev.unmap(*made); }));
     CHECK(dev(fetch_add_args(*made, 0, 1)) == err(EBADF));
@@ -153,7 +153,7 @@ TEST_CASE_METHOD(Life, "owners: a child's new handles are the parent's, too", "[
 
 TEST_CASE_METHOD(Life, "owners: dup(2)ed descriptors are one file", "[owners]") {
     Device own(env().indexes.front());
-    const auto lh = own.alloc(kLength);
+    const auto lh = own.alloc(kOwnedLength);
     const int copy = ::dup(own.fd());
     REQUIRE(copy >= 0);
     own.close();
@@ -166,7 +166,7 @@ TEST_CASE_METHOD(Life, "owners: dup(2)ed descriptors are one file", "[owners]") 
 TEST_CASE_METHOD(LifeEverywhere, "owners: handles of a killed process do not count as mappers",
                  "[owners]") {
     INFO(where.label);
-    NamedLmr lmr(dev, kLength, where.nodes, 0666);
+    NamedLmr lmr(dev, kOwnedLength, where.nodes, 0666);
     Shared<Signal> mapped;
     std::vector<Child> users;
     for (std::size_t i = 0; i < 4; ++i) {
@@ -216,7 +216,7 @@ TEST_CASE_METHOD(Life, "owners: a file that a user passes on is not waited for b
     REQUIRE_NOTHROW(in_child([&] {
         become({2000, 2000});
         std::optional<Device> own(env().indexes.front());
-        own->alloc(kLength, std::vector{env().peer()});
+        own->alloc(kOwnedLength, std::vector{env().peer()});
         const auto begun = Clock::now();
         own.reset();
         *own_close = Clock::now() - begun;
@@ -228,7 +228,7 @@ TEST_CASE_METHOD(Life, "owners: a file that a user passes on is not waited for b
         REQUIRE_NOTHROW(in_child([&] {
             become({uid, uid});
             const Device own(env().indexes.front());
-            own.alloc(kLength, std::vector{env().peer()});
+            own.alloc(kOwnedLength, std::vector{env().peer()});
             pass_on(ends[0], own.fd());
         }));
         char byte = 1;

@@ -15,22 +15,22 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 1 << 20;
+constexpr std::uint64_t kRacedLength = 1 << 20;
 
 }  // namespace
 
 TEST_CASE_METHOD(LifeEverywhere, "races: unmap waits for operations in flight", "[races]") {
     INFO(where.label);
     for (std::size_t round = 0; round < env().scaled(8, 2); ++round) {
-        NamedLmr lmr(dev, kLength, where.nodes);
+        NamedLmr lmr(dev, kRacedLength, where.nodes);
         const auto lh = dev.map(lmr.name());
         std::atomic<int> running = 0;
         Threads threads;
         for (int i = 0; i < 4; ++i) {
             threads.start([&, i] {
-                std::vector<std::byte> buffer(kLength);
+                std::vector<std::byte> buffer(kRacedLength);
                 for (bool first = true;; first = false) {
-                    const auto e = i % 2 ? dev(read_args(lh, 0, buffer.data(), kLength))
+                    const auto e = i % 2 ? dev(read_args(lh, 0, buffer.data(), kRacedLength))
                                          : dev(write_args(lh, 8, buffer.data(), 50));
                     if (e == err(EBADF))
                         break;
@@ -51,12 +51,12 @@ TEST_CASE_METHOD(LifeEverywhere, "races: the descriptor closed by another thread
     for (std::size_t round = 0; round < env().scaled(8, 2); ++round) {
         Device own(env().indexes.front());
         const int fd = own.fd();
-        const auto lh = own.alloc(kLength, where.nodes);
+        const auto lh = own.alloc(kRacedLength, where.nodes);
         std::atomic<bool> running = false;
         Threads threads;
         threads.start([&] {
-            std::vector<std::byte> buffer(kLength);
-            auto args = read_args(lh, 0, buffer.data(), kLength);
+            std::vector<std::byte> buffer(kRacedLength);
+            auto args = read_args(lh, 0, buffer.data(), kRacedLength);
             // By the descriptor's number, which the kernel looks up for each call. The last call
             // keeps the file open until it ends.
             while (own.call(LITE_IOC_OP, &args) == ok)
@@ -80,14 +80,14 @@ TEST_CASE_METHOD(LifeEverywhere, "races: a process that exits while its threads 
     for (std::size_t round = 0; round < env().scaled(6, 2); ++round) {
         REQUIRE_NOTHROW(in_child([&] {
             const Device own(env().indexes.front());
-            const auto lh = own.alloc(kLength, where.nodes);
+            const auto lh = own.alloc(kRacedLength, where.nodes);
             std::atomic<int> running = 0;
             std::vector<std::thread> threads;
             for (int i = 0; i < 3; ++i) {
                 threads.emplace_back([&] {
-                    std::vector<std::byte> buffer(kLength);
+                    std::vector<std::byte> buffer(kRacedLength);
                     for (;; ++running)
-                        own(write_args(lh, 0, buffer.data(), kLength));
+                        own(write_args(lh, 0, buffer.data(), kRacedLength));
                 });
             }
             wait_until("the threads are at it", [&] { return running >= 3; });
@@ -102,8 +102,8 @@ TEST_CASE_METHOD(LifeEverywhere, "races: a fatal signal ends a transfer soon", "
     Shared<std::atomic<int>> rounds;
     Child user([&] {
         const Device own(env().indexes.front());
-        const auto lh = own.alloc(kLength, where.nodes);
-        std::vector<std::byte> buffer(kLength);
+        const auto lh = own.alloc(kRacedLength, where.nodes);
+        std::vector<std::byte> buffer(kRacedLength);
         for (;; ++*rounds)
             own.read(lh, 0, buffer);
     });
@@ -124,7 +124,7 @@ TEST_CASE_METHOD(LifeEverywhere, "races: signals that are handled do not disturb
     struct sigaction before {};
     REQUIRE(::sigaction(SIGUSR1, &action, &before) == 0);  // without SA_RESTART
 
-    const auto lh = dev.alloc(kLength, where.nodes);
+    const auto lh = dev.alloc(kRacedLength, where.nodes);
     const auto target = ::getpid();
     Shared<std::atomic<bool>> over;
     Child nuisance([&] {
@@ -133,12 +133,12 @@ TEST_CASE_METHOD(LifeEverywhere, "races: signals that are handled do not disturb
             ::usleep(500);  // so that this thread leaves the CPU to the others
         }
     });
-    std::vector<std::byte> back(kLength);
+    std::vector<std::byte> back(kRacedLength);
     // The child may get no processor for some rounds.
     for (std::uint64_t round = 0; round < env().scaled(10, 2) || !handled; ++round) {
-        const auto data = make_pattern(kLength, round);
-        CHECK(dev(write_args(lh, 0, data.data(), kLength)) == ok);
-        CHECK(dev(read_args(lh, 0, back.data(), kLength)) == ok);
+        const auto data = make_pattern(kRacedLength, round);
+        CHECK(dev(write_args(lh, 0, data.data(), kRacedLength)) == ok);
+        CHECK(dev(read_args(lh, 0, back.data(), kRacedLength)) == ok);
         CHECK(find_mismatch(back, round) == std::nullopt);
         CHECK(dev(fetch_add_args(lh, 0, 0)) == ok);
     }

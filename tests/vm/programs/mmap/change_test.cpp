@@ -9,7 +9,7 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 64 * kPage;
+constexpr std::uint64_t kChangedLength = 64 * kPage;
 const Identity kBob{1001, 1001};
 
 // An LMR with a range in this node's memory; its home is this node or another one.
@@ -21,7 +21,7 @@ struct Here {
 
 std::vector<Here> heres() {
     return {{"at home here", {env().self}, 0},
-            {"at home elsewhere", {env().peer(), env().self}, kLength / 2}};
+            {"at home elsewhere", {env().peer(), env().self}, kChangedLength / 2}};
 }
 
 // A handle that Bob has opened. It belongs to the file, which this process has, too.
@@ -59,8 +59,8 @@ void count_up(const Device& dev, std::uint64_t lh, const View& view, std::size_t
 TEST_CASE_METHOD(Mmap, "change: moved away, and back", "[change]") {
     for (const auto& here : heres()) {
         INFO(here.label);
-        NamedLmr lmr(dev, kLength, here.nodes);
-        const auto size = kLength - here.offset;
+        NamedLmr lmr(dev, kChangedLength, here.nodes);
+        const auto size = kChangedLength - here.offset;
         const View view(dev, lmr.lh(), here.offset, size);
         fill_pattern(view.bytes(), 1, here.offset);
         dev.move(lmr.name(), env().peer());
@@ -92,8 +92,8 @@ TEST_CASE_METHOD(Mmap, "change: moved away, and back", "[change]") {
 TEST_CASE_METHOD(Mmap, "change: shorter, longer", "[change]") {
     for (const auto& here : heres()) {
         INFO(here.label);
-        NamedLmr lmr(dev, kLength, here.nodes);
-        const auto size = kLength - here.offset;
+        NamedLmr lmr(dev, kChangedLength, here.nodes);
+        const auto size = kChangedLength - here.offset;
         View view(dev, lmr.lh(), here.offset, size);
         std::memset(view.data(), 0x5a, size);
         const std::uint64_t left = 5 * kPage + 100;
@@ -109,7 +109,7 @@ TEST_CASE_METHOD(Mmap, "change: shorter, longer", "[change]") {
         std::memset(view.data() + left, 0x66, 10);
         std::memset(view.data() + left + 10, 0x77, kPage - 110);
         view.unmap();
-        dev.resize(lmr.name(), kLength);
+        dev.resize(lmr.name(), kChangedLength);
         const View again(dev, lmr.lh(), here.offset, size);
         CHECK(again.data()[left - 1] == std::byte{0x5a});
         CHECK(again.data()[left + 9] == std::byte{0x66});
@@ -123,15 +123,15 @@ TEST_CASE_METHOD(Mmap, "change: shorter, longer", "[change]") {
 }
 
 TEST_CASE_METHOD(Mmap, "change: renamed", "[change]") {
-    NamedLmr lmr(dev, kLength);
-    const View view(dev, lmr.lh(), 0, kLength);
+    NamedLmr lmr(dev, kChangedLength);
+    const View view(dev, lmr.lh(), 0, kChangedLength);
     view.word(0) = 5;
     const auto other = unique_name("renamed");
     dev.rename(lmr.name(), other);
     CHECK(view.word(0) == 5);
     view.word(0) = 6;
     // Another LMR has the old name now.
-    const auto taken = dev.alloc(kLength, {}, lmr.name());
+    const auto taken = dev.alloc(kChangedLength, {}, lmr.name());
     std::uint64_t word = 1;
     dev.read(taken, 0, std::as_writable_bytes(std::span(&word, 1)));
     CHECK(word == 0);
@@ -144,7 +144,7 @@ TEST_CASE_METHOD(Mmap, "change: renamed", "[change]") {
 TEST_CASE_METHOD(Mmap, "change: used while it is moved, resized and renamed", "[change]") {
     constexpr std::size_t users = 3;
     const std::size_t rounds = env().scaled(8, 2);
-    NamedLmr lmr(dev, kLength);
+    NamedLmr lmr(dev, kChangedLength);
     std::array<Shared<Progress>, users> progress;
     Shared<std::atomic<bool>> stop;
     std::vector<Child> children;
@@ -152,7 +152,7 @@ TEST_CASE_METHOD(Mmap, "change: used while it is moved, resized and renamed", "[
         children.emplace_back([&, i] {
             const Device own(env().indexes.front());
             const auto lh = own.map(lmr.name(), kUse);
-            const View view(own, lh, 0, kLength);
+            const View view(own, lh, 0, kChangedLength);
             count_up(own, lh, view, (i * 17 + 1) * kPage + 8 * i, *progress[i], *stop);
         });
     }
@@ -170,11 +170,11 @@ TEST_CASE_METHOD(Mmap, "change: used while it is moved, resized and renamed", "[
         all_go_on("SIGBUS", &Progress::faults);
         device_for(1).move(name, env().self);
         all_go_on("stores after it is back", &Progress::stored);
-        dev.resize(name, kLength * 2 + 5);
+        dev.resize(name, kChangedLength * 2 + 5);
         all_go_on("stores after it grew", &Progress::stored);
-        device_for(1).resize(name, kLength - 10);
+        device_for(1).resize(name, kChangedLength - 10);
         all_go_on("stores after it shrank", &Progress::stored);
-        dev.resize(name, kLength);
+        dev.resize(name, kChangedLength);
         const auto next = round + 1 == rounds ? lmr.name() : unique_name("renamed");
         if (next != name)
             dev.rename(name, next);
@@ -192,7 +192,7 @@ TEST_CASE_METHOD(Mmap, "change: used while it is moved, resized and renamed", "[
 TEST_CASE_METHOD(Mmap, "change: rights that are taken away", "[change]") {
     for (const auto& here : heres()) {
         INFO(here.label);
-        NamedLmr lmr(dev, kLength, here.nodes, 0);
+        NamedLmr lmr(dev, kChangedLength, here.nodes, 0);
         constexpr auto both = LITE_RIGHT_READ | LITE_RIGHT_WRITE;
         dev.grant(lmr.name(), kBob.uid, 0, both);
         const auto lh = map_as_bob(dev, lmr.name(), both);
@@ -235,9 +235,9 @@ TEST_CASE_METHOD(Mmap, "change: a right is taken away while it is used", "[chang
         const auto all = heres();
         const auto& here = all[round % all.size()];
         INFO("round " << round << ", " << here.label);
-        NamedLmr lmr(dev, kLength, here.nodes, 0);
+        NamedLmr lmr(dev, kChangedLength, here.nodes, 0);
         dev.grant(lmr.name(), kBob.uid, 0, LITE_RIGHT_READ | LITE_RIGHT_WRITE);
-        const auto size = kLength - here.offset;
+        const auto size = kChangedLength - here.offset;
         Shared<Signal> running;
         std::vector<Child> users;
         for (std::size_t i = 0; i < 3; ++i) {

@@ -11,7 +11,7 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 3 * kHugePage + 5 * kPage;
+constexpr std::uint64_t kFreedLength = 3 * kHugePage + 5 * kPage;
 
 // Allocates until a node's free memory has been reused: a process that still had old pages would
 // show in these LMRs. All bytes are @value.
@@ -52,8 +52,8 @@ class Refill {
 }  // namespace
 
 TEST_CASE_METHOD(Mmap, "free: SIGBUS, and EFAULT for the kernel", "[free]") {
-    NamedLmr lmr(dev, kLength);
-    const View view(dev, lmr.lh(), 0, kLength);
+    NamedLmr lmr(dev, kFreedLength);
+    const View view(dev, lmr.lh(), 0, kFreedLength);
     const View reader(dev, lmr.lh(), kPage, kPage, LITE_PROT_READ);
     std::memset(view.data(), 0x5a, view.size());
     REQUIRE(reader.data()[0] == std::byte{0x5a});
@@ -80,22 +80,22 @@ TEST_CASE_METHOD(Mmap, "free: SIGBUS, and EFAULT for the kernel", "[free]") {
 TEST_CASE_METHOD(Mmap, "free: memory that is reused stays untouched and unseen", "[free]") {
     const std::size_t rounds = env().scaled(15, 3);
     for (std::size_t round = 0; round < rounds; ++round) {
-        NamedLmr lmr(dev, kLength);
-        dev.write(lmr.lh(), 0, std::vector<std::byte>(kLength, std::byte{0x11}));
+        NamedLmr lmr(dev, kFreedLength);
+        dev.write(lmr.lh(), 0, std::vector<std::byte>(kFreedLength, std::byte{0x11}));
         Shared<Signal> running;
         std::vector<Child> users;
         for (std::size_t i = 0; i < 4; ++i) {
             users.emplace_back([&, i] {
                 const Device own(env().indexes.front());
-                const View view(own, own.map(lmr.name(), kUse), 0, kLength);
-                const std::span<volatile std::byte> bytes(view.data(), kLength);
+                const View view(own, own.map(lmr.name(), kUse), 0, kFreedLength);
+                const std::span<volatile std::byte> bytes(view.data(), kFreedLength);
                 bool wrong = false;
                 running->post();
                 std::size_t at = i * 4099;
                 // 0x11 is the LMR's own value, 0xff the users': any other value comes from another
                 // LMR.
                 const int got = signal_of([&] {
-                    for (;; at = (at + 61) % kLength) {
+                    for (;; at = (at + 61) % kFreedLength) {
                         if (i % 2) {
                             bytes[at] = std::byte{0xff};
                         } else if (bytes[at] != std::byte{0x11} && bytes[at] != std::byte{0xff}) {
@@ -114,7 +114,7 @@ TEST_CASE_METHOD(Mmap, "free: memory that is reused stays untouched and unseen",
             device_for(1).free(lmr.name());
         else
             dev.free(lmr.lh());
-        const Refill canaries(dev, 2, kLength, std::byte{0xc3});
+        const Refill canaries(dev, 2, kFreedLength, std::byte{0xc3});
         for (auto& user : users)
             REQUIRE_NOTHROW(user.join());
         REQUIRE(canaries.untouched());
@@ -124,15 +124,15 @@ TEST_CASE_METHOD(Mmap, "free: memory that is reused stays untouched and unseen",
 
 TEST_CASE_METHOD(Mmap, "free: pages in a pipe are not reused before they are read", "[free]") {
     constexpr std::size_t pages = 8;
-    NamedLmr lmr(dev, kLength);
-    const View view(dev, lmr.lh(), 0, kLength);
+    NamedLmr lmr(dev, kFreedLength);
+    const View view(dev, lmr.lh(), 0, kFreedLength);
     std::memset(view.data(), 0x77, view.size());
     int ends[2];
     REQUIRE(::pipe(ends) == 0);
     const iovec iov{view.data() + kHugePage, pages * kPage};
     REQUIRE(::vmsplice(ends[1], &iov, 1, 0) == static_cast<ssize_t>(pages * kPage));
     dev.free(lmr.lh());
-    const Refill others(dev, 3, kLength, std::byte{0xc3});
+    const Refill others(dev, 3, kFreedLength, std::byte{0xc3});
     std::vector<std::byte> got(pages * kPage);
     for (std::size_t n = 0; n < got.size();) {
         const ssize_t part = ::read(ends[0], got.data() + n, got.size() - n);

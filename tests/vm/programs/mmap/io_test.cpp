@@ -12,7 +12,7 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = kHugePage + 64 * kPage;
+constexpr std::uint64_t kMovedLength = kHugePage + 64 * kPage;
 
 class File {
   public:
@@ -39,15 +39,15 @@ class File {
 
 // Copies one mapped LMR through a file into another one.
 void copy_through(const Device& dev, const std::string& path, int flags, std::uint64_t seed) {
-    NamedLmr from(dev, kLength);
-    NamedLmr to(dev, kLength);
-    const View out(dev, from.lh(), 0, kLength);
-    const View in(dev, to.lh(), 0, kLength);
-    dev.write(from.lh(), 0, make_pattern(kLength, seed));
+    NamedLmr from(dev, kMovedLength);
+    NamedLmr to(dev, kMovedLength);
+    const View out(dev, from.lh(), 0, kMovedLength);
+    const View in(dev, to.lh(), 0, kMovedLength);
+    dev.write(from.lh(), 0, make_pattern(kMovedLength, seed));
     const File file(path, flags);
     file.write(out.bytes());  // pages that no process has touched
     file.read(in.bytes());
-    std::vector<std::byte> got(kLength);
+    std::vector<std::byte> got(kMovedLength);
     dev.read(to.lh(), 0, got);
     expect(!find_mismatch(got, seed), "what came through " + path);
 }
@@ -71,10 +71,10 @@ TEST_CASE_METHOD(Mmap, "io: a device reads and writes the pages themselves", "[i
 TEST_CASE_METHOD(Mmap, "io: LITE's own operations on a mapping", "[io]") {
     // Local and remote LMRs, small and large, from and to the mapping; also the LMR that is mapped.
     const std::uint32_t away[] = {env().peer()};
-    NamedLmr near(dev, kLength);
-    NamedLmr far(dev, kLength, away);
-    const View view(dev, near.lh(), 0, kLength);
-    for (const std::uint64_t length : {std::uint64_t{8}, std::uint64_t{3000}, kLength}) {
+    NamedLmr near(dev, kMovedLength);
+    NamedLmr far(dev, kMovedLength, away);
+    const View view(dev, near.lh(), 0, kMovedLength);
+    for (const std::uint64_t length : {std::uint64_t{8}, std::uint64_t{3000}, kMovedLength}) {
         fill_pattern(view.bytes().first(length), length);
         dev.write(far.lh(), 0, view.bytes().first(length));
         std::memset(view.data(), 0, length);
@@ -86,7 +86,7 @@ TEST_CASE_METHOD(Mmap, "io: LITE's own operations on a mapping", "[io]") {
     dev.read(near.lh(), 0, view.bytes().first(kPage));
     REQUIRE(::madvise(view.data(), view.size(), MADV_DONTNEED) == 0);
     dev.write(near.lh(), kPage, view.bytes().first(kPage));
-    CHECK_FALSE(find_mismatch(view.bytes().subspan(kPage, kPage), kLength));
+    CHECK_FALSE(find_mismatch(view.bytes().subspan(kPage, kPage), kMovedLength));
     // The LMR that the write would read from is freed.
     dev.free(near.lh());
     CHECK(dev(write_args(far.lh(), 0, view.data(), kPage)) == err(EFAULT));

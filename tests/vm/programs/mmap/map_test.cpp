@@ -12,26 +12,26 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kLength = 5 * kHugePage / 2 + 3 * kPage + 100;  // several page tables
+constexpr std::uint64_t kMappedLength = 5 * kHugePage / 2 + 3 * kPage + 100;  // several page tables
 
 }  // namespace
 
 TEST_CASE_METHOD(Mmap, "map: loads and stores are reads and writes", "[map]") {
-    NamedLmr lmr(dev, kLength);
+    NamedLmr lmr(dev, kMappedLength);
     const Device other = device_for(1);
     const auto elsewhere = other.map(lmr.name(), kUse);
-    const View view(dev, lmr.lh(), 0, kLength);
+    const View view(dev, lmr.lh(), 0, kMappedLength);
 
     // Fresh memory is zero, up to the end of its last page.
     REQUIRE(std::all_of(view.bytes().begin(), view.bytes().end(),
                         [](std::byte b) { return b == std::byte{}; }));
 
-    const auto written = make_pattern(kLength, 1);
+    const auto written = make_pattern(kMappedLength, 1);
     other.write(elsewhere, 0, written);
-    REQUIRE_FALSE(find_mismatch(view.bytes().first(kLength), 1));
+    REQUIRE_FALSE(find_mismatch(view.bytes().first(kMappedLength), 1));
 
-    fill_pattern(view.bytes().first(kLength), 2);
-    std::vector<std::byte> read(kLength);
+    fill_pattern(view.bytes().first(kMappedLength), 2);
+    std::vector<std::byte> read(kMappedLength);
     other.read(elsewhere, 0, read);
     REQUIRE_FALSE(find_mismatch(read, 2));
     dev.read(lmr.lh(), 0, read);
@@ -71,13 +71,14 @@ TEST_CASE_METHOD(Mmap, "map: a word goes to and fro between a mapping and anothe
 }
 
 TEST_CASE_METHOD(Mmap, "map: a part, at an offset", "[map]") {
-    NamedLmr lmr(dev, kLength);
-    dev.write(lmr.lh(), 0, make_pattern(kLength, 3));
+    NamedLmr lmr(dev, kMappedLength);
+    dev.write(lmr.lh(), 0, make_pattern(kMappedLength, 3));
     const View one(dev, lmr.lh(), kPage, 1);
     CHECK(one.size() == kPage);
     CHECK_FALSE(find_mismatch(one.bytes(), 3, kPage));
-    const View last(dev, lmr.lh(), kLength / kPage * kPage, kLength % kPage);
-    CHECK_FALSE(find_mismatch(last.bytes().first(kLength % kPage), 3, kLength / kPage * kPage));
+    const View last(dev, lmr.lh(), kMappedLength / kPage * kPage, kMappedLength % kPage);
+    CHECK_FALSE(
+        find_mismatch(last.bytes().first(kMappedLength % kPage), 3, kMappedLength / kPage * kPage));
     const View at_once(dev, lmr.lh(), 2 * kPage, kHugePage, kReadWrite, LITE_MMAP_POPULATE);
     std::vector<unsigned char> there(kHugePage / kPage);
     REQUIRE(::mincore(at_once.data(), kHugePage, there.data()) == 0);

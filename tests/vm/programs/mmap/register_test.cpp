@@ -16,7 +16,7 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::size_t kLength = kHugePage + 7 * kPage;
+constexpr std::size_t kRegisteredLength = kHugePage + 7 * kPage;
 constexpr Identity kAlice{1000, 1000};
 
 // Kilobytes that this process has pinned, according to /proc.
@@ -59,20 +59,20 @@ void check_same(const Device& dev, std::uint64_t lh, const std::string& name,
 }  // namespace
 
 TEST_CASE_METHOD(Mmap, "register: anonymous memory, by name", "[register]") {
-    Mapping memory(kLength);
+    Mapping memory(kRegisteredLength);
     const auto name = unique_name("registered");
     const auto used = dev.query().mem_used;
     const auto lh = register_memory(dev, memory.bytes(), name, 0640);
     const auto info = dev.stat(name);
-    CHECK(info.length == kLength);
+    CHECK(info.length == kRegisteredLength);
     CHECK(info.home == env().self);
     CHECK(info.mode == 0640);
     CHECK(dev.query().mem_used == used);  // it does not count as the node's
-    CHECK(pinned_kb() == kLength / 1024);
+    CHECK(pinned_kb() == kRegisteredLength / 1024);
     REQUIRE_NOTHROW(check_same(dev, lh, name, memory.bytes()));
     auto again = register_args(name, memory.data(), kPage);
     CHECK(dev.call(LITE_IOC_REGISTER, &again) == err(EEXIST));
-    CHECK(pinned_kb() == kLength / 1024);
+    CHECK(pinned_kb() == kRegisteredLength / 1024);
     CHECK(try_mmap(dev, mmap_args(lh, 0, kPage)) == err(EOPNOTSUPP));
     device_for(1).free(name);
     CHECK(pinned_kb() == 0);
@@ -221,12 +221,12 @@ TEST_CASE_METHOD(Mmap, "register: RLIMIT_MEMLOCK is the user's, however many pro
 }
 
 TEST_CASE_METHOD(Mmap, "register: memory of an LMR is refused", "[register]") {
-    NamedLmr lmr(dev, kLength);
-    dev.write(lmr.lh(), 0, make_pattern(kLength, 9));
-    View view(dev, lmr.lh(), 0, kLength);
+    NamedLmr lmr(dev, kRegisteredLength);
+    dev.write(lmr.lh(), 0, make_pattern(kRegisteredLength, 9));
+    View view(dev, lmr.lh(), 0, kRegisteredLength);
     CHECK(try_register(dev, view.data(), kPage) == err(EOPNOTSUPP));
     REQUIRE(load_signal(view.data()) == 0);
-    CHECK(try_register(dev, view.data(), kLength) == err(EOPNOTSUPP));
+    CHECK(try_register(dev, view.data(), kRegisteredLength) == err(EOPNOTSUPP));
     // Beside memory that may be registered, and whatever another thread does meanwhile.
     Mapping memory(2 * kPage);
     std::atomic<bool> over{false};
@@ -252,13 +252,13 @@ TEST_CASE_METHOD(Mmap, "register: memory of an LMR is refused", "[register]") {
     }
     over = true;
     threads.join();
-    std::vector<std::byte> got(kLength);
+    std::vector<std::byte> got(kRegisteredLength);
     dev.read(lmr.lh(), 0, got);
     CHECK_FALSE(find_mismatch(got, 9));
 }
 
 TEST_CASE_METHOD(Mmap, "register: it ends with the file, named or not", "[register]") {
-    Mapping memory(kLength);
+    Mapping memory(kRegisteredLength);
     const auto name = unique_name("ends");
     {
         const Device own(env().indexes.front());
@@ -267,7 +267,7 @@ TEST_CASE_METHOD(Mmap, "register: it ends with the file, named or not", "[regist
         const Device other = device_for(1);
         const auto elsewhere = other.map(name, LITE_RIGHT_READ);
         own.unmap(anonymous);  // the last handle
-        CHECK(pinned_kb() == kLength / 1024);
+        CHECK(pinned_kb() == kRegisteredLength / 1024);
         std::vector<std::byte> got(kPage);
         other.read(elsewhere, 0, got);
     }
@@ -278,7 +278,7 @@ TEST_CASE_METHOD(Mmap, "register: it ends with the file, named or not", "[regist
     Shared<Signal> registered;
     Child child([&] {
         const Device own(env().indexes.front());
-        Mapping theirs(kLength);
+        Mapping theirs(kRegisteredLength);
         fill_pattern(theirs.bytes(), 4);
         (void)register_memory(own, theirs.bytes(), name, 0644);
         registered->post();
@@ -288,7 +288,7 @@ TEST_CASE_METHOD(Mmap, "register: it ends with the file, named or not", "[regist
     REQUIRE_NOTHROW(registered->wait("the child"));
     const Device other = device_for(1);
     const auto elsewhere = other.map(name, LITE_RIGHT_READ);
-    std::vector<std::byte> got(kLength);
+    std::vector<std::byte> got(kRegisteredLength);
     other.read(elsewhere, 0, got);
     CHECK_FALSE(find_mismatch(got, 4));
     child.kill(SIGKILL);
@@ -396,7 +396,7 @@ TEST_CASE_METHOD(Mmap, "register: freed while others write to it", "[register]")
     // Registered memory is ordinary memory of the process again when the free has returned.
     const std::size_t rounds = env().scaled(12, 2);
     for (std::size_t round = 0; round < rounds; ++round) {
-        Mapping memory(kLength);
+        Mapping memory(kRegisteredLength);
         const auto name = unique_name("written");
         const auto lh = register_memory(dev, memory.bytes(), name);
         Shared<Signal> running;
@@ -405,11 +405,11 @@ TEST_CASE_METHOD(Mmap, "register: freed while others write to it", "[register]")
             users.emplace_back([&, i] {
                 const Device own = device_for(i);
                 const auto theirs = own.map(name, LITE_RIGHT_WRITE);
-                const std::vector<std::byte> poison(kLength, std::byte{0xff});
+                const std::vector<std::byte> poison(kRegisteredLength, std::byte{0xff});
                 running->post();
                 Errno e;
                 do {
-                    e = own(write_args(theirs, 0, poison.data(), i % 2 ? kLength : 100));
+                    e = own(write_args(theirs, 0, poison.data(), i % 2 ? kRegisteredLength : 100));
                 } while (e == ok);
                 expect_equal(e, err(EIDRM), "the end of it");
             });

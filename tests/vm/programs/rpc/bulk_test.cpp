@@ -19,8 +19,6 @@ namespace {
 
 constexpr std::size_t inline_max = LITE_RPC_BYTES_MAX;
 constexpr std::uint32_t max = 4 << 20;
-constexpr Result success{};
-constexpr Result failed(int err) { return {-err}; }
 
 Bytes longer(std::uint32_t size) {
     Bytes request(5);

@@ -17,9 +17,6 @@ using namespace lite_test;
 
 namespace {
 
-constexpr Result success{};
-constexpr Result failed(int err) { return {-err}; }
-
 // Fresh memory without any pages so far.
 struct Mapped {
     explicit Mapped(std::size_t n)

@@ -32,6 +32,9 @@ struct Result {
 };
 std::ostream& operator<<(std::ostream& out, const Result& r);
 
+inline constexpr Result success{};
+inline constexpr Result failed(int err) { return {-err}; }
+
 class Context {
   public:
     explicit Context(unsigned index);

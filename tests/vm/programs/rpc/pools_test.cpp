@@ -13,7 +13,6 @@ namespace {
 const Identity alice{1000, 1000};
 const Identity bob{1001, 1001};
 
-constexpr Result success{};
 constexpr std::uint32_t kLong = 4U << 20;
 
 // Alice's process, which takes all it can get of something, and keeps it until the end.

@@ -20,9 +20,6 @@ using namespace lite_test;
 
 namespace {
 
-constexpr Result success{};
-constexpr Result failed(int err) { return {-err}; }
-
 Bytes said(char what) { return Bytes(1, static_cast<std::byte>(what)); }
 
 // Pages that may be registered, and that a child shares.

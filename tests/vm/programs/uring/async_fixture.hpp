@@ -25,6 +25,9 @@ struct Async : Uring {
     lite::region lmr = region(4096, {env().remote.empty() ? env().self : env().peer()});
 };
 
+// A time-out that passes.
+inline constexpr auto soon = std::chrono::milliseconds(20);
+
 // Long enough for a task that was begun to wait, or for what it waits for to arrive.
 inline std::chrono::milliseconds a_while() {
     return std::chrono::milliseconds(300) * env().slowness;

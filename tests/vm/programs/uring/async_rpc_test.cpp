@@ -9,8 +9,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr auto soon = milliseconds(20);
-
 lite::task<> answer(lite::executor& ex, const lite::function& words, int rounds) {
     for (int i = 0; i < rounds; i++) {
         Word word{};

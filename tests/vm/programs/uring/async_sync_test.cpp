@@ -10,7 +10,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr auto soon = milliseconds(20);
 constexpr std::uint64_t at = 64;
 
 // Whether the lock can be taken exclusively.

@@ -14,19 +14,19 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr unsigned kWindow = 64;
+constexpr unsigned kAtATime = 64;
 constexpr auto kTime = std::chrono::seconds(2);
 
 struct Rate : Uring {
     lite::region lmr = region(4096, {env().peer()});
-    std::vector<lite_op> ops = std::vector<lite_op>(kWindow);
-    std::vector<std::array<std::byte, 64>> buffers{kWindow};
+    std::vector<lite_op> ops = std::vector<lite_op>(kAtATime);
+    std::vector<std::array<std::byte, 64>> buffers{kAtATime};
 
     void by_ioctl(bool write) {
         std::size_t done = 0;
         const auto begun = clock::now();
         for (; clock::now() - begun < kTime; done++) {
-            auto& b = buffers[done % kWindow];
+            auto& b = buffers[done % kAtATime];
             expect_equal(write ? lite_write(ctx, lmr.handle(), 0, b.data(), b.size())
                                : lite_read(ctx, lmr.handle(), 0, b.data(), b.size()),
                          0, "ioctl");
@@ -36,14 +36,14 @@ struct Rate : Uring {
 
     // As many in flight as the window has room for; completions are taken several at a time.
     void by_commands(bool write, const char* how, unsigned flags, unsigned at_a_time) {
-        Ring ring(kWindow, flags);
+        Ring ring(kAtATime, flags);
         std::vector<std::uint64_t> idle;
-        for (unsigned i = 0; i < kWindow; i++)
+        for (unsigned i = 0; i < kAtATime; i++)
             idle.push_back(i);
         std::size_t done = 0;
         const auto begun = clock::now();
         bool more = true;
-        while (more || idle.size() < kWindow) {
+        while (more || idle.size() < kAtATime) {
             more = clock::now() - begun < kTime;
             for (; more && !idle.empty(); idle.pop_back()) {
                 const auto i = idle.back();
@@ -54,7 +54,7 @@ struct Rate : Uring {
                 else
                     lite_uring_read(sqe, ctx, &ops[i], lmr.handle(), i * 64, buffers[i].data(), 64);
             }
-            const auto under_way = static_cast<unsigned>(kWindow - idle.size());
+            const auto under_way = static_cast<unsigned>(kAtATime - idle.size());
             if (!under_way)
                 break;
             expect(::io_uring_submit_and_wait(ring.get(), std::min(under_way, at_a_time)) >= 0,
@@ -86,6 +86,6 @@ TEST_CASE_METHOD(Rate, "rate: 64 bytes", "[.rate]") {
         by_ioctl(write);
         by_commands(write, "io_uring, 16 at a time", 0, 16);
         by_commands(write, "io_uring, deferred, 16 at a time", deferred, 16);
-        by_commands(write, "io_uring, deferred, all at once", deferred, kWindow);
+        by_commands(write, "io_uring, deferred, all at once", deferred, kAtATime);
     }
 }

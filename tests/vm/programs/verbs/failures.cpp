@@ -25,7 +25,8 @@ namespace {
 
 constexpr unsigned never = ~0U;
 constexpr std::size_t kPage = 4096;
-constexpr unsigned kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+constexpr unsigned kReadWrite =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 
 // So many allocations of this thread are good, and the next one fails; the same of LMRs.
 thread_local constinit unsigned good_allocations = never;
@@ -53,7 +54,7 @@ class Failures {
         : context_(open_device(options.device)), pd_(ibv_alloc_pd(context_)) {
         check(pd_ && !(reinterpret_cast<std::uintptr_t>(pages_) % kPage), "pd, pages");
         // In the middle of what others register.
-        middle_ = std::make_unique<Memory>(pd_, page(1), kPage, kAll);
+        middle_ = std::make_unique<Memory>(pd_, page(1), kPage, kReadWrite);
         before_ = lmrs;
     }
     Failures(const Failures&) = delete;
@@ -142,7 +143,7 @@ class Failures {
     std::uint8_t* page(std::size_t n) { return pages_ + n * kPage; }
     // Three pages: of the first, new LMRs are needed before and behind that of the middle.
     ibv_mr* reg(std::size_t first, std::size_t n = 3) {
-        return ibv_reg_mr(pd_, page(first), n * kPage, kAll);
+        return ibv_reg_mr(pd_, page(first), n * kPage, kReadWrite);
     }
     int change(ibv_mr* mr) {
         return ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, page(3), 3 * kPage, 0);
