@@ -84,12 +84,17 @@ class Node:
         self._note("--- power on")
         self.boots += 1
         self.paused = False
-        self._restored = bool(self._snapshot) and self._snapshot.exists()
         agent, agent_end = socket.socketpair()
         qmp, qmp_end = socket.socketpair()
-        with agent_end, qmp_end, open(self.console.path.with_name(f"qemu-{self.name}.log"), "ab") as log:
-            self._qemu = process.start(self._command(agent_end.fileno(), qmp_end.fileno()), stdout=log, stderr=log,
-                                       pass_fds=(agent_end.fileno(), qmp_end.fileno(), self._end.fileno()))
+        saved = self._snapshot.opened() if self._snapshot else contextlib.nullcontext()
+        with agent_end, qmp_end, saved as fd, open(self.console.path.with_name(f"qemu-{self.name}.log"), "ab") as log:
+            words = self._command(agent_end.fileno(), qmp_end.fileno())
+            fds = [agent_end.fileno(), qmp_end.fileno(), self._end.fileno()]
+            self._restored = fd is not None
+            if self._restored:
+                words += ["-incoming", f"fd:{fd}"]
+                fds.append(fd)
+            self._qemu = process.start(words, stdout=log, stderr=log, pass_fds=fds)
         self._monitor = Monitor(qmp, self.name)
         self._channel = Channel(self, agent)
 
@@ -103,14 +108,17 @@ class Node:
         if self._restored:
             try:
                 self._wait_booted(lambda: resume(self._monitor), timeout)
-            except LabError:  # another run has removed it, for instance
+            except LabError:  # the file is no good
                 self._snapshot.remove()
                 self.crash()
                 self.start()
         if not self._restored:
             self._wait_booted(lambda: self._channel.wait_ready(0.2), timeout)
             if self.saves and not self.console.complaints():
-                self._snapshot.save(self._monitor)
+                try:
+                    self._snapshot.save(self._monitor)
+                except LabError as error:  # the disk may be full; the others boot, too, then
+                    self._note(f"--- not saved: {error}")
         self._channel.wake()
         self.run(["settle", self.ip, self._mtu, "1" if self._netem else "", "1" if self._swap_mb else ""])
 
@@ -338,8 +346,7 @@ class Node:
             "-device", f"virtio-net-pci,id=nic0,netdev=net0,mac=52:54:00:00:00:{self.number:02x},"
             # Without a speed rxe queries it again and again, and complains.
             "speed=10000,duplex=full,romfile=",
-            *_share("lite", ROOT, readonly=True), *_share("scratch", self.scratch),
-            *(self._snapshot.options() if self._restored else ())]
+            *_share("lite", ROOT, readonly=True), *_share("scratch", self.scratch)]
         if self._swap_mb:
             # The file is sparse, and is not needed after a crash: cache=unsafe.
             words += ["-drive", f"file={_qemu_escape(self._swap_file())},format=raw,if=none,id=swap,cache=unsafe",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """QEMU's control connection."""
 
+import contextlib
 import json
 import threading
 
@@ -34,7 +35,8 @@ class Monitor:
     def close(self):
         """Closes the connection."""
         if self._stream:
-            self._stream.close()
+            with contextlib.suppress(OSError):  # what a QEMU that has ended did not read
+                self._stream.close()
         self._sock.close()
 
     def _exchange(self, execute, arguments):

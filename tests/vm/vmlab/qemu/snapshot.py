@@ -31,29 +31,35 @@ class Snapshot:
         key = hashlib.sha256(repr((boot, qemu, sees)).encode() + code).hexdigest()[:16]
         self._path = cache_dir() / "vm" / f"booted-{key}"
 
-    def exists(self):
-        """Whether the machine has been saved."""
-        return self._path.exists()
-
-    def options(self):
-        """QEMU's options to start it. It then waits for resume()."""
-        os.utime(self._path)
-        return ["-incoming", f"exec:cat {self._path}"]
+    @contextlib.contextmanager
+    def opened(self):
+        """The file, as a descriptor for `-incoming fd:N`, or None if the machine has not been saved. QEMU then waits for
+        resume()."""
+        try:
+            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            yield None
+            return
+        os.utime(fd)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
 
     def save(self, monitor):
-        """Saves a machine that runs, which goes on afterwards. Raises LabError, for instance if the disk is full."""
+        """Saves a machine that runs, which goes on afterwards. Raises LabError if QEMU cannot do it."""
         fd, partial = tempfile.mkstemp(dir=self._path.parent, prefix="booting-")
         os.close(fd)
+        monitor.command("stop")
         try:
-            monitor.command("stop")
             monitor.command("migrate", uri=f"exec:cat >{partial}")
-            while (status := monitor.command("query-migrate")["status"]) not in ("completed", "failed", "cancelled"):
+            while (status := monitor.command("query-migrate")["status"]) not in ("completed", "failed"):
                 time.sleep(0.02)
-            monitor.command("cont")
             if status != "completed":
                 raise LabError(f"QEMU cannot save the machine: {status}")
             os.rename(partial, self._path)
         finally:
+            monitor.command("cont")
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(partial)
         self._forget_others()
