@@ -17,7 +17,7 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kStormLength = 3 << 20;
+constexpr std::uint64_t kStormLength = 3 << 19;
 
 // Truncates, punches and fills the file, and evicts its pages.
 void change(const File& file, std::uint64_t seed, std::mt19937_64& random) {

@@ -16,7 +16,7 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kMovedLength = 5 << 20;
+constexpr std::uint64_t kMovedLength = 5 << 19;
 
 // 0, and numbers next to whole pages, are frequent.
 std::uint64_t with_edges(std::mt19937_64& random, double size, std::uint64_t most) {
@@ -179,7 +179,7 @@ TEST_CASE_METHOD(FilesEverywhere, "transfers: ten thousand files of up to 64 MB"
 // A tenth of them, and not as long.
 TEST_CASE_METHOD(FilesEverywhere, "transfers: a thousand files that change beside what is moved",
                  "[.beside]") {
-    many_files(*this, directory, env().scaled(1000 / directories().size() + 1, 10), 8 << 20, 5,
+    many_files(*this, directory, env().scaled(1000 / directories().size() + 1, 10), 4 << 20, 5,
                true);
 }
 
@@ -254,7 +254,7 @@ TEST_CASE_METHOD(FilesEverywhere, "transfers: holes are zeroes", "[transfers]") 
 TEST_CASE_METHOD(Files, "transfers: holes in memory stay holes", "[transfers]") {
     // The kernel gives the page of zeroes for each page that tmpfs does not have, so a file larger
     // than the memory can be sent without any.
-    constexpr std::uint64_t part = 64 << 20;
+    constexpr std::uint64_t part = 16 << 20;
     const auto lh = dev.alloc(part, std::vector{env().peer()});
     const File file = make_file(kMemfd);
     const auto length = env().scaled(32, 2) * part;
@@ -416,13 +416,13 @@ TEST_CASE_METHOD(Files, "transfers: records fill sets", "[transfers]") {
 
 TEST_CASE_METHOD(Files, "transfers: the library", "[transfers]") {
     lite::context node(static_cast<int>(env().indexes.front()));
-    auto lmr = node.alloc({.length = 40U << 20, .nodes = {env().peer()}});
+    auto lmr = node.alloc({.length = 18U << 20, .nodes = {env().peer()}});
     const File file = make_file(kMemfd);
     file.write(0, make_pattern(lmr.length(), 12));
     std::vector<std::uint64_t> seen;
     const auto note = [&seen](std::uint64_t moved) { seen.push_back(moved); };
     REQUIRE(lite::send_file(node, lmr, 0, file.fd(), 0, lite::to_end, note) == lmr.length());
-    REQUIRE(seen == std::vector<std::uint64_t>{16U << 20, 32U << 20, 40U << 20, 40U << 20});
+    REQUIRE(seen == std::vector<std::uint64_t>{16U << 20, 18U << 20, 18U << 20});
     std::vector<std::byte> got(lmr.length());
     lmr.read(0, got);
     REQUIRE(!find_mismatch(got, 12));

@@ -147,6 +147,9 @@ class Operations {
     // Chunks that were missing when an operation wanted them.
     std::uint64_t missing() const { return missing_; }
 
+    // One of the chunks, at random, as a bit for all().
+    unsigned one_chunk() { return 1U << memory_.random() % kChunks; }
+
     // All operations in all ways. @lost: bits of the chunks that are thrown away before each list.
     void all(unsigned lost) {
         for (const auto& [what, list] : kLists) {
@@ -436,8 +439,7 @@ int operations(int argc, char** argv) {
         return 2;
     Operations o(std::stoi(argv[2]), std::stoi(argv[3]), std::stoi(argv[4]), std::stoull(argv[6]));
     o.all(0);
-    for (unsigned chunk = 0; chunk < kChunks; ++chunk)
-        o.all(1U << chunk);
+    o.all(o.one_chunk());
     o.all(kAll);
     o.beside(std::stoull(argv[5]));
     o.without_memory();

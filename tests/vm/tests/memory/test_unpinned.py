@@ -80,7 +80,7 @@ def test_all_operations(lab):
     lites = _at_work(lab)
     for user, env in ((1, {}), (0, {}), (1, {"LEASED": "1"})):
         before = lites[0].stats()["chunk_faults"]
-        out = _unpinned(lites[0], "operations", 0, user, 2, lab.scale(12, 2), lab.rng.getrandbits(31), env=env,
+        out = _unpinned(lites[0], "operations", 0, user, 2, lab.scale(6, 2), lab.rng.getrandbits(31), env=env,
                         timeout=290).out
         print(out)
         missing, = re.findall(r"^(\d+) chunks were missing$", out, re.M)
