@@ -75,6 +75,15 @@ def last(process, timeout=30):
     return process.wait(timeout, check=True).out.split()[-1]
 
 
+def crowd(lite, name, count, *words, user="root"):
+    """Starts a process that takes as many shared holds of a word as it gets. Returns the process, the number of holds,
+    the errno that ended that, and what else it says."""
+    process = spawn(lite, "crowd", name, "--count", count, *words, user=user)
+    process.wait_output("\n", timeout=600)
+    taken, refused, *more = process.out.split()
+    return process, int(taken), refused, [int(word) for word in more]
+
+
 @contextlib.contextmanager
 def traced(lite):
     """Yields a list, filled at the end of the context: (what, node, ticket, status) of each event of locks at a
@@ -89,3 +98,20 @@ def traced(lite):
         lite.vm.run(f"echo >{base}/trace; echo 1408 >{base}/buffer_size_kb")
         for found in re.finditer(r"lite_lock: (\w+) id=\d+ offset=\d+ node=(\d+) ticket=(\d+) status=(-?\d+)", text):
             events.append((found[1], int(found[2]), int(found[3]), int(found[4])))
+
+
+def check_order(events):
+    """Checks that the home has granted a lock to claims in their order of arrival, leaving out those that ended before.
+    Returns the number of grants."""
+    queue, granted = [], 0
+    for what, node, ticket, _ in events:
+        who = (node, ticket)
+        if what == "queue":
+            queue.append(who)
+        elif what == "grant" and who in queue:
+            assert queue[0] == who, (who, queue)
+            queue.pop(0)
+            granted += 1
+        elif what == "end" and who in queue:
+            queue.remove(who)
+    return granted

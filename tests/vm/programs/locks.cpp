@@ -10,12 +10,14 @@
 //                          when a line comes on standard input
 //   cut NAME --count BYTES says "ready" and its process id, and after a line on standard input cuts
 //                          the LMR to BYTES; then it says "cut"
-//   crowd NAME --offset O --count C
+//   crowd NAME --offset O --count C [--measure] [--others]
 //                          one file takes the lock C times, shared, as so many owners, or until it
-//                          is refused, and prints: how many it has, the errno of the next attempt,
-//                          and the median nanoseconds to take the lock and release it, and of as
-//                          many reads in between, with none of them and with nearly all of them (0
-//                          and 1: that was refused), of the quickest of ten rounds. Exits with the
+//                          is refused, and prints how many it has, and the errno of the next
+//                          attempt. --others: then also takes the locks in the words behind it,
+//                          not shared, until it is refused; they count, too. --measure: also prints
+//                          the median nanoseconds to take the lock and release it, and of as many
+//                          reads in between, with none of them and with nearly all of them (0 and
+//                          1: that was refused), of the quickest of ten rounds. Exits with the
 //                          locks when a line comes on standard input
 //   storm NAME --offset O --threads N --count C
 //                          N threads take the lock C times each; with it they count, in words
@@ -73,6 +75,8 @@ struct Options {
     bool shared = false;
     bool try_only = false;
     bool leave = false;
+    bool measure = false;
+    bool others = false;
     int timeout = LITE_FOREVER;
     unsigned threads = 1;
     unsigned writers = 1;
@@ -191,9 +195,10 @@ void crowd(lite::context& node, const Options& options) {
         u64 read;
         bool operator<(const Medians& other) const { return lock * other.read < other.lock * read; }
     };
+    constexpr int kTimes = 31;
     const auto measure = [&](u64 owner) -> Medians {
         std::array<std::vector<u64>, 2> took;
-        for (int i = 0; i < 101; ++i) {
+        for (int i = 0; i < kTimes; ++i) {
             bool was_refused = false;
             took[0].push_back(ns_of([&] {
                 was_refused = take(owner);
@@ -205,8 +210,8 @@ void crowd(lite::context& node, const Options& options) {
             took[1].push_back(ns_of([&] { area_at(region, options.offset); }));
         }
         for (auto& some : took)
-            std::ranges::nth_element(some, some.begin() + 50);
-        return {took[0][50], took[1][50]};
+            std::ranges::nth_element(some, some.begin() + kTimes / 2);
+        return {took[0][kTimes / 2], took[1][kTimes / 2]};
     };
     // A lock wakes threads, and a read does not: on a busy host only the quickest round tells what
     // LITE does.
@@ -219,23 +224,32 @@ void crowd(lite::context& node, const Options& options) {
         }
         return " " + std::to_string(best.lock) + " " + std::to_string(best.read);
     };
-    const std::string few = medians(0);
+    const std::string few = options.measure ? medians(0) : "";
     u64 taken = 0;
     int refused = 0;
     while (taken < options.count && !refused) {
         refused = take(taken);
         taken += !refused;
     }
+    u64 others = 0;
+    while (options.others && !refused) {
+        refused = lite_lock(node.get(), region.handle(),
+                            options.offset + (others + 1) * sizeof(u64), 1, 0, LITE_FOREVER);
+        others += !refused;
+    }
     if (!refused)
         refused = take(taken);
-    // Leaves room to measure: the home counts a claim until the node has heard that it was granted.
-    const u64 most = taken;
-    for (u64 i = 0; i < 64 && taken; ++i)
-        give(--taken);
-    const std::string many = medians(taken);
-    while (taken < most && !take(taken))
-        ++taken;
-    say(std::to_string(taken) + " " + (refused ? name_of(refused) : "0") + few + many);
+    std::string many;
+    if (options.measure) {
+        // Leaves room: the home counts a claim until the node has heard that it was granted.
+        const u64 most = taken;
+        for (u64 i = 0; i < 64 && taken; ++i)
+            give(--taken);
+        many = medians(taken);
+        while (taken < most && !take(taken))
+            ++taken;
+    }
+    say(std::to_string(taken + others) + " " + (refused ? name_of(refused) : "0") + few + many);
     std::getchar();
 }
 
@@ -447,6 +461,8 @@ int main(int argc, char** argv) {
         sub.flag("--shared", options.shared);
         sub.flag("--try", options.try_only);
         sub.flag("--leave", options.leave);
+        sub.flag("--measure", options.measure);
+        sub.flag("--others", options.others);
     };
     add("hold", hold);
     add("many", many);

@@ -32,7 +32,7 @@ def _hand_over(holder, waiter):
     locks.let_go(waiter)
 
 
-@vmtest(nodes=2, fresh=True, timeout=300)
+@vmtest(nodes=2, timeout=300)
 def test_the_holder_is_in_a_session_that_its_home_has_not_published(lab):
     """After a long partition the taker's node uses the new connection before the home does, and takes a lock through
     it. A second taker waits, although the first one's node is still down for the home."""
@@ -61,7 +61,7 @@ def test_the_holder_is_in_a_session_that_its_home_has_not_published(lab):
     stop_all(lites)
 
 
-@vmtest(nodes=2, fresh=True, timeout=300)
+@vmtest(nodes=2, timeout=300)
 def test_the_home_loses_the_answers_of_two_swaps(lab):
     """The home swaps to give a lock back, and then to take it over from the next holder, and learns the outcome of
     neither. It must not give back the lock of that holder."""
@@ -91,7 +91,7 @@ def test_the_home_loses_the_answers_of_two_swaps(lab):
     stop_all(lites)
 
 
-@vmtest(nodes=2, fresh=True, timeout=300)
+@vmtest(nodes=2, timeout=300)
 def test_a_node_dies_while_it_is_attached(lab):
     """A node accepts a connection, but never attaches, and so counts as down. Its claims end all the same."""
     attach = next(int(number) for name, number, _ in hostile.requests() if name == "ATTACH")
