@@ -10,6 +10,9 @@
 //                                  so many processes map the LMR from an offset on, and have all
 //                                  its pages; as again otherwise
 //   mapped read NAME INDEX COUNT   as again, with reads of the first bytes
+//   mapped grow NAME INDEX PAGES   extends the LMR of a page by one page after the other, each in
+//   an
+//                                  extent of its own
 //   mapped register NAME INDEX     registers 4 MB, says "ready", and waits for the end of its
 //                                  input; then says how much it has pinned
 #include <lite/lite.hpp>
@@ -119,6 +122,13 @@ int crowd(int count, const std::function<void(lite_test::Signal& begun)>& body) 
     return 0;
 }
 
+int grow(lite::context& node, const std::string& name, std::uint64_t pages) {
+    constexpr std::uint64_t page = 4096;
+    for (std::uint64_t n = 2; n <= pages; n++)
+        node.resize(name, n * page);
+    return 0;
+}
+
 int keep(lite::context& node, const std::string& name) {
     constexpr std::size_t size = 4 << 20;
     void* memory =
@@ -157,6 +167,8 @@ int main(int argc, char** argv) {
         lite::context node(index);
         if (words[0] == "register")
             return keep(node, name);
+        if (words[0] == "grow")
+            return grow(node, name, std::stoull(words.at(3)));
         return use(node, name, words.size() > 3 ? std::stoull(words[3]) : 0);
     } catch (const std::exception& e) {
         std::printf("%s\n", e.what());

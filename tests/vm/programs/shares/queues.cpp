@@ -10,6 +10,8 @@
 //                      time for that
 //   queues urgent NAME OFFSET COUNT PRIORITY
 //                      writes 64 bytes COUNT times; prints the median and the 99th percentile in us
+//   queues classes NAME OFFSET
+//                      writes a byte in each class; prints the classes in which it may not
 //   queues vector NAME OFFSET PRIORITY
 //                      writes by a vector, with this priority of each operation
 //   queues ring NAME OFFSET PRIORITY
@@ -18,7 +20,8 @@
 //                      the same by single operations, a vector and io_uring, each of which must end
 //                      with EPERM
 //   queues file PATH NAME SETS PRIORITY
-//                      sends the file again and again, in SETS sets of 64 pages at a time
+//                      says "ready", and after a line on standard input sends the file again and
+//                      again, in SETS sets of 64 pages at a time
 //   queues register NAME BYTES RUN
 //                      registers memory with extents of RUN pages, until standard input ends;
 //                      "ready"
@@ -148,6 +151,20 @@ void urgent(const std::string& name, std::uint64_t offset, std::size_t count,
                 static_cast<long long>(times[count * 99 / 100]));
 }
 
+void classes(const std::string& name, std::uint64_t offset) {
+    const std::array<std::byte, 1> byte{};
+    for (std::uint32_t number = 0; number < 8; ++number)
+        try {
+            lite::context node(-1);
+            lite::set_priority(node, number + 1);
+            node.map(name, lite::rights::write).write(offset, byte);
+        } catch (const lite::error& e) {
+            if (e.code().value() != EPERM)
+                throw;
+            std::printf("%u\n", number);
+        }
+}
+
 using Writes = std::array<lite_op, 16>;
 
 // Writes to consecutive places.
@@ -220,6 +237,8 @@ void refused(const std::string& name, std::uint64_t offset, std::uint8_t priorit
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         throw std::runtime_error("there is no such file");
+    Stream::say("ready");
+    std::getchar();
     for (;;)
         lite::send_file(node, region, 0, fd, 0, lite::to_end, {}, {.pages = 64, .count = sets});
 }
@@ -255,6 +274,8 @@ int main(int argc, char** argv) try {
                static_cast<std::uint32_t>(number(5)), words.at(0) == "stream");
     else if (words.at(0) == "urgent")
         urgent(words.at(1), number(2), number(3), static_cast<std::uint32_t>(number(4)));
+    else if (words.at(0) == "classes")
+        classes(words.at(1), number(2));
     else if (words.at(0) == "vector")
         vector(words.at(1), number(2), static_cast<std::uint8_t>(number(3)));
     else if (words.at(0) == "ring")

@@ -7,8 +7,8 @@ import re
 import statistics
 import time
 
-from litelab import (in_one_machine, on_machines, passing, prepare_all, probed, program_path, run_program, serve,
-                     stop_all, twice_in, wait_until)
+from litelab import (in_one_machine, on_machines, passing, patient, prepare_all, probed, program_path, run_program, serve,
+                     stop_all, times, twice_in, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -174,7 +174,7 @@ def _fences_of_cuts(lab, here, count):
             if state == "fenced" and (session, "dead") in at]
 
 
-@vmtest(nodes=2, fresh=True, timeout=400, kernels=("6.1", "6.12"))
+@vmtest(nodes=2, timeout=400, kernels=("6.1", "6.12"))
 def test_sessions_end_beside_throttled_threads(lab):
     """Threads are in the middle of calls, atomics and locks when the session ends: in line, at work, or done but not
     yet awake. The session is made anew each time, no lock fails, and nothing is left when they are gone."""
@@ -196,7 +196,7 @@ def test_sessions_end_beside_throttled_threads(lab):
     stop_all(lites)
 
 
-@vmtest(nodes=1, cpus=2, timeout=400, fresh=True, kernels=("6.1", "6.12"))
+@vmtest(nodes=1, cpus=2, timeout=400, kernels=("6.1", "6.12"))
 def test_an_lmr_is_freed_beside_throttled_threads(lab):
     """Threads are in the middle of all kinds of operations on the LMR, and each needs seconds to notice the end of one.
     The home does not wait for that, and ends no session."""
@@ -293,14 +293,13 @@ def test_a_memory_cgroup_throttles_no_worker_that_enters_locks(lab):
     stop_all(lites)
 
 
-@vmtest(nodes=1, cpus=2, timeout=400, fresh=True, kernels=("6.1", "6.12"))
+@vmtest(nodes=1, cpus=2, timeout=400, kernels=("6.1", "6.12"))
 def test_an_lmr_is_freed_beside_throttled_processes_that_map_it(lab):
     """The home does not wait until their mmap(2) has looked at all of the LMR's extents."""
     scale = lab.n1.time_scale
     here, there = lites = in_one_machine(lab.n1, 2, op_timeout=2000 * scale)
     there.lite("alloc", "held", "4K", "--mode", "0666", "--node", here.id)
-    # Each resize adds an extent.
-    lab.n1.run(f"for pages in $(seq 2 64); do lite -i {there.index} resize held $((4 * pages))K || exit 1; done", timeout=60)
+    lab.n1.run([program_path("mapped"), "grow", "held", str(there.index), "64"], timeout=60)
     with _box(lab.n1) as box:
         mappers = lab.n1.spawn([program_path("mapped"), "again", "held", str(here.index), "60"], user="alice", env=_PATIENT)
         mappers.wait_output("ready", timeout=60)
@@ -318,7 +317,7 @@ def test_an_lmr_is_freed_beside_throttled_processes_that_map_it(lab):
     stop_all(lites)
 
 
-@vmtest(nodes=1, cpus=2, mem_mb=1024, fresh=True, timeout=400, kernels=("6.1", "6.12"))
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=400, kernels=("6.1", "6.12"))
 def test_throttled_threads_unmap_nothing_for_others(lab):
     """Throttled threads read an LMR that others have mapped, so that one of them is the first to see that it is gone.
     To remove all pages from page tables would take that thread far longer than the home waits."""
@@ -347,7 +346,7 @@ def test_throttled_threads_unmap_nothing_for_others(lab):
     stop_all(lites)
 
 
-@vmtest(nodes=2, fresh=True, timeout=400, kernels=("6.1", "6.12"))
+@vmtest(nodes=2, timeout=400, kernels=("6.1", "6.12"))
 def test_a_fence_beside_throttled_threads(lab):
     """Threads are in the middle of all kinds of operations when the session ends, and each needs seconds to notice
     that. The fence does not wait for them."""
@@ -372,7 +371,8 @@ def test_a_fence_beside_throttled_threads(lab):
 
 
 def _slow_link(lab, **options):
-    here, there = on_machines(lab, qps=1, **options)
+    # Packets that wait for the link are not sent again meanwhile.
+    here, there = on_machines(lab, qps=1, **{**patient(lab.n1), **options})
     here.lite("alloc", "target", "32M", "--node", there.id)
     lab.n1.netem("rate 40mbit")
     return here, there
@@ -497,13 +497,15 @@ def test_calls_of_kernels_pass_bulk(lab):
 def test_an_lmr_is_freed_while_a_crowd_is_in_line(lab):
     """Large operations of many threads wait for slots. Those on the LMR leave the line, which would take longer than
     the home waits."""
-    here, there = lites = _slow_link(lab, op_timeout=2000 * lab.n1.time_scale)
-    piece, threads = 256 << 10, 240
+    here, there = lites = _slow_link(lab, **{**times(lab.n1), "op_timeout": 2000 * lab.n1.time_scale})
+    piece, threads = 128 << 10, 160
     there.lite("alloc", "crowded", piece * threads, "--mode", "0666", timeout=60)
     crowd = here.vm.spawn([program_path("queues"), "writes", "crowded", "0", str(piece), str(threads), "0"],
                           env={"LITE_INDEX": str(here.index)})
     try:
         crowd.wait_output("ready", timeout=200)
+        # Five times as long as the home waits.
+        lab.n1.netem("rate 15mbit")
         with _sessions_last(lites):
             there.lite("free", "crowded", timeout=60)
     finally:

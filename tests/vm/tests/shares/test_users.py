@@ -71,7 +71,7 @@ def test_freeing_many_lmrs(lab):
     """A user's hundreds of LMRs are being freed while their store is silent. Another user's LMR is freed meanwhile."""
     here, silent = lites = on_machines(lab, heartbeat=200_000, dead=600_000, op_timeout=200_000)
     words = [program_path("users"), "frees", str(here.index)]
-    many = here.vm.spawn([*words, f"{here.id},{silent.id}", "400"], user="alice")
+    many = here.vm.spawn([*words, f"{here.id},{silent.id}", "280"], user="alice")
     one = here.vm.spawn([*words, str(here.id), "1"], user="bob")
     for process in (many, one):
         process.wait_output("ready", timeout=100)
@@ -85,11 +85,11 @@ def test_changing_many_lmrs(lab):
     which the home tells the mapper on its own node, too."""
     here, silent = lites = on_machines(lab, heartbeat=200_000, dead=600_000, op_timeout=200_000)
     program = program_path("users")
-    many = here.vm.spawn([program, "changes", str(here.index), "400"], user="alice")
+    many = here.vm.spawn([program, "changes", str(here.index), "280"], user="alice")
     one = here.vm.spawn([program, "frees", str(here.index), str(here.id), "1"], user="bob")
     for process in (many, one):
         process.wait_output("ready", timeout=100)
-    mapper = silent.vm.spawn([program, "maps", str(silent.index), "400"], user="alice")
+    mapper = silent.vm.spawn([program, "maps", str(silent.index), "280"], user="alice")
     mapper.wait_output("ready", timeout=100)
     told = here.stats()["revokes"]
     # As many as the user has workers.
