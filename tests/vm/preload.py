@@ -3,7 +3,7 @@
 
 import re
 
-from litelab import on_machines, prepare, program_path, stripped
+from litelab import on_machines, prepare, program_path, stripped, wait_until
 from vmlab import ROOT, CommandTimeout
 
 _LIBRARY = "/usr/lib/liblite-verbs.so"
@@ -46,8 +46,9 @@ def assert_used(*ends):
 
 def wait_listening(node, server, port):
     """Waits until a server, a process on this machine, listens at this TCP port."""
-    while not node.run(f"grep -q ':{port:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6 2>/dev/null", check=False).ok:
-        assert server.running, server.out + server.err
+    listens = f"grep -q ':{port:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6 2>/dev/null"
+    wait_until("it listens", lambda: node.run(listens, check=False).ok or not server.running, 60, node.time_scale)
+    assert server.running, server.out + server.err
 
 
 def pair(lab, server, client, ready, env=None, timeout=60, user=None, stays=False):
@@ -142,8 +143,8 @@ def rdmacm_pair(lab, server, client, env=None, timeout=60, forgiven=None):
     before = _listeners(lab.n1)
 
     def await_listening(p):
-        while not _is_listening(lab.n1, before):
-            assert p.running, p.out + p.err
+        wait_until("it listens", lambda: _is_listening(lab.n1, before) or not p.running, 60, lab.n1.time_scale)
+        assert p.running, p.out + p.err
 
     return _pair(lab, server, client, await_listening, env, timeout, forgiven=forgiven)
 
