@@ -98,16 +98,18 @@ def prepare_all(cluster):
 
 
 def wait_until(what, condition, timeout=30, scale=1):
-    """Polls until condition() is true, and returns its value: for changes that no event announces."""
+    """Polls until condition() is true, and returns its value: for changes that no event announces. The longer it has
+    waited, the less often it looks, because mostly it starts a program in a machine to do so."""
     timeout *= scale * PATIENCE
-    deadline = time.monotonic() + timeout
+    begun = time.monotonic()
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - begun
+        if waited > timeout:
             raise AssertionError(f"not within {timeout:g} s: {what}")
-        time.sleep(0.05)
+        time.sleep(min(0.5, max(0.05, waited / 10)))
 
 
 def times(node):
