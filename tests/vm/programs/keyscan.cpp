@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Looks for a number, the node's global key, in everything that a program can get from LITE and the
+// Looks for numbers, the node's global keys, in everything that a program can get from LITE and the
 // kernel: the answers of ioctls and netlink, the kernel's log, /proc, /sys, tracefs.
 //
-//   keyscan bump COUNT   registers and drops memory regions, so that the next key is an unusual one
-//   keyscan scan         reads the key from standard input; prints a line for each place where it
-//                        was found, and in which form
+//   keyscan bump DEVICE COUNT   registers and drops memory regions of an RDMA device, so that its
+//                               next key is an unusual one
+//   keyscan scan                reads the keys from standard input; prints a line for each place
+//                               where one was found, and in which form
 //
 // A number can be anywhere by chance. The calling test repeats the scan with other keys, and
 // believes a place only if it has the right number every time.
@@ -23,6 +24,7 @@
 #include <array>
 #include <cctype>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -95,15 +97,17 @@ class Needle {
 
 class Report {
   public:
-    explicit Report(const Needle& needle) : needle_(needle) {}
+    explicit Report(const std::vector<Needle>& needles) : needles_(needles) {}
 
     void look(const std::string& place, std::string_view bytes) {
         ++looked_;
-        say(place, needle_.find(bytes));
+        for (const Needle& needle : needles_)
+            say(place, needle.find(bytes));
     }
     void look_at_text(const std::string& place, std::string_view bytes) {
         ++looked_;
-        say(place, needle_.find_text(bytes));
+        for (const Needle& needle : needles_)
+            say(place, needle.find_text(bytes));
     }
     template <typename T>
     void look_at(const std::string& place, const T& object) {
@@ -117,7 +121,7 @@ class Report {
             std::printf("found\t%s\t%s\n", place.c_str(), form.c_str());
     }
 
-    const Needle& needle_;
+    const std::vector<Needle>& needles_;
     std::size_t looked_ = 0;
 };
 
@@ -199,17 +203,32 @@ void scan_log(Report& report) {
     ::close(fd);
 }
 
-// Memory itself, and endless or harmful files.
+// Of the hundreds of numbered entries of an RDMA device's tables, all but the first.
+bool is_further_entry(const std::string& path) {
+    constexpr unsigned long kFirst = 16;
+    const auto name = path.substr(path.rfind('/') + 1);
+    return path.find("/gid") != path.npos && !name.empty() &&
+           std::isdigit(static_cast<unsigned char>(name[0])) &&
+           std::strtoul(name.c_str(), nullptr, 10) >= kFirst;
+}
+
+// Memory itself, endless or harmful files, and thousands of files that are alike: figures of the
+// kernel's allocator, types and the other place of tracefs.
 bool left_out(const std::string& path) {
-    static const std::set<std::string> exact{"/proc/kcore", "/proc/kmsg", "/proc/sysrq-trigger",
-                                             "/sys/kernel/debug/kmemleak"};
+    static const std::set<std::string> exact{"/proc/kcore",
+                                             "/proc/kmsg",
+                                             "/proc/sysrq-trigger",
+                                             "/sys/kernel/debug/kmemleak",
+                                             "/sys/kernel/debug/tracing",
+                                             "/sys/kernel/slab",
+                                             "/sys/kernel/btf"};
     for (const std::string_view part :
          {"/trace_pipe", "/mem", "/pagemap", "/kpage", "/clear_refs", "/trace_pipe_raw",
           "/snapshot_raw", "/vmcore", "/events/", "/available_"}) {
         if (path.find(part) != path.npos)
             return true;
     }
-    return exact.count(path) != 0;
+    return exact.count(path) != 0 || is_further_entry(path);
 }
 
 std::string read_file(const std::string& path) {
@@ -255,9 +274,8 @@ void scan_tree(Report& report, const std::string& root) {
     }
 }
 
-void scan(std::uint32_t key) {
-    const Needle needle(key);
-    Report report(needle);
+void scan(const std::vector<Needle>& needles) {
+    Report report(needles);
     scan_ioctls(report);
     scan_netlink(report);
     scan_log(report);
@@ -285,22 +303,26 @@ void bump(ibv_device* device, unsigned count) {
     }
 }
 
-void bump_all(unsigned count) {
+void bump(const std::string& name, unsigned count) {
     int n = 0;
     const std::unique_ptr<ibv_device*, void (*)(ibv_device**)> devices(::ibv_get_device_list(&n),
                                                                        ::ibv_free_device_list);
-    if (n == 0)
-        throw std::runtime_error("no RDMA device");
-    for (int i = 0; i < n; ++i)
-        bump(devices.get()[i], count);
+    for (int i = 0; i < n; ++i) {
+        if (name == ::ibv_get_device_name(devices.get()[i]))
+            return bump(devices.get()[i], count);
+    }
+    throw std::runtime_error("no such RDMA device");
 }
 
-std::uint32_t read_key() {
+std::vector<Needle> read_keys() {
     // From standard input, as the command line and the environment are places that are searched.
+    std::vector<Needle> needles;
     unsigned long key = 0;
-    if (std::scanf("%lu", &key) != 1)
+    while (std::scanf("%lu", &key) == 1)
+        needles.emplace_back(static_cast<std::uint32_t>(key));
+    if (needles.empty())
         throw std::runtime_error("no key on standard input");
-    return static_cast<std::uint32_t>(key);
+    return needles;
 }
 
 }  // namespace
@@ -308,12 +330,12 @@ std::uint32_t read_key() {
 int main(int argc, char** argv) {
     const std::string_view verb = argc > 1 ? argv[1] : "";
     try {
-        if (verb == "bump" && argc == 3) {
-            bump_all(static_cast<unsigned>(std::strtoul(argv[2], nullptr, 0)));
+        if (verb == "bump" && argc == 4) {
+            bump(argv[2], static_cast<unsigned>(std::strtoul(argv[3], nullptr, 0)));
         } else if (verb == "scan" && argc == 2) {
-            scan(read_key());
+            scan(read_keys());
         } else {
-            std::fprintf(stderr, "usage: keyscan bump COUNT | keyscan scan <KEY\n");
+            std::fprintf(stderr, "usage: keyscan bump DEVICE COUNT | keyscan scan <KEYS\n");
             return 2;
         }
     } catch (const std::exception& e) {
