@@ -51,12 +51,16 @@ def test_one(lab):
 
 @vmtest(nodes=1, cpus=2)
 def test_join_two_three_five(lab):
+    """A cluster grows, and works with each number of nodes."""
+    lites = _fresh(lab, 5)
     for count in (2, 3, 5):
-        lites = _fresh(lab, count)
-        join_all(lites)
-        assert [lite.id for lite in lites] == list(range(1, count + 1))
-        _check_transfers(lites)
-        assert all(lite.status()["peers"] == count - 1 for lite in lites)
+        for lite in lites[1:count]:
+            if lite.status()["peers"] == 0:
+                lite.join(lites[0])
+        wait_complete(lites[:count])
+        assert [lite.id for lite in lites[:count]] == list(range(1, count + 1))
+        _check_transfers(lites[:count])
+        assert all(lite.status()["peers"] == count - 1 for lite in lites[:count])
 
 
 @vmtest(nodes=1, cpus=2)
@@ -74,8 +78,13 @@ def test_join_through_any_member(lab):
 
 @vmtest(nodes=1, cpus=2, timeout=200)
 def test_concurrent_joins(lab):
-    for _ in range(lab.scale(6, 2)):
-        lites = _fresh(lab, 5)
+    """First in their first life, then again in a later one."""
+    lites = _fresh(lab, 5)
+    for number in range(lab.scale(6, 2)):
+        if number:
+            for lite in lites[1:]:
+                lite.leave()
+            lites[0].wait_states({1: "up"})
         joining = [lite.vm.spawn(["litectl", "join", "-i", str(lite.index), "--timeout", "100s", lites[0].address])
                    for lite in lites[1:]]
         for process in joining:
@@ -456,7 +465,7 @@ def test_joining_when_the_first_member_has_crashed(lab):
 @vmtest(nodes=1, cpus=2, timeout=200)
 def test_leave_and_join_again_and_again(lab):
     lites = join_all(_fresh(lab, 3))
-    for _ in range(lab.scale(15, 3)):
+    for _ in range(lab.scale(15 * lab.part, 3)):
         lites[2].leave()
         lites[2].join(lites[lab.rng.randrange(2)])
         lites[2].lite("alloc", "quick", 100, "--node", lites[0].id)
