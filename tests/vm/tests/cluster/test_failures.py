@@ -543,7 +543,7 @@ def test_memory_that_a_store_had_to_keep_costs_nobody_a_session(lab):
     """A store need not fence a peer that has unmapped the LMR, whether it frees now or later. A peer that still has it
     mapped is fenced once for all LMRs of which the store has kept memory."""
     home, store, other = lites = on_machines(lab)
-    names = [f"kept-{number}" for number in range(6)]
+    names = [f"kept-{number}" for number in range(lab.scale(6, 3))]
 
     for name in names:
         _alloc(home, name, home, store, size="64K")
@@ -589,7 +589,7 @@ def test_stop_in_the_middle_of_traffic(lab):
     wait_complete(lites)
 
 
-@vmtest(nodes=2, fresh=True, timeout=200)
+@vmtest(nodes=2, timeout=200)
 def test_the_rdma_device_goes_away(lab):
     """`rdma link del` waits until the device has no users: LITE must release it, whatever is going on."""
     first, second = on_machines(lab)
@@ -626,7 +626,7 @@ def test_the_rdma_device_goes_away(lab):
     stop_all([first, second])
 
 
-@vmtest(nodes=2, fresh=True, timeout=200)
+@vmtest(nodes=2, timeout=200)
 def test_the_network_card_goes_away(lab):
     """The link goes down for longer than any time-out, and comes back, as when a cable is pulled."""
     first, second = on_machines(lab)
@@ -656,7 +656,7 @@ def test_loss_and_reordering(lab):
             lite.vm.netem(rules)
         seed = lab.rng.getrandbits(32)
         _alloc(first, "rough", second, first, size="3M")
-        plan = ["rough", "--seed", seed, "--count", lab.scale(40, 8), "--max-length", 300000]
+        plan = ["rough", "--seed", seed, "--count", lab.scale(40 * lab.part, 6), "--max-length", 300000]
         first.transfers("run", *plan, timeout=120)
         for lite in lites:
             lite.vm.netem(None)
@@ -668,7 +668,7 @@ def test_loss_and_reordering(lab):
         lite.check_idle()
 
 
-@vmtest(nodes=2, fresh=True, timeout=200)
+@vmtest(nodes=2, timeout=200)
 def test_unloading(lab):
     """An open file pins the module, even if its node is gone. Nodes do not pin it."""
     first, second = on_machines(lab)

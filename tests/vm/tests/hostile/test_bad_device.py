@@ -148,7 +148,7 @@ def test_all_are_fenced_once(lab):
     store.vm.rmmod("rigged")
 
 
-@vmtest(nodes=2, fresh=True, timeout=200)
+@vmtest(nodes=2, timeout=200)
 def test_no_session_is_used_before_the_last_one_is_fenced(lab):
     """A link breaks, and the device of the node that connects anew is slow to destroy queue pairs. ATTACH lets the
     other node use the new session, so it is sent only when the old one is fenced, and nothing is in flight there."""
