@@ -76,7 +76,7 @@ def _lives(lab, rounds, batch):
 
 @vmtest(nodes=1, cpus=2, timeout=600)
 def test_lives_in_one_machine(lab):
-    _lives(lab, lab.scale(20, 8), lab.scale(4, 2))
+    _lives(lab, lab.scale(20 * lab.part, 4), lab.scale(4 * lab.part, 1))
 
 
 @vmtest(nodes=1, cpus=2, timeout=600, slow=True)
@@ -90,7 +90,7 @@ def test_lives_on_two_machines(lab):
     stop_all(lites)
     for lite in lites:
         _unload(lite.vm)
-    for _ in range(lab.scale(4, 2)):
+    for _ in range(lab.scale(4 * lab.part, 1)):
         lab.cluster.each(load)
         _life(lites)
         lab.cluster.each(_unload)
@@ -122,14 +122,14 @@ def test_start_and_stop_alone(lab):
     lite = nodes_in(vm)[0]
     stop_all([lite])
     objects = rdma_objects(vm)
-    for _ in range(lab.scale(24, 5)):
+    for _ in range(lab.scale(24 * lab.part, 3)):
         lite.start(**times(vm))
         lite.stop()
     assert rdma_objects(vm) == objects
     # Failed starts leave nothing either.
     lite.start(**times(vm))
     running = rdma_objects(vm)
-    for _ in range(lab.scale(10, 3)):
+    for _ in range(lab.scale(10 * lab.part, 2)):
         assert not lite.start(check=False).ok
     assert rdma_objects(vm) == running
     join_all([lite, *_started(nodes_in(vm)[1:2])])
