@@ -40,12 +40,15 @@ def _results(out, iterations):
             for size, rest in re.findall(rf"^ *(\d+) +{iterations} +(.+)$", out, re.M)}
 
 
+def _some(lab, options):
+    """All of these, but without --thorough half of them, chosen at random: most time goes to start programs."""
+    return options if lab.part == 1 else lab.rng.sample(options, (len(options) + 1) // 2)
+
+
 def _perftests(lab, *programs):
-    """Runs each program with each of its options; without --thorough with half of them, because most time goes to start
-    programs, and a run of the tests has so many of them that each combination has its turn soon."""
     unpinned(lab)
     for program, *options in programs:
-        for option in options if lab.part == 1 else lab.rng.sample(options, (len(options) + 1) // 2):
+        for option in _some(lab, options):
             # Messages of many packets take longest.
             iterations = lab.scale(100 * (lab.part if "65536" in option else 1), 10)
             out = _perftest(lab, program, option, iterations=iterations)
@@ -130,13 +133,17 @@ def test_rdma_client(lab):
     assert out.count("end 0") == 2, out
 
 
-# qperf listens with IPv6 or not at all.
-@vmtest(timeout=240, kernel_args=("ipv6.disable=0",))
+_UCX = ("/usr/bin/ucx_perftest", "/usr/lib/x86_64-linux-gnu/ucx/libuct_ib.so.0")
+# What the next two tests need, so that they share machines. qperf listens with IPv6 or not at all.
+_THEIRS = {"kernel_args": ("ipv6.disable=0",), "files": {path: path for path in _UCX}}
+
+
+@vmtest(timeout=240, **_THEIRS)
 def test_qperf(lab):
     """With the RDMA CM, because without it qperf's address handles lack the GRH that RoCE needs."""
     unpinned(lab)
-    for test in ("rc_lat", "rc_bw", "rc_bi_bw", "rc_rdma_write_lat", "rc_rdma_write_bw", "rc_rdma_write_poll_lat", "rc_rdma_read_lat",
-                 "rc_rdma_read_bw", "rc_compare_swap_mr", "rc_fetch_add_mr"):
+    for test in _some(lab, ["rc_lat", "rc_bw", "rc_bi_bw", "rc_rdma_write_lat", "rc_rdma_write_bw", "rc_rdma_write_poll_lat",
+                            "rc_rdma_read_lat", "rc_rdma_read_bw", "rc_compare_swap_mr", "rc_fetch_add_mr"]):
         # It posts a thousand reads before it counts the first, so it may count none in a second, and on a slow host none of
         # other operations. -to: for the exchange of messages before and after.
         for seconds in (1, 4, 16, 64):
@@ -149,15 +156,12 @@ def test_qperf(lab):
             raise AssertionError(out)
 
 
-_UCX = ("/usr/bin/ucx_perftest", "/usr/lib/x86_64-linux-gnu/ucx/libuct_ib.so.0")
-
-
-@vmtest(timeout=240, files={path: path for path in _UCX})
+@vmtest(timeout=240, **_THEIRS)
 def test_ucx(lab):
     """UCX's transport rc_verbs. UCP connects through UD, which fails on plain Soft-RoCE ("unhandled timeout error")."""
     unpinned(lab)
-    for test in ("am_lat -s 64", "am_bw -s 4096 -D bcopy", "put_lat -s 64", "put_bw -s 4096 -D zcopy", "get -s 4096 -D zcopy", "fadd -s 8",
-                 "cswap -s 8"):
+    for test in _some(lab, ["am_lat -s 64", "am_bw -s 4096 -D bcopy", "put_lat -s 64", "put_bw -s 4096 -D zcopy", "get -s 4096 -D zcopy",
+                            "fadd -s 8", "cswap -s 8"]):
         server = lab.n1.spawn("ucx_perftest -d rxe0:1 -x rc_verbs", env=preload.TALKING)
         preload.wait_listening(lab.n1, server, 13337)
         client = lab.n2.run(f"ucx_perftest -d rxe0:1 -x rc_verbs -n 100 -w 10 -f -t {test} {lab.n1.ip}", env=preload.TALKING)
