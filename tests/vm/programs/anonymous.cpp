@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Anonymous LMRs while nodes lose sight of each other.
 //
-//   anonymous INDEX HOME LENGTH [idle]   makes an LMR at node HOME, through /dev/lite<INDEX>, and
-//                                        says "running"; until a line comes on standard input,
-//                                        writes and reads random parts of it (idle: does nothing)
+//   anonymous INDEX HOME LENGTH [idle|COUNT]   makes an LMR at node HOME, through /dev/lite<INDEX>,
+//                                              and says "running"; until a line comes on standard
+//                                              input, writes and reads random parts of it (idle:
+//                                              does nothing); with a COUNT, so many times, and
+//                                              then says "enough"
 //
 // Then reads back its last writes, prints how often operations succeeded and how often the node
 // could not be reached, and closes the LMR. It fails if the LMR is lost, or has wrong contents.
@@ -20,7 +22,7 @@
 #include <cstdlib>
 #include <exception>
 #include <span>
-#include <string_view>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -76,11 +78,17 @@ class User {
     std::size_t missed_ = 0;
 };
 
-int use(int index, std::uint32_t home, std::uint64_t length, bool idle) {
+void say(const char* word) {
+    std::puts(word);
+    std::fflush(stdout);
+}
+
+int use(int index, std::uint32_t home, std::uint64_t length, const std::string& how) {
+    const bool idle = how == "idle";
+    const std::size_t enough = idle ? 0 : std::strtoull(how.c_str(), nullptr, 0);
     User user(index, home, length);
     user.round();
-    std::puts("running");
-    std::fflush(stdout);
+    say("running");
     std::atomic<bool> over = false;
     std::jthread watcher([&] {
         (void)std::getchar();
@@ -89,8 +97,14 @@ int use(int index, std::uint32_t home, std::uint64_t length, bool idle) {
     });
     if (idle)
         over.wait(false);
-    while (!over)
+    for (std::size_t done = 0; !over; ++done) {
+        if (enough && done == enough) {
+            say("enough");
+            over.wait(false);
+            break;
+        }
         user.round();
+    }
     user.round();
     std::printf("%zu rounds, %zu times out of reach\n", user.rounds(), user.missed());
     return 0;
@@ -99,12 +113,11 @@ int use(int index, std::uint32_t home, std::uint64_t length, bool idle) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const bool idle = argc == 5 && argv[4] == std::string_view("idle");
-    if (argc != 4 && !idle)
+    if (argc != 4 && argc != 5)
         return 2;
     try {
         return use(std::atoi(argv[1]), static_cast<std::uint32_t>(std::atoi(argv[2])),
-                   std::strtoull(argv[3], nullptr, 0), idle);
+                   std::strtoull(argv[3], nullptr, 0), argc == 5 ? argv[4] : "");
     } catch (const std::exception& e) {
         std::printf("lost: %s\n", e.what());
         std::fflush(stdout);
