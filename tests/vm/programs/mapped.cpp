@@ -10,9 +10,8 @@
 //                                  so many processes map the LMR from an offset on, and have all
 //                                  its pages; as again otherwise
 //   mapped read NAME INDEX COUNT   as again, with reads of the first bytes
-//   mapped grow NAME INDEX PAGES   extends the LMR of a page by one page after the other, each in
-//   an
-//                                  extent of its own
+//   mapped grow NAME INDEX PAGES   extends the LMR of a page by one page after the other, each
+//                                  in an extent of its own
 //   mapped register NAME INDEX     registers 4 MB, says "ready", and waits for the end of its
 //                                  input; then says how much it has pinned
 #include <lite/lite.hpp>
