@@ -133,12 +133,13 @@ const rdma_device& device_with(const ip_address& address, const std::vector<rdma
 
 }  // namespace
 
-std::vector<rdma_device> rdma_devices(const fs::path& root) {
+std::vector<rdma_device> rdma_devices(const fs::path& root, bool with_netdevs) {
     std::vector<rdma_device> devices;
     std::error_code ignored;
     for (const auto& device : entries(root))
         if (fs::is_directory(device, ignored))
-            devices.push_back({device.filename().string(), netdevs_of(device)});
+            devices.push_back({device.filename().string(),
+                               with_netdevs ? netdevs_of(device) : std::vector<std::string>()});
     std::sort(devices.begin(), devices.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
     return devices;

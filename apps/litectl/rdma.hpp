@@ -22,8 +22,10 @@ struct interface_address {
     ip_address address;
 };
 
-// The RDMA devices in sysfs, by name. @root: their directory there.
-std::vector<rdma_device> rdma_devices(const std::filesystem::path& root);
+// The RDMA devices in sysfs, by name. @root: their directory there. Interfaces only if
+// @with_netdevs: a device of RoCE names one in a file for each of its GIDs, of which it may have a
+// thousand.
+std::vector<rdma_device> rdma_devices(const std::filesystem::path& root, bool with_netdevs = true);
 
 // The addresses of this machine, in the kernel's order. Throws failure.
 std::vector<interface_address> local_addresses();

@@ -70,8 +70,8 @@ int start_command(const surroundings& world, const start_arguments& args) {
         address = resolve(args.address->host);
         port = args.address->port.value_or(port);
     }
-    const auto place =
-        choose_place(rdma_devices(world.devices), world.addresses(), args.device, address);
+    const auto place = choose_place(rdma_devices(world.devices, !args.device || !address),
+                                    world.addresses(), args.device, address);
     const auto secret = find_secret(world, args, port);
 
     auto request = request_for(LITE_CMD_NODE_START, args.index);

@@ -116,6 +116,11 @@ TEST_CASE("RDMA devices are read from sysfs", "[place]") {
     CHECK(devices[1].name == "mlx5_0");
     CHECK(devices[1].netdevs == std::vector{"ens1"s, "ens2"s});
     CHECK(devices[2].netdevs == std::vector{"eth0"s});
+
+    const auto names = rdma_devices(sysfs.path(), false);
+    REQUIRE(names.size() == 3);
+    CHECK(names[2].name == "rxe0");
+    CHECK(names[2].netdevs.empty());
 }
 
 TEST_CASE("this machine has addresses", "[place]") {
