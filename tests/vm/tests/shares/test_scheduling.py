@@ -262,8 +262,8 @@ def test_locks_are_cut_off_by_a_throttled_thread(lab):
 def test_a_memory_cgroup_throttles_no_worker_that_enters_locks(lab):
     """A process takes many locks while its memory cgroup is over its limit (memory.high)."""
     lites = in_one_machine(lab.n1, 2)
-    here, vm = lites[0], lab.n1
-    here.lite("alloc", "many", "128K", user="alice")
+    here, vm, count = lites[0], lab.n1, 4000
+    here.lite("alloc", "many", "40K", user="alice")
     # Kernel threads have no program.
     throttled = ("for task in /proc/[0-9]*; do if [ ! -e $task/exe ] && grep -q mem_cgroup_handle_over_high $task/stack; then "
                  "cat $task/comm $task/stack; fi; done 2>/dev/null")
@@ -271,7 +271,7 @@ def test_a_memory_cgroup_throttles_no_worker_that_enters_locks(lab):
     with _box(vm, "10000 100000") as box:
         vm.run(f"echo +memory >{box}/../cgroup.subtree_control")
         many = vm.spawn(f"echo $$ >{box}/cgroup.procs; exec {program_path('locks')} --index {here.index} "
-                        f"many many --offset 4096 --count {_MANY} --shared")
+                        f"many many --offset 4096 --count {count} --shared")
         # Stops it before it has all of them, and lowers the limit.
         vm.run(f"until litectl stats -i {here.index} -j | grep -qE '\"lock_claims\": *[0-9]{{3}}'; do :; done; "
                f"kill -STOP $(cat {box}/cgroup.procs); echo 100K >{box}/memory.high; echo max >{box}/cpu.max; "
@@ -279,7 +279,7 @@ def test_a_memory_cgroup_throttles_no_worker_that_enters_locks(lab):
         seen = []
         while "held" not in many.out and many.running:
             seen += [vm.run(throttled).out]
-            if here.stats()["lock_claims"] > _MANY // 2:
+            if here.stats()["lock_claims"] > count // 2:
                 vm.run(f"echo max >{box}/memory.high")
         assert "held" in many.out, (many.out, many.err)
         assert not "".join(seen), "".join(seen)
@@ -301,7 +301,7 @@ def test_an_lmr_is_freed_beside_throttled_processes_that_map_it(lab):
     there.lite("alloc", "held", "4K", "--mode", "0666", "--node", here.id)
     lab.n1.run([program_path("mapped"), "grow", "held", str(there.index), "64"], timeout=60)
     with _box(lab.n1) as box:
-        mappers = lab.n1.spawn([program_path("mapped"), "again", "held", str(here.index), "60"], user="alice", env=_PATIENT)
+        mappers = lab.n1.spawn([program_path("mapped"), "again", "held", str(here.index), "30"], user="alice", env=_PATIENT)
         mappers.wait_output("ready", timeout=60)
         pids = " ".join(re.findall(r"^\d+$", mappers.out, re.M))
         lab.n1.run(f"for pid in {pids}; do echo $pid >{box}/cgroup.procs; done; echo {_QUOTA} {_PERIOD} >{box}/cpu.max")
@@ -429,7 +429,7 @@ def _write_among_writers(lab, *cgroup):
     try:
         with probed(here.vm, "lite_slot_enter_line", "post=$arg1:x64") as comes, \
                 probed(here.vm, "lite_post_with", "post=$arg1:x64") as goes:
-            writing = here.vm.spawn([program_path("starved"), "write", "0", "target", "65536", "200", str(lab.scale(3)),
+            writing = here.vm.spawn([program_path("starved"), "write", "0", "target", "32768", "200", str(lab.scale(3)),
                                      *cgroup])
             writing.wait_output("\n", timeout=100)
             # If they were handed over in another order, this thread might never get one.
