@@ -17,7 +17,7 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kCountedLength = 3 << 20;
+constexpr std::uint64_t kCountedLength = 5 << 18;  // more than a set
 
 class Watch {
   public:

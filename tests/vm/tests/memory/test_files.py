@@ -3,7 +3,7 @@
 
 import filesystems
 from litelab import (block_device, environment, in_one_machine, new_processes, on_machines, patient, prepare_all, probed,
-                     program_path, run_catch, wait_until)
+                     program_path, program_scale, run_catch, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -24,9 +24,11 @@ def _unmount(vm):
     filesystems.unmount(vm)
 
 
-def _run(lab, lites, spec, timeout):
+def _run(lab, lites, spec, timeout, part=1):
+    """Runs tests of files_test with this part of the repetitions that it would make: all are made on each file system."""
     vm = lites[0].vm
-    env = {**block_device(vm), **_mount(vm)}  # in this order, because file systems take loop devices, too
+    # In this order, because file systems take loop devices, too.
+    env = {**block_device(vm), **_mount(vm), "LITE_TEST_SCALE": program_scale(lab) * part}
     try:
         with new_processes([vm]):
             run_catch(lab, lites, "files_test", spec, timeout=timeout, case_timeout=timeout, env=env)
@@ -38,7 +40,7 @@ def _run(lab, lites, spec, timeout):
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, swap_mb=_DISK_MB, timeout=500)
 def test_contents(lab):
-    _run(lab, in_one_machine(lab.n1), "[transfers]", 480)
+    _run(lab, in_one_machine(lab.n1), "[transfers]", 480, lab.part)
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, swap_mb=_DISK_MB, timeout=300)
@@ -48,7 +50,7 @@ def test_refusals(lab):
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, swap_mb=_DISK_MB, timeout=500)
 def test_storms(lab):
-    _run(lab, in_one_machine(lab.n1), "[storm]", 480)
+    _run(lab, in_one_machine(lab.n1), "[storm]", 480, lab.part)
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, swap_mb=_DISK_MB, timeout=2000, slow=True, kernels=("6.1", "6.12"))
@@ -64,7 +66,7 @@ def test_three_machines(lab):
 @vmtest(nodes=3, mem_mb=512, swap_mb=_DISK_MB, timeout=600)
 def test_changes_beside(lab):
     """Random files, of which only what is not moved changes meanwhile: every byte is right, on each file system."""
-    _run(lab, on_machines(lab, **patient(lab.n1)), "[.beside]", 580)
+    _run(lab, on_machines(lab, **patient(lab.n1)), "[.beside]", 580, lab.part)
 
 
 def _the_other_node_dies(lab, spec, moving):
