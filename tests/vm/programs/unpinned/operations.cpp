@@ -6,8 +6,10 @@
 //                         another one's, against a model of it: with all chunks as they were left,
 //                         with one just thrown away, and with all; then ROUNDS times while another
 //                         thread throws chunks away; then where the process has no memory, or none
-//                         that may be written. Says how many chunks were missing when an operation
-//                         wanted them
+//                         that may be written. With all chunks there they come last in each way,
+//                         and before that only if there is more than one round, else in one way
+//                         at random. Says how many chunks were missing when an operation wanted
+//                         them
 //   unpinned shake NODE NAME MB US
 //                         registers memory, says "ready", and for each line throws so many chunks
 //                         away, about US microseconds apart; then it says "shaken" and how many
@@ -150,20 +152,26 @@ class Operations {
     // One of the chunks, at random, as a bit for all().
     unsigned one_chunk() { return 1U << memory_.random() % kChunks; }
 
-    // All operations in all ways. @lost: bits of the chunks that are thrown away before each list.
-    void all(unsigned lost) {
+    // All operations in all ways, or each in one at random. @lost: bits of the chunks that are
+    // thrown away before each list.
+    void all(unsigned lost, bool each_way = true) {
         for (const auto& [what, list] : kLists) {
-            for (const auto& [way, name] : kWays)
-                once(std::string(what) + ", " + name, lost,
-                     [&, list = list, way = way] { run((memory_.*list)(), way, lost); });
-        }
-        for (const bool ring : {false, true}) {
-            for (const std::uint32_t sets : {0U, 4U}) {
-                const auto how =
-                    std::to_string(sets) + " sets" + (ring ? ", io_uring" : ", by itself");
-                once("sendfile, " + how, lost, [&] { send(ring, sets, lost); });
-                once("recvfile, " + how, lost, [&] { receive(ring, sets, lost); });
+            const auto* const only = &kWays.at(memory_.random() % kWays.size());
+            for (const auto& each : kWays) {
+                if (each_way || &each == only)
+                    once(std::string(what) + ", " + each.second, lost,
+                         [&, list = list] { run((memory_.*list)(), each.first, lost); });
             }
+        }
+        const auto only = memory_.random() % 4;
+        for (unsigned way = 0; way < 4; ++way) {
+            if (!each_way && way != only)
+                continue;
+            const bool ring = way & 1;
+            const std::uint32_t sets = way & 2 ? 4 : 0;
+            const auto how = std::to_string(sets) + " sets" + (ring ? ", io_uring" : ", by itself");
+            once("sendfile, " + how, lost, [&] { send(ring, sets, lost); });
+            once("recvfile, " + how, lost, [&] { receive(ring, sets, lost); });
         }
     }
 
@@ -197,8 +205,8 @@ class Operations {
         end();
     }
 
-    // Where the process has no memory.
-    void without_memory() {
+    // Where the process has no memory. @each_way: of operations when it has memory there again.
+    void without_memory(bool each_way) {
         std::byte* const hole = memory_.range().data() + kHole;
         for (const auto& [way, name] : kWays) {
             check_errno(::munmap(hole, kPage), "munmap");
@@ -218,7 +226,7 @@ class Operations {
         }
         memory_.range().renew(kHole, kPage);
         memory_.fill(kHoleFrom, kHoleLength);
-        all(0);
+        all(0, each_way);
     }
 
     // Where it has some that may only be read.
@@ -438,11 +446,12 @@ int operations(int argc, char** argv) {
     if (argc < 7)
         return 2;
     Operations o(std::stoi(argv[2]), std::stoi(argv[3]), std::stoi(argv[4]), std::stoull(argv[6]));
-    o.all(0);
+    const auto rounds = std::stoull(argv[5]);
+    o.all(0, rounds > 1);
     o.all(o.one_chunk());
     o.all(kAll);
-    o.beside(std::stoull(argv[5]));
-    o.without_memory();
+    o.beside(rounds);
+    o.without_memory(rounds > 1);
     o.read_only();
     std::printf("%llu chunks were missing\n", static_cast<unsigned long long>(o.missing()));
     return 0;

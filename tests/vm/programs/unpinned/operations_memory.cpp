@@ -234,9 +234,10 @@ List Memory::writing() {
 }
 
 List Memory::reading() {
-    constexpr std::size_t at = 3000;
-    constexpr std::size_t from = 1000;
-    constexpr std::size_t length = kSize - 5000;
+    // Of all chunks, but not all of them.
+    constexpr std::size_t at = kChunk - 18000;
+    constexpr std::size_t from = kChunk - 20000;
+    constexpr std::size_t length = 2 * kChunk + 50000;
     constexpr std::size_t differs = length / 4 * 3;
     Other& with = other();
     Bytes bytes = copy_of(part(at, length));
@@ -255,9 +256,9 @@ List Memory::reading() {
 }
 
 List Memory::copying() {
-    constexpr std::size_t at = 300;
-    constexpr std::size_t from = 500;
-    constexpr std::size_t length = kSize - 1000;
+    constexpr std::size_t at = kChunk - 20300;
+    constexpr std::size_t from = kChunk - 20500;
+    constexpr std::size_t length = 2 * kChunk + 50000;
     Other& to = other();
     List list;
     push_two(list, LITE_OP_COPY, at, lh_, from, length).op.lh = to.lh;
