@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Operations with bad user buffers. Small transfers are copied, large ones are pinned: both paths
-// are taken, at sizes on either side of any plausible threshold.
+// Operations with bad user buffers. Small transfers are copied, large ones are pinned, two batches
+// at a time: all paths are taken, at sizes on either side of any plausible threshold.
 #include "../common/data/pattern.hpp"
 #include "fixture.hpp"
 
@@ -13,12 +13,12 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kBig = 3 << 20;
+constexpr std::uint64_t kBig = 3 << 19;
 constexpr std::byte kMark{0x5a};
 
 struct AbiBuffers : Abi {
     Placement where = GENERATE(from_range(env().placements()));
-    std::size_t size = GENERATE(as<std::size_t>{}, 1, 64, 4096, 5000, 65536, 1 << 20, 2500000);
+    std::size_t size = GENERATE(as<std::size_t>{}, 1, 64, 4096, 5000, 65536, 1 << 18, 1200000);
     std::uint64_t lh = dev.alloc(kBig, where.nodes);
 
     void check_refused(const void* bad) {
