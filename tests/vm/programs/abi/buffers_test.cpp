@@ -13,13 +13,14 @@ using namespace lite_test;
 
 namespace {
 
-constexpr std::uint64_t kBig = 3 << 19;
 constexpr std::byte kMark{0x5a};
 
 struct AbiBuffers : Abi {
     Placement where = GENERATE(from_range(env().placements()));
     std::size_t size = GENERATE(as<std::size_t>{}, 1, 64, 4096, 5000, 65536, 1 << 18, 1200000);
-    std::uint64_t lh = dev.alloc(kBig, where.nodes);
+    // The LMR and the memory are larger, and no more than it takes.
+    std::uint64_t big = (size + (128 << 10)) / kPage * kPage;
+    std::uint64_t lh = dev.alloc(big, where.nodes);
 
     void check_refused(const void* bad) {
         INFO(where.label << ", " << size << " bytes at " << bad);
@@ -46,12 +47,12 @@ struct AbiBuffers : Abi {
 TEST_CASE_METHOD(AbiBuffers, "buffers: NULL is EFAULT", "[buffers]") { check_refused(nullptr); }
 
 TEST_CASE_METHOD(AbiBuffers, "buffers: unmapped memory is EFAULT", "[buffers]") {
-    check_refused(unmapped_address(kBig));
+    check_refused(unmapped_address(big));
 }
 
 TEST_CASE_METHOD(AbiBuffers, "buffers: memory without any permission is EFAULT", "[buffers]") {
-    Mapping memory(kBig);
-    memory.protect(0, kBig, PROT_NONE);
+    Mapping memory(big);
+    memory.protect(0, big, PROT_NONE);
     check_refused(memory.data());
 }
 
@@ -66,9 +67,9 @@ TEST_CASE_METHOD(AbiBuffers, "buffers: kernel addresses are EFAULT", "[buffers]"
 TEST_CASE_METHOD(AbiBuffers, "buffers: a read-only target of a READ is EFAULT", "[buffers]") {
     INFO(where.label << ", " << size << " bytes");
     dev.write(lh, 0, std::vector<std::byte>(size, kMark));
-    Mapping memory(kBig);
+    Mapping memory(big);
     memory.data()[0] = std::byte{1};
-    memory.protect(0, kBig, PROT_READ);
+    memory.protect(0, big, PROT_READ);
     auto read = read_args(lh, 0, memory.data(), size);
     CHECK(dev(read) == err(EFAULT));
     CHECK(read.result == 0);
@@ -78,9 +79,9 @@ TEST_CASE_METHOD(AbiBuffers, "buffers: a read-only target of a READ is EFAULT", 
 
 TEST_CASE_METHOD(AbiBuffers, "buffers: a read-only source of a WRITE is fine", "[buffers]") {
     INFO(where.label << ", " << size << " bytes");
-    Mapping memory(kBig);
-    std::memset(memory.data(), 0x5a, kBig);
-    memory.protect(0, kBig, PROT_READ);
+    Mapping memory(big);
+    std::memset(memory.data(), 0x5a, big);
+    memory.protect(0, big, PROT_READ);
     REQUIRE(dev(write_args(lh, 0, memory.data(), size)) == ok);
     CHECK(all_are(content(size), kMark));
 }
@@ -89,8 +90,8 @@ TEST_CASE_METHOD(AbiBuffers, "buffers: never touched anonymous memory is a WRITE
                  "[buffers]") {
     INFO(where.label << ", " << size << " bytes");
     dev.write(lh, 0, std::vector<std::byte>(size, kMark));
-    const Mapping untouched(kBig);
-    untouched.protect(0, kBig, PROT_READ);
+    const Mapping untouched(big);
+    untouched.protect(0, big, PROT_READ);
     REQUIRE(dev(write_args(lh, 0, untouched.data(), size)) == ok);
     CHECK(all_are(content(size), std::byte{}));
 }
@@ -124,7 +125,7 @@ TEST_CASE_METHOD(AbiBuffers, "buffers: a WRITE from a buffer with an unmapped en
     write.result = ~0ULL;
     REQUIRE(dev(write) == err(EFAULT));
     REQUIRE(write.result <= size - missing);
-    const auto now = content(std::min<std::size_t>(kBig, size + (64 << 10)));
+    const auto now = content(size + (64 << 10));
     CHECK(all_are(std::span(now).first(write.result), kMark));
     // Bytes behind the mapped part must not have come from anywhere else.
     CHECK(all_are(std::span(now).subspan(size - missing), std::byte{}));
@@ -135,15 +136,15 @@ TEST_CASE_METHOD(AbiBuffers, "buffers: a hole in the middle", "[buffers]") {
         return;
     INFO(where.label << ", " << size << " bytes");
     const std::size_t hole = size / 2 / kPage * kPage;
-    Mapping memory(kBig);
-    std::memset(memory.data(), 0x5a, kBig);
+    Mapping memory(big);
+    std::memset(memory.data(), 0x5a, big);
     memory.protect(hole, kPage, PROT_NONE);
 
     auto write = write_args(lh, 0, memory.data(), size);
     REQUIRE(dev(write) == err(EFAULT));
     REQUIRE(write.result <= hole);
     CHECK(all_are(content(write.result), kMark));
-    CHECK(all_are(content(kBig - size, size), std::byte{}));
+    CHECK(all_are(content(big - size, size), std::byte{}));
 }
 
 TEST_CASE_METHOD(AbiBuffers, "buffers: a READ that meets a read-only page in the middle",
@@ -151,9 +152,9 @@ TEST_CASE_METHOD(AbiBuffers, "buffers: a READ that meets a read-only page in the
     if (size < 3 * kPage)
         return;
     INFO(where.label << ", " << size << " bytes");
-    dev.write(lh, 0, std::vector<std::byte>(kBig, kMark));
+    dev.write(lh, 0, std::vector<std::byte>(big, kMark));
     const std::size_t hole = size / 2 / kPage * kPage;
-    Mapping memory(kBig);
+    Mapping memory(big);
     memory.protect(hole, kPage, PROT_READ);
 
     auto read = read_args(lh, 0, memory.data(), size);

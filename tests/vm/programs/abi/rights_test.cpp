@@ -132,8 +132,8 @@ TEST_CASE_METHOD(AbiRights, "rights: modes against users, groups and supplementa
         {65534, 65534},              // the user "nobody"
     };
     std::map<std::uint32_t, AlicesLmr> lmrs;  // by mode
-    for (const std::uint32_t mode : {0600, 0400, 0200, 0060, 0040, 0006, 0004, 0002, 0640, 0604,
-                                     0066, 0606, 0660, 0664, 0666, 0000})
+    for (const std::uint32_t mode : {0600U, 0400U, 0200U, 0060U, 0040U, 0006U, 0004U, 0002U, 0640U,
+                                     0604U, 0066U, 0606U, 0660U, 0664U, 0666U, 0000U})
         lmrs.try_emplace(mode, dev, mode, where.nodes);
     // A process for each of them, and not for each mode: it takes long to start one.
     for (const auto& who : people) {
