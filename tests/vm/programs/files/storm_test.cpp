@@ -34,7 +34,7 @@ void change(const File& file, std::uint64_t seed, std::mt19937_64& random) {
                         static_cast<off_t>(at), static_cast<off_t>(length));
             break;
         case 2:
-            drop_caches();
+            evict(file);
             break;
         default:
             file.write(at, make_pattern(length, seed, at));

@@ -63,7 +63,7 @@ void change_beside(const File& file, std::uint64_t begin, std::uint64_t end,
             file.resize(end + length);
             break;
         default:
-            drop_caches();
+            evict(file);
             break;
     }
 }
