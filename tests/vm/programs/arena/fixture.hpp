@@ -61,9 +61,7 @@ class Arena {
     std::size_t size_;
 };
 
-inline bool all_zero(std::span<const std::byte> bytes) {
-    return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
-}
+inline bool all_zero(std::span<const std::byte> bytes) { return all_are(bytes, std::byte{}); }
 
 // The kernel frees what it can spare, kept blocks among it.
 inline void drop_caches() {

@@ -3,6 +3,7 @@
 // what unmapping and freeing do while other nodes use them.
 #include "fixture.hpp"
 
+#include <array>
 #include <atomic>
 
 #include <sys/resource.h>
@@ -146,15 +147,18 @@ TEST_CASE_METHOD(Mmap, "arena: memory used again is out of reach of the LMRs tha
     // next at the place of its memory must stay as it is.
     const std::size_t rounds = env().scaled(60, 8);
     const auto flags = GENERATE(0U, static_cast<unsigned>(LITE_ARENA_EAGER));
+    constexpr std::size_t at = kBlock / 2;
+    constexpr std::size_t length = 16 * kPage;
     std::atomic<bool> done{false};
     std::atomic<unsigned> writes{0};
+    std::array<std::atomic<unsigned>, 2> opened{};  // how often each thread has opened it, or tried
     const auto name = unique_name("flood");
     Threads threads;
-    for (int i = 0; i < 2; i++) {
+    for (auto& count : opened) {
         threads.start([&] {
             const Device other = device_for(1);
-            const auto canary = make_pattern(16 * kPage, 99);
-            while (!done) {
+            const auto canary = make_pattern(length, 99);
+            for (; !done; ++count) {
                 auto map = map_args(name, kUse);
                 if (other(map) != ok)
                     continue;
@@ -171,7 +175,7 @@ TEST_CASE_METHOD(Mmap, "arena: memory used again is out of reach of the LMRs tha
     try {
         for (std::size_t i = 0; i < rounds; i++) {
             Arena arena(dev, kBlock, flags);
-            const auto lh = register_memory(dev, arena.bytes(kBlock / 2, 16 * kPage), name);
+            const auto lh = register_memory(dev, arena.bytes(at, length), name);
             const auto seen = writes.load();
             wait_until("writes", [&] { return writes.load() != seen; });
             // Unmapped before, or after it is freed.
@@ -181,8 +185,14 @@ TEST_CASE_METHOD(Mmap, "arena: memory used again is out of reach of the LMRs tha
             arena.unmap();
             Arena next(dev, kBlock, flags);
             fill_pattern(next.bytes(), i);
-            for (int look = 0; look < 10; look++)
-                expect(!find_mismatch(next.bytes(), i), "memory used again is left alone");
+            // Until no thread is any more in what it has begun before.
+            const std::array begun{opened[0].load(), opened[1].load()};
+            wait_until("they open it again", [&] {
+                expect(!find_mismatch(next.bytes(at, length), i, at),
+                       "memory used again is left alone");
+                return opened[0] != begun[0] && opened[1] != begun[1];
+            });
+            expect(!find_mismatch(next.bytes(), i), "memory used again is left alone");
         }
     } catch (...) {
         done = true;

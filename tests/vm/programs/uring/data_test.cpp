@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Operations on LMRs as commands: the data that they move, and the errors of invalid ones.
+#include "../common/data/pattern.hpp"
 #include "fixture.hpp"
 
 #include <sys/mman.h>
@@ -62,10 +63,8 @@ TEST_CASE_METHOD(UringEverywhere, "data: reads return what was written", "[uring
                              seen.begin() + static_cast<long>(offset + n),
                              wanted.begin() + static_cast<long>(offset)));
             // Nothing beside the range has changed.
-            CHECK(std::count(seen.begin(), seen.begin() + static_cast<long>(offset),
-                             std::byte{0x11}) == static_cast<long>(offset));
-            CHECK(std::count(seen.begin() + static_cast<long>(offset + n), seen.end(),
-                             std::byte{0x11}) == static_cast<long>(kSize - offset - n));
+            CHECK(all_are(std::span(seen).first(offset), std::byte{0x11}));
+            CHECK(all_are(std::span(seen).subspan(offset + n), std::byte{0x11}));
         }
     }
 }
@@ -74,7 +73,7 @@ TEST_CASE_METHOD(UringEverywhere, "data: a window of 64, many LMRs", "[uring]") 
     INFO(where.label);
     constexpr std::size_t kLmrs = 16;
     constexpr std::size_t kSlots = 64;
-    const std::size_t count = env().scaled(8000, 300);
+    const std::size_t count = env().scaled(env().scaled(8000), 300);
     std::vector<lite::region> lmrs;
     for (std::size_t i = 0; i < kLmrs; i++)
         lmrs.push_back(region(kSlots * 64, where.nodes));
@@ -134,7 +133,7 @@ TEST_CASE_METHOD(UringEverywhere, "data: atomics are atomic", "[uring]") {
     INFO(where.label);
     auto lmr = region(4096, where.nodes);
     Ring ring;
-    const std::size_t count = env().scaled(2000, 100);
+    const std::size_t count = env().scaled(env().scaled(2000), 3 * kWindow);
     std::vector<lite_op> ops(kWindow);
     std::vector<std::uint64_t> seen;
     for (std::size_t i = 0; i < count; i += kWindow) {
