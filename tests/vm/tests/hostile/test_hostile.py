@@ -33,8 +33,7 @@ def _hostile(lab, ids=(None, None), **options):
 
 @vmtest(nodes=1, cpus=2, timeout=300)
 def test_a_guest_may_only_ask_to_join(lab):
-    """Any other request of a guest is not served, however well formed, and ends its connection. Without --thorough a
-    third are tried: they are told apart by one table, of which a unit test knows every entry (wire_test)."""
+    """Any other request of a guest is not served, however well formed, and ends its connection."""
     attach = next(int(number) for name, number, _ in hostile.requests() if name == "ATTACH")
     others = [request for request in hostile.requests() if request[0] not in ("ATTACH", "JOIN", "MEMBERS")]
     assert len(others) > 40, others
@@ -48,7 +47,7 @@ def test_a_guest_may_only_ask_to_join(lab):
             return counted("ends_message") > tries
 
         with traced_calls(lab.n1, "lite_serve") as served:
-            for name, call, payload in lab.rng.sample(others, lab.scale(len(others), 8)):
+            for name, call, payload in others:
                 make(call=call, request=payload)
                 # On a busy host the guest may give up before it has asked.
                 wait_until(f"{name} ends a connection", ends_one, 60, lab.n1.time_scale)
