@@ -119,6 +119,14 @@ class Node:
                     self._snapshot.save(self._monitor)
                 except LabError as error:  # the disk may be full; the others boot, too, then
                     self._note(f"--- not saved: {error}")
+        try:
+            self._settle()
+        except LabError:  # another attempt must not start from there
+            if self._snapshot:
+                self._snapshot.remove()
+            raise
+
+    def _settle(self):
         self._channel.wake()
         self.run(["settle", self.ip, self._mtu, "1" if self._netem else "", "1" if self._swap_mb else ""])
 

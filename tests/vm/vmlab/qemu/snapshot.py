@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Machines that are saved when they have booted, before they are any particular node, and start from there again.
 
-An emulated machine takes ten times as long to boot as to be restored; a suite starts some two hundred. Saved machines are
+An emulated machine takes five times as long to boot as to start from there; a suite starts some two hundred. Saved machines are
 in the cache. They are told apart by all that the guest can see, and are forgotten when the host boots: the frequency of
 its time stamp counter is the guest's.
 """
@@ -50,8 +50,8 @@ class Snapshot:
         """Saves a machine that runs, which goes on afterwards. Raises LabError if QEMU cannot do it."""
         fd, partial = tempfile.mkstemp(dir=self._path.parent, prefix="booting-")
         os.close(fd)
-        monitor.command("stop")
         try:
+            monitor.command("stop")
             monitor.command("migrate", uri=f"exec:cat >{partial}")
             while (status := monitor.command("query-migrate")["status"]) not in ("completed", "failed"):
                 time.sleep(0.02)
@@ -59,9 +59,9 @@ class Snapshot:
                 raise LabError(f"QEMU cannot save the machine: {status}")
             os.rename(partial, self._path)
         finally:
-            monitor.command("cont")
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(partial)
+            monitor.command("cont")
         self._forget_others()
 
     def remove(self):
@@ -69,7 +69,8 @@ class Snapshot:
         self._path.unlink(missing_ok=True)
 
     def _forget_others(self):
-        known = sorted(self._path.parent.glob("booted-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+        # Also what runs that were killed have left half-saved.
+        known = sorted(self._path.parent.glob("boot*-*"), key=lambda path: path.stat().st_mtime, reverse=True)
         for path in known[_KEEP:]:
             path.unlink(missing_ok=True)
 
