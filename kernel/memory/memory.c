@@ -16,7 +16,7 @@
 /* Directory entries get this fraction (1/8) of the limits. */
 #define LITE_NAMES_SHARE 8
 
-/* Rooms call only lower rooms; these tell higher ones through this table. */
+/* Rooms call only lower rooms. store/ and home/ reach higher ones through this table. */
 static const struct lite_room_ops lite_room_ops = {
 	.retire_home = lite_mapping_retire_home,
 	.revoke = lite_mapping_revoke,
@@ -28,7 +28,7 @@ static const struct lite_room_ops lite_room_ops = {
 	.chunk_unused = lite_chunk_unused,
 };
 
-/* The handler of a call: one of the three. */
+/* The handler of a call: one of @serve, @lmr and @step. */
 static const struct lite_memory_call {
 	lite_mem_handler *serve;
 	lite_lmr_handler *lmr;
@@ -98,7 +98,7 @@ static int lite_memory_serve(void *mem, struct lite_conn *conn, u16 call, const 
 
 /*
  * Set up the memory layer, @mem, which is zeroed; the cluster is not started yet. @ops: callbacks
- * into the layer above, which get @priv. Returns 0 or -ENOMEM. May sleep.
+ * into the layer above, which get @priv. May sleep. Return: 0 or -ENOMEM.
  */
 int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 		     struct lite_stats __percpu *stats, const struct lite_memory_params *params,
@@ -128,9 +128,9 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_limit_init(&mem->names_limit, params->mem_limit / LITE_NAMES_SHARE,
 			params->uid_limit / LITE_NAMES_SHARE, stats);
 	/*
-	 * Ids of an earlier incarnation must not name LMRs of this one. So they start at the time,
-	 * in units of 16,384 ns, which earlier ones have not reached unless 61,000 a second were
-	 * used. Until 2116 ids stay below 2^48, as cursors need.
+	 * Ids of an earlier incarnation must not name LMRs of this one. So ids start at the present
+	 * time, in units of 16,384 ns. Those of an earlier incarnation are lower unless it used
+	 * 61,000 a second. Ids stay below 2^48, as cursors need, until 2116.
 	 */
 	atomic64_set(&mem->ids, ktime_get_real_ns() >> 14);
 	xa_init(&mem->allocs);
@@ -298,7 +298,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_names_drop(mem, &mem->local, NULL, 0, 0);
 	lite_names_exit(&mem->local);
 	lite_names_exit(&mem->directory);
-	/* Their items drop objects that RCU callbacks then queue on lite-memory to be freed. */
+	/* What their items drop, RCU callbacks then queue on lite-memory to be freed. */
 	lite_crew_flush(&mem->revokes);
 	destroy_workqueue(mem->takes_wq);
 	destroy_workqueue(mem->ends_wq);
@@ -342,8 +342,8 @@ void lite_memory_peer_gone(struct lite_memory *mem, const struct lite_conn *conn
 }
 
 /*
- * An incarnation of a node is over for good: drop what belongs to it, and nothing of the next one,
- * which may have a session already. May sleep; makes no calls.
+ * An incarnation of a node is over for good: drop what belongs to it, but nothing of the next
+ * incarnation, which may have a session already. May sleep; makes no calls.
  */
 void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation)
 {

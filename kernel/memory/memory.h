@@ -9,13 +9,13 @@
  *            operates on its memory: the other rooms. A mapper that stores bytes also performs
  *            memory operations on them for nodes that have checked the rights: memop/
  *
- * Why freed memory is never accessed, nor a changed LMR by its old layout or rights:
+ * Why no node accesses freed memory, or a changed LMR by its old layout or rights:
  * Documentation/memory-safety.rst, lifetime.rst.
  *
  * Locking, outermost first: mmap_lock (page faults of mapped LMRs), lite_ctx.renewing,
- * lite_ctx.lock, lite_lmr.lock, map_lock, lite_limit.lock. Calls are made with none of them held
- * except those of lite_ctx and, rarely, mmap_lock. lite_arena.lock nests inside mmap_lock. Locks of
- * names, views_lock, runs_lock, arenas.lock and work_lock are innermost.
+ * lite_ctx.lock, lite_lmr.lock, map_lock, lite_limit.lock. A thread that makes a call holds none of
+ * them but those of lite_ctx and, rarely, mmap_lock. lite_arena.lock nests inside mmap_lock. Locks
+ * of names, views_lock, runs_lock, arenas.lock and work_lock are innermost.
  */
 #ifndef _LITE_MEMORY_H
 #define _LITE_MEMORY_H
@@ -67,7 +67,7 @@ struct lite_room_ops {
 	void (*unpinned_recall)(struct lite_unpinned *u);
 	/* The LMR ends: take all pages from all nodes. Called once. May sleep. */
 	void (*unpinned_end)(struct lite_unpinned *u);
-	/* Free the memory, after @unpinned_end if it had an LMR; NULL: does nothing. May sleep. */
+	/* Free the memory, ending it first if it has not ended; NULL is ignored. May sleep. */
 	void (*unpinned_free)(struct lite_unpinned *u);
 	/* A chunk may have lost its last mapper. May sleep. */
 	void (*chunk_unused)(struct lite_lmr *chunk);
@@ -88,9 +88,9 @@ struct lite_revoked {
 	u64 salt;  /* of the hash of an LMR's key, so that users cannot choose collisions */
 	u64 count;
 	/*
-	 * Number of the last one, by hash of the LMR. A MAP remembers @count when it begins. If
-	 * @last of its hash is greater afterwards, it was overtaken, and is sent again: also, in
-	 * vain, if another LMR has the same hash.
+	 * Number of the last one, by hash of the LMR. A MAP saves @count when it begins. If @last
+	 * of its hash is greater when the reply comes, the MAP was overtaken, and is sent again. A
+	 * collision of hashes costs one needless MAP.
 	 */
 	u64 last[1 << LITE_REVOKED_BITS];
 };
@@ -110,13 +110,13 @@ struct lite_issues {
 	u32 n;                     /* operations in @flight */
 	struct delayed_work watch; /* ends connections of late operations */
 	unsigned long due;         /* jiffies at which @watch is to run, if queued */
-	bool excused;              /* @watch was late and let that pass; not twice in a row */
+	bool excused;              /* @watch ran late and ended nothing; not twice in a row */
 };
 
 /* Messages of a node: batch/pack.c */
 struct lite_packs {
 	struct lite_pack *spare;    /* cached room for messages, or NULL */
-	struct work_struct prepare; /* has @node map an LMR that it had not mapped */
+	struct work_struct prepare; /* asks @node to map an LMR */
 	unsigned long busy;         /* bit 0: @prepare is queued, and owns @node and @op */
 	u32 node;
 	struct lite_wire_op op;     /* request, which names the LMR */
@@ -192,7 +192,7 @@ struct lite_memory {
 	spinlock_t ctxs_lock;
 	struct list_head ctxs;
 	struct workqueue_struct *wq;
-	struct workqueue_struct *ends_wq;   /* ends of chunks, which memory may wait for */
+	struct workqueue_struct *ends_wq;   /* items end chunks; reclaim may wait for them */
 	struct workqueue_struct *takes_wq;  /* items take pages from nodes; they wait for ends_wq */
 	struct workqueue_struct *file_wq;   /* items wait for the network for users */
 	struct workqueue_struct *views_wq;  /* items remove pages from page tables */
