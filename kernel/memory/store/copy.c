@@ -113,7 +113,7 @@ static int lite_copy_away(struct lite_memory *mem, const struct lite_alloc *allo
 	return err ?: io.io.status;
 }
 
-/* Is a range that the home named in this allocation? @at: extent to look at first; updated. */
+/* Does @alloc contain a range that the home named? @at: extent to look at first; updated. */
 static bool lite_alloc_has(const struct lite_alloc *alloc, u32 *at, u64 addr, u64 n)
 {
 	u32 i;
@@ -150,7 +150,7 @@ static int lite_copy_within(struct lite_memory *mem, u32 home, const struct lite
 	return err;
 }
 
-/* Copy to other memory of the same home. After a failure, writes may still be in flight. */
+/* MEM_COPY, to memory of the same home. After a failure, writes may still be in flight. */
 int lite_serve_mem_copy(struct lite_memory *mem, struct lite_conn *conn, const void *req,
 			void *reply)
 {

@@ -123,7 +123,7 @@ int lite_limit_take(struct lite_limit *limit, u32 uid, u64 bytes)
 	return lite_limit_fit(limit, uid, bytes, true);
 }
 
-/* Count bytes that are not charged any more as quarantined. Also with spinlocks held. */
+/* Count bytes, no longer charged, as quarantined. May be called with spinlocks held. */
 void lite_limit_lose(struct lite_limit *limit, u64 bytes)
 {
 	spin_lock(&limit->lock);
@@ -131,7 +131,7 @@ void lite_limit_lose(struct lite_limit *limit, u64 bytes)
 	spin_unlock(&limit->lock);
 }
 
-/* Uncharge all or a part of what was taken; 0 bytes: does nothing. Also with spinlocks held. */
+/* Uncharge all or a part of what was taken (0: nothing). May be called with spinlocks held. */
 void lite_limit_give(struct lite_limit *limit, u32 uid, u64 bytes)
 {
 	u64 left;

@@ -22,9 +22,9 @@ struct lite_limit {
 	struct xarray uids;  /* charged to each uid that has any, as values */
 	struct lite_stats __percpu *stats;
 	/*
-	 * Free @over bytes that are not in use, of @uid or (@all_users) of all; or NULL. Called
-	 * without @lock, but under the locks of lite_limit_take()'s callers. May sleep. Return:
-	 * whether there were any.
+	 * Frees @over bytes that are not in use: of @uid or, if @all_users, of all. May be NULL.
+	 * Called without @lock, but under the locks of lite_limit_take()'s callers. May sleep.
+	 * Return: were any freed?
 	 */
 	bool (*spare)(struct lite_limit *limit, u32 uid, bool all_users, u64 over);
 };

@@ -4,9 +4,9 @@
  *
  * Such a home may place memory at this node: a kernel thread serves its MEM_ALLOC. That thread
  * charges a process here that has asked the home, as if the home were here: one that is changing
- * the LMR; if there is none, one of the LMR's owner that is making an LMR there; if there is none,
- * only the owner's limit is charged. (The owner LITE_UID_NOBODY may be root, squashed by the home.)
- * A process that has been killed pays, too: its call has a reference until the home has served it.
+ * the LMR; else one of the LMR's owner that is making an LMR there. If there is neither, only the
+ * owner's limit is charged. (The owner LITE_UID_NOBODY may be root, squashed by the home.) A
+ * process that has been killed pays, too: its call has a reference until the home has served it.
  */
 #include <linux/memcontrol.h>
 #include <linux/sched.h>
@@ -50,7 +50,7 @@ void lite_payer_release(struct kref *ref)
 
 /*
  * Find the memory cgroup to charge for a home's request for an LMR of @uid. Context: process.
- * Return: it, for mem_cgroup_put(), or NULL.
+ * Return: the group, for mem_cgroup_put(), or NULL.
  */
 struct mem_cgroup *lite_payer_find(struct lite_memory *mem, u32 home, u64 lmr, u32 uid)
 {

@@ -229,7 +229,7 @@ struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr,
 
 /*
  * As lite_pinned_new(), but for the pages of a chunk, without references to them. The process may
- * have lost them already: lite_chunk_add() checks that, and later the kernel tells of it. @write:
+ * have lost them already: lite_chunk_add() checks that, and the mmu notifier tells later. @write:
  * peers may write to them. May sleep. Return: for lite_pinned_adopt(); ERR_PTR(-ENOMEM).
  */
 struct lite_pinned *lite_pinned_borrow(struct lite_memory *mem, struct page **pages, u32 n,
@@ -284,7 +284,7 @@ void lite_pinned_unmap(struct lite_memory *mem, struct lite_pinned *pin, u32 sin
 {
 	u32 i;
 
-	/* Nothing needs the pins: the process keeps the pages while nodes can reach them. */
+	/* The lease may end first: the process keeps the pages while nodes can reach them. */
 	if (pin->borrowed)
 		lite_lease_end(pin);
 	for (i = 0; i < pin->n_mapped; i++) {

@@ -202,8 +202,8 @@ static struct lite_alloc *lite_store_find(struct lite_memory *mem, u64 id, u32 h
 }
 
 /*
- * Find memory of @home. @take: also remove it from the table. Context: process. Return: it, with a
- * reference for lite_store_free() (with @take, the table's), or NULL.
+ * Find memory of @home. @take: also remove it from the table. Context: process. Return: the memory,
+ * with a reference for lite_store_free() (with @take, the table's), or NULL.
  */
 struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home, bool take)
 {
@@ -325,7 +325,7 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_
 	return lite_store_enter(alloc, 0);
 }
 
-/* Copy out the piece that has a device address. @n: reduced to the bytes that it has from there. */
+/* Copy out the piece that contains a device address. @n: reduced to its bytes from there on. */
 static bool lite_piece_find(struct lite_memory *mem, u64 dma, size_t *n, struct lite_piece *piece)
 {
 	const struct lite_piece *p;
@@ -414,7 +414,7 @@ static void *lite_piece_address(struct lite_memory *mem, u64 dma, size_t *n)
 /*
  * Translate device address @dma of this store, registered memory included, to the kernel's address.
  * @n: bytes wanted; reduced to what is contiguous. Context: process; the caller keeps the memory
- * from being freed. Return: NULL: @dma is not in use here.
+ * from being freed. Return: the address; NULL: @dma is not in use here.
  */
 void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
@@ -442,8 +442,8 @@ void *lite_store_whole(struct lite_memory *mem, u64 dma, size_t *n)
 }
 
 /*
- * Remove the next entry, from @id on, of an incarnation of a home or, if @session is not 0, the
- * next unconfirmed one of it. Handlers that enter one later check that their session is alive.
+ * Remove the next entry from @id on: of an incarnation of a home or, if @session is not 0, an
+ * unconfirmed one of that session. A handler that enters one later checks that session.
  */
 static struct lite_alloc *lite_store_take_next(struct lite_memory *mem, unsigned long *id, u32 home,
 					       u64 incarnation, u64 session)
@@ -590,7 +590,7 @@ int lite_serve_mem_extents(struct lite_memory *mem, struct lite_conn *conn, cons
 	return ret;
 }
 
-/* Fence nodes from our memory. Return: 0 or -EIO. */
+/* Fence nodes from this store's memory. Return: 0 or -EIO. */
 static int lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
 			    const struct lite_wire_mem_free *f)
 {

@@ -90,7 +90,7 @@ struct lite_alloc {
 	struct lite_registered reg;
 };
 
-/* A process here asks a home at another node for memory; in mem->payers. */
+/* A process of this node that asks a home at another node for memory; in mem->payers. */
 struct lite_payer {
 	struct lite_memory *mem;
 	struct kref ref;              /* of the asking thread and, until served, of the call */
