@@ -82,7 +82,7 @@ static int lite_arena_room(struct lite_kept *kept, u64 length, u32 uid)
 			return 0;
 		err = lite_limit_room(&kept->mem->limit, uid, new) ?:
 		      lite_store_room(kept->mem, uid, new);
-		/* Again if kept blocks that this has counted on were freed to make room. */
+		/* Repeat if making room has freed kept blocks that @own counts. */
 	} while (!err && lite_kept_count(kept) * LITE_ARENA_BLOCK < own);
 	return err;
 }
@@ -278,9 +278,9 @@ static bool lite_arena_covers(struct vm_area_struct *vma, unsigned long addr, u6
 }
 
 /*
- * Is memory of the current process a writable part of one arena of this node? Takes mmap_lock, but
- * its holder may be waiting for user space: so call this outside the gate. Killable. Return: 0:
- * @range->file tells, and lite_arena_range_put() must follow; -EINTR.
+ * Is memory of the current process a writable part of one arena of this node? Takes mmap_lock, and
+ * its holder may be waiting for user space: call this outside the gate. Killable. Return: 0: it is
+ * if @range->file is set, and lite_arena_range_put() must follow; -EINTR.
  */
 int lite_arena_find(struct lite_memory *mem, unsigned long addr, u64 length,
 		    struct lite_arena_range *range)

@@ -85,8 +85,8 @@ static void lite_blocks_free(struct list_head *blocks)
 }
 
 /*
- * Has the process ended, or does it run another program? Linux 6.1.192 closes files before it
- * replaces the mm; then the mm of a child of vfork(2) has another user, its parent.
+ * Has the process ended, or does it run another program? Linux 6.1.192 closes files before
+ * execve(2) replaces the mm. (That of a vfork(2) child has another user: its parent.)
  */
 static bool lite_mm_over(const struct mm_struct *mm)
 {
@@ -235,7 +235,7 @@ static unsigned long lite_shrink_count(struct shrinker *shrinker, struct shrink_
 	return n ? n * LITE_BLOCK_PAGES : SHRINK_EMPTY;
 }
 
-/* Have the blocks freed that were unmapped longest ago, of each open file in turn. */
+/* Queue for freeing the blocks unmapped longest ago, of each open file in turn. */
 static unsigned long lite_shrink_scan(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	struct lite_memory *mem = lite_shrinker_data(shrinker);
@@ -261,8 +261,8 @@ static unsigned long lite_shrink_scan(struct shrinker *shrinker, struct shrink_c
 }
 
 /*
- * A limit is exceeded by @bytes: free as many bytes of kept blocks, of @uid or (@all_users) of all
- * users; none if all that are kept have less. May sleep. Return: whether there were any.
+ * A limit is exceeded by @bytes: free that much of the kept blocks of @uid or, if @all_users, of
+ * all users; but nothing if all kept blocks have less. May sleep. Return: were any freed?
  */
 static bool lite_kept_spare(struct lite_limit *limit, u32 uid, bool all_users, u64 bytes)
 {
