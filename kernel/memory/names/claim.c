@@ -2,13 +2,13 @@
 /*
  * Taking a name for an LMR, and giving it up. Documentation/names.rst, Claiming, has the steps, and
  * why exactly one of several homes that claim a name gets it. The entry in mem->local is CLAIMING
- * while our flag is up, and YIELDING while it is down. Once the name finds the LMR it is CONFIRMED,
- * and the answer to PROBE is TAKEN.
+ * while this node's flag is up, and YIELDING while it is down. Once the name finds the LMR it is
+ * CONFIRMED, and the answer to PROBE is TAKEN.
  *
  * Claims at a home wait in a line, by name (line.h); the first of each name proceeds. A change of
  * the name, here or at a node that has answered BUSY (it sends DROP), wakes only the first, as a
  * user may have any number of claims. One that leaves the line wakes the next, so when the name is
- * taken, the waiters learn that one by one. Each also looks again after a while: a message may be
+ * taken, the waiters are told one by one. Each also looks again after a while: a message may be
  * lost, and the thread before it may be without a processor for long.
  */
 #include <linux/completion.h>
@@ -98,7 +98,7 @@ static struct lite_name_entry *lite_name_claim_entry(const struct lite_name_clai
 	return entry && entry->at.id == c->id ? entry : NULL;
 }
 
-/* Raise our flag once no other LMR homed here claims the name. The caller leaves the line. */
+/* Raise this node's flag once no other LMR here claims the name. The caller leaves the line. */
 static int lite_name_claim_begin(struct lite_name_claim *c)
 {
 	struct lite_names *local = &c->mem->local;
@@ -128,7 +128,7 @@ static int lite_name_claim_begin(struct lite_name_claim *c)
 	return err;
 }
 
-/* Change our entry's state and tell waiters. False: the entry is gone, as the LMR was freed. */
+/* Change the entry's state and tell waiters. Return: false: it is gone, as the LMR was freed. */
 static bool lite_name_claim_set(const struct lite_name_claim *c, enum lite_name_state state)
 {
 	struct lite_names *local = &c->mem->local;
@@ -234,7 +234,7 @@ static int lite_name_claim_enter(struct lite_name_claim *c)
 			goto wait;
 		if (err)
 			return err;
-		/* Ours is stale, as our flag is up. Another may be stale: ask its home. */
+		/* This node's is stale, as its flag is up. Another may be stale: ask its home. */
 		if (at.home != c->self) {
 			c->other = at.home;
 			err = lite_name_claim_ask(c, at.home, false);
@@ -255,7 +255,7 @@ wait:
 	}
 }
 
-/* Get the name reserved, with our flag up. Return: 0 or a negative errno. */
+/* Get the name reserved, with this node's flag up. Return: 0 or a negative errno. */
 static int lite_name_claim_win(struct lite_name_claim *c)
 {
 	struct lite_memory *mem = c->mem;
@@ -284,7 +284,7 @@ static int lite_name_claim_win(struct lite_name_claim *c)
 	}
 }
 
-/* Remove our entry once the publisher is done with it. Return: must other nodes be told? */
+/* Remove the claim's entry once the publisher is done with it. Return: must nodes be told? */
 static bool lite_local_del(const struct lite_name_claim *c)
 {
 	struct lite_names *local = &c->mem->local;
@@ -378,7 +378,7 @@ void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id)
 	lite_names_publish(mem, name);
 }
 
-/* Give up a name that an LMR of ours has, or that is reserved. May sleep; makes leaf calls. */
+/* Give up a name that is reserved, or that an LMR here has. May sleep; makes leaf calls. */
 void lite_name_drop(struct lite_memory *mem, const char *name, u64 id)
 {
 	const struct lite_name_claim c = { .mem = mem, .name = name, .id = id };
@@ -404,7 +404,7 @@ int lite_serve_name_probe(struct lite_memory *mem, struct lite_conn *conn, const
 	/* A request of the caller's last life, which a slow thread has sent in the next one. */
 	if (!conn || le32_to_cpu(n->home) != conn->from.node)
 		return -ESTALE;
-	/* A node that can ask us must be asked by our next claim. */
+	/* A node that can ask this one must be asked by this node's next claim. */
 	err = lite_cluster_await_session(mem->cl, conn);
 	if (err)
 		return err;

@@ -2,8 +2,8 @@
 /*
  * Finding the LMR of a name, and the directory: Documentation/names.rst, Finding. The directory's
  * entries (mem->directory) are soft state, which homes enter anew. An entry may be replaced if its
- * home is down, or if the node that enters another has asked that home and found the old one
- * untrue: ids are never reused, so it stays untrue.
+ * home is down, or if the node that enters another has asked that home and found the old one stale:
+ * ids are never reused, so it stays stale.
  */
 #include "core/name.h"
 #include "memory/memory.h"
@@ -40,7 +40,7 @@ struct lite_homes_find {
 	int unknown;
 };
 
-/* Return: 0: ask on; 1: found; -EINTR. */
+/* Return: 0: ask the next node; 1: found; -EINTR. */
 static int lite_homes_answer(void *ctx, u32 node, int err, const void *reply)
 {
 	const struct lite_wire_name_reply *r = reply;
@@ -114,7 +114,7 @@ int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all, u3
 /*
  * Enter the name of an LMR homed here at the directory @node. @uid: its owner, charged for the
  * entry; @at: an entry known to be stale, which may be replaced; home 0: none; set to the entry now
- * there: ours, or another LMR's. May sleep; makes a leaf call. Return: 0 or a negative errno.
+ * there: this LMR's, or another's. May sleep; makes a leaf call. Return: 0 or a negative errno.
  */
 int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name, u64 id, u32 uid,
 			 struct lite_name_at *at)
@@ -129,7 +129,7 @@ int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name, u6
 	struct lite_wire_name_reply reply;
 	/*
 	 * Not killable: an abandoned call might enter the name after DROP. One that times out still
-	 * may. The entry is untrue then, as its home says when asked, but its owner pays for it
+	 * may. The entry is stale then, as its home says when asked, but its owner pays for it
 	 * until it is replaced or the session ends.
 	 */
 	struct lite_call_desc d = {
@@ -147,7 +147,7 @@ int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name, u6
 	return err;
 }
 
-/* A directory, and our session with it; 0: this node. */
+/* A directory, and this node's session with it; 0: it is this node. */
 struct lite_directory {
 	u32 node;
 	u64 session;
@@ -224,8 +224,8 @@ static void lite_publish_end(struct lite_memory *mem, struct lite_name_entry *en
 }
 
 /*
- * Enter a name at its directory. Return: 0, also if another home has the name, as both may have
- * taken it while out of each other's sight: look-ups find the LMR entered first; a negative errno.
+ * Enter a name at its directory. Return: 0: it has an entry, maybe of a home that took the name
+ * while out of reach of this one: look-ups find the LMR entered first; a negative errno.
  */
 static int lite_publish(struct lite_memory *mem, const struct lite_name_entry *entry, u32 node)
 {
@@ -239,7 +239,7 @@ static int lite_publish(struct lite_memory *mem, const struct lite_name_entry *e
 		err = lite_directory_enter(mem, node, entry->name, id, entry->uid, &at);
 		if (err || lite_name_is_at(&at, entry->at.home, id))
 			return err;
-		/* A stale entry of ours: only this LMR has the name. */
+		/* A stale entry of this home: only this LMR has the name here. */
 		if (at.home == entry->at.home)
 			continue;
 		err = lite_name_call(mem, at.home, LITE_CALL_NAME_PROBE, entry->name, id, &reply,
@@ -252,7 +252,7 @@ static int lite_publish(struct lite_memory *mem, const struct lite_name_entry *e
 	return -EAGAIN;
 }
 
-/* Have all nodes drop what we entered in older sessions. */
+/* Have all nodes drop what this node entered in older sessions. */
 static void lite_names_sync(struct lite_memory *mem)
 {
 	struct lite_wire_name_sync req = {};
@@ -263,7 +263,7 @@ static void lite_names_sync(struct lite_memory *mem)
 	lite_cluster_call_all(mem->cl, 0, false, &d, NULL, NULL);
 }
 
-/* Enter our names at their present directories. */
+/* Enter this node's names at their present directories. */
 void lite_names_publish_work(struct work_struct *work)
 {
 	struct lite_memory *mem = container_of(work, struct lite_memory, publish_work.work);
@@ -289,7 +289,7 @@ void lite_names_publish_work(struct work_struct *work)
 		queue_delayed_work(mem->wq, &mem->publish_work, LITE_PUBLISH_PAUSE);
 }
 
-/* Publish a confirmed name of ours if its directory does not have it. */
+/* Publish a confirmed name of an LMR homed here if its directory does not have it. */
 void lite_names_publish(struct lite_memory *mem, const char *name)
 {
 	struct lite_name_entry *entry;

@@ -57,7 +57,7 @@ int lite_names_init(struct lite_names *names, struct lite_limit *limit)
 void lite_names_drop(struct lite_memory *mem, struct lite_names *names, lite_name_is stale,
 		     u32 home, u64 number)
 {
-	/* In the list behind what has been looked at. Only such a cursor has home 0. */
+	/* In the list behind the entries looked at so far. Only such cursors have home 0. */
 	struct lite_name_entry cursor = {}, *entry, *tmp;
 	int looked = LITE_NAMES_LOOK;
 	LIST_HEAD(gone);
