@@ -52,7 +52,7 @@ int lite_change_close(struct lite_lmr *lmr)
 	err = lite_mappers_recall(lmr);
 	if (err)
 		return err;
-	/* Requests still executed elsewhere name chunks, which have no generation: end those. */
+	/* End the chunks, which have no generation: requests still executed elsewhere name them. */
 	if (lmr->unpinned)
 		lmr->mem->rooms->unpinned_recall(lmr->unpinned);
 	spin_lock(&lmr->lock);
@@ -90,7 +90,7 @@ static int lite_change_named(struct lite_lmr *lmr, const struct lite_wire_change
 	return c->name[0] && strcmp(c->name, lmr->name) ? -ENOENT : 0;
 }
 
-/* May a requester (@conn; NULL: this node) change a locked LMR? 0; -ENOENT: renamed; -EPERM. */
+/* May @conn (NULL: this node) change a locked LMR? Return: 0; -ENOENT: it was renamed; -EPERM. */
 int lite_change_check_locked(struct lite_lmr *lmr, struct lite_conn *conn,
 			     const struct lite_wire_change *c)
 {

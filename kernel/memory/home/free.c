@@ -41,7 +41,7 @@ static void lite_home_end(struct lite_lmr *lmr)
 		return;
 	trace_lite_lmr_dying(lite_cluster_id(mem->cl), lmr->id, lmr->place->length);
 	lite_mappers_tell(lmr, LITE_CALL_LMR_REVOKE);
-	/* Until its REVOKE or fence a node opens this LMR by its name: handle/name_cache.c. */
+	/* Not earlier: until REVOKE or fence, a node opens the LMR by name: handle/name_cache.c. */
 	if (lmr->name[0])
 		lite_name_drop(mem, lmr->name, lmr->id);
 	if (lmr->unpinned)
@@ -204,8 +204,8 @@ static void lite_home_unmap_wait(struct lite_memory *mem, struct lite_conn *conn
 }
 
 /*
- * This node gives back MAPs of an LMR homed here. May sleep; killable. A process waits until the
- * LMR is freed, if that ends it; a work item, for which other threads may wait, does not.
+ * Give back this node's MAPs of an LMR homed here. If that ends the LMR, a process waits until it
+ * is freed; a work item does not, as other threads may wait for it. May sleep; killable.
  */
 void lite_home_unmap_own(struct lite_memory *mem, const struct lite_wire_unmap *u)
 {

@@ -92,7 +92,7 @@ struct lite_lmr {
 	bool changing;                 /* a change is in progress; one at a time */
 	bool closed;                   /* no MAP is granted, mappers are recalled */
 	bool renaming;                 /* a name is being reserved for it, or dropped */
-	const char *unused;            /* for @reap to drop before it ends @renaming; "": no name */
+	const char *unused;            /* dropped by @reap before it ends @renaming; "": no name */
 	bool registered;               /* of a process's memory (create.c), so never moved */
 	struct lite_unpinned *unpinned; /* its memory, in chunks instead of parts; or NULL */
 	u64 of;                        /* id of the LMR that it is a chunk of; 0: no chunk */

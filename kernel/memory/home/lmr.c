@@ -334,7 +334,7 @@ struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *con
 	} else {
 		/* A leave or join that began meanwhile may have missed the LMR. */
 		err = lite_cluster_recheck(mem->cl, life);
-		/* Even if that is killed, the LMR has its memory until all mappers let go. */
+		/* If this wait is killed, the LMR still has its memory until all mappers let go. */
 		if (err)
 			lite_home_free(lmr);
 	}
@@ -345,9 +345,9 @@ struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *con
 }
 
 /*
- * May the answer to a MAP have extents? Not for the maker of an anonymous LMR, which confirms that
- * it knows the LMR by asking for them. A chunk's are told even if it is dying: its home is its only
- * store, and ENDS comes in the session of the MAP, or ends that session.
+ * May the reply to a MAP carry extents? Not to the maker of an anonymous LMR until it has confirmed
+ * that it knows the LMR, by fetching them. Those of a chunk are sent even if it is dying: its home
+ * is its only store, and ENDS comes in the session of the MAP, or ends that session.
  */
 static bool lite_map_tells(struct lite_lmr *lmr, struct lite_conn *conn)
 {
@@ -438,7 +438,7 @@ int lite_serve_open(struct lite_memory *mem, struct lite_conn *conn, const void 
 			return -ENOENT;
 		ret = lite_serve_map(lmr, conn, req, reply);
 		lite_lmr_put(lmr);
-		/* Closed: to wait for the end of that, the caller has to know the LMR. */
+		/* Closed for a change. Send the caller the LMR's id, for LMR_AWAIT. */
 		if (ret != -EBUSY)
 			return ret;
 	}

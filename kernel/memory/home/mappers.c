@@ -145,7 +145,7 @@ void lite_mappers_drop(struct lite_lmr *lmr, bool lost)
 	spin_unlock(&lmr->lock);
 }
 
-/* A mapper is gone: keep it as lost, once per node, if other stores have to fence it. */
+/* A node is no longer a mapper. If other stores have to fence it, keep one lost entry for it. */
 static void lite_mapper_lose(struct lite_lmr *lmr, struct lite_mapper *m)
 {
 	struct lite_mapper *other;
@@ -316,8 +316,8 @@ static void lite_revoke_work(struct work_struct *work)
 }
 
 /*
- * Prepare to tell all mappers; NULL: there are none. ERR_PTR(-EINTR): the thread is killed, so it
- * is no work item. (Before Linux 6.9, vmalloc() fails then.)
+ * Prepare to tell all mappers. Return: NULL: there are none; ERR_PTR(-EINTR): this thread was
+ * killed. (No work item ever is. Before Linux 6.9, vmalloc() then fails despite __GFP_NOFAIL.)
  */
 static struct lite_tell *lite_tell_new(struct lite_lmr *lmr, u16 call)
 {
@@ -353,7 +353,7 @@ static struct lite_tell *lite_tell_new(struct lite_lmr *lmr, u16 call)
  * End all operations of all mappers on an LMR that is dying (for REVOKE) or closed (for RECALL), so
  * that no mapper is added. Afterwards only lost mappers remain and, with RECALL, those that have
  * answered. Mappers are told at the same time, as far as the LMR's first owner has workers; the
- * others wait for a worker. One that unmaps meanwhile finds nothing to revoke.
+ * others wait for a worker. A mapper that unmaps meanwhile finds nothing to revoke.
  *
  * May sleep; killable, but not in a work item; makes leaf calls. Return: 0; -EIO: a fence by this
  * node has failed; -EINTR: killed: some mappers are not told, or answer later.
@@ -394,7 +394,7 @@ int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 	return err;
 }
 
-/* Tell a mapper of all its chunks. Return: 0: it has let go; an errno: it must be fenced. */
+/* Send a mapper ENDS for all its chunks. Return: 0: it has let go; an errno: fence it. */
 static int lite_ends_call(struct lite_memory *mem, struct lite_end *first)
 {
 	struct {
@@ -504,7 +504,7 @@ void lite_chunk_close(struct lite_lmr *lmr, struct list_head *ends)
 	spin_unlock(&lmr->lock);
 }
 
-/* If a chunk has no mapper, let it get none. Return: has it none? Also with spinlocks held. */
+/* If a chunk has no mapper, let it get none. Return: has it none? Spinlocks may be held. */
 bool lite_chunk_close_unused(struct lite_lmr *lmr)
 {
 	bool unused;
@@ -540,7 +540,7 @@ void lite_ends_tell(struct lite_memory *mem, struct list_head *ends)
 }
 
 /*
- * Ask in @req for fences of lost mappers, which may still reach other stores; with @unclean also of
+ * List in @req, to be fenced, lost mappers, which may still reach other stores; with @unclean also
  * mappers that have a session, but may have failed operations in flight. One pass under the lock,
  * as an unclean mapper may become a lost one. Return: are there any?
  */
@@ -573,7 +573,7 @@ static int lite_recall_fence(struct lite_lmr *lmr)
 		.call = LITE_CALL_MEM_FREE,
 		.req = req,
 		.len = struct_size(req, fence, le32_to_cpu(req->n_fences)),
-		/* Includes the wait for the one slot of MEM_FREE, which another may hold. */
+		/* Includes the wait for the one slot of MEM_FREE, which another call may hold. */
 		.deadline = jiffies + LITE_RECALL_FENCE_TIMEOUT,
 		.killable = true,
 	};

@@ -29,7 +29,7 @@
 #define LITE_COPY_TIMEOUT (60 * HZ)
 #define LITE_COPY_CALL_BYTES (4ULL << 20)
 
-/* Can a part be copied? Asked before users have to wait. -ESTALE: its node has lost it. */
+/* Can a part be copied? Asked before users have to wait. Return: 0; -ESTALE: it is lost; others. */
 static int lite_part_check(struct lite_lmr *lmr, const struct lite_part *part)
 {
 	struct lite_share now;
@@ -40,7 +40,7 @@ static int lite_part_check(struct lite_lmr *lmr, const struct lite_part *part)
 	return lite_share_is(&now, &part->at) ? 0 : -ESTALE;
 }
 
-/* @session: set to the one in which to copy @from to @to; 0: both are on one node. */
+/* Ask the store of @from for its session with that of @to. @session: set; 0: one node has both. */
 static int lite_part_session(struct lite_lmr *lmr, const struct lite_part *from,
 			     const struct lite_part *to, u64 *session)
 {
@@ -118,7 +118,7 @@ static int lite_part_copy(struct lite_replace *r, const struct lite_part *from, 
 		err = lite_cluster_call(lmr->mem->cl, from->at.node, &d);
 		offset += bytes;
 	}
-	/* The source may not know that the copy was given up, and go on. */
+	/* The source may not know that the home has given the copy up, and may go on. */
 	r->fence = err && session && d.sent ? from->at.node : 0;
 	kfree(req);
 	return err;
@@ -265,7 +265,7 @@ static int lite_home_move(struct lite_replace *r, const struct lite_move *m, u64
 	return 0;
 }
 
-/* Whole pages. All must exist when a move begins; later steps skip what was cut off since. */
+/* The range in whole pages. All must exist at the first step; later ones skip what was cut off. */
 static int lite_move_range(const struct lite_wire_move *w, u64 size, struct lite_move *m)
 {
 	u64 offset = le64_to_cpu(w->offset);

@@ -16,7 +16,7 @@
 #include "memory/store/store.h"
 #include "home.h"
 
-/* Delay until stores that did not free our memory are asked again. */
+/* Delay until stores that did not free parts are asked again. */
 #define LITE_ZOMBIE_PAUSE (5 * HZ)
 
 /* Parts that a store has to free. */
@@ -78,8 +78,8 @@ static void lite_part_free(struct lite_part *part)
 }
 
 /*
- * Add parts that their store could not be asked to free to the store's zombies. The store is asked
- * again after a while, or when members change; @soon: at once, as it may have come up before that.
+ * A store could not be asked to free parts: add them to its zombies. It is asked again after a
+ * while, or when members change; @soon: at once, as it may have come up before they were added.
  */
 static void lite_zombies_keep(struct lite_memory *mem, struct lite_zombies *new, bool soon)
 {
