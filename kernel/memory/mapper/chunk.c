@@ -129,7 +129,7 @@ static int lite_chunk_ask(struct lite_mapping *m, u64 at, bool write)
 }
 
 /*
- * Have the chunk of an unpinned LMR mapped that has the byte @at, which is in bounds. @m: the LMR's
+ * Map the chunk of an unpinned LMR that has the byte @at, which is in bounds. @m: the LMR's
  * mapping, with a reference. @write: it must be writable. @stale: mapping that was found unusable;
  * only compared. @pause: jiffies to wait if the home is busy. May sleep; killable; makes calls;
  * nothing is entered. Return: 0: try again to enter it; -ENOENT: the LMR was freed or is being

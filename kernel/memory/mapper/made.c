@@ -45,7 +45,7 @@ void lite_made_use(struct lite_mapping *m, struct lite_made **made)
 }
 
 /*
- * Detach a mapping's record. Return: for lite_made_over(), if it has no other mapping; else NULL.
+ * Detach a mapping's record. Return: it, for lite_made_over(), if no mapping has it now; or NULL.
  */
 struct lite_made *lite_made_detach(struct lite_mapping *m)
 {

@@ -22,7 +22,7 @@
 #define LITE_CREATE_TIMEOUT (120 * HZ)
 #define LITE_UNDO_TIMEOUT (10 * HZ)
 
-/* The errno for a home's answer: its -ENOTCONN and -ENODEV are about the home. Any context. */
+/* Translate the errno of a home: its -ENOTCONN and -ENODEV are about itself. Any context. */
 int lite_home_error(struct lite_memory *mem, u32 home, int err)
 {
 	if ((err == -ENOTCONN || err == -ENODEV) && home != lite_cluster_id(mem->cl))
@@ -68,7 +68,7 @@ static int lite_mapping_shares(struct lite_mapping *m, const struct lite_wire_ma
 		s->peer = lite_peer_find(cl, s->node);
 		conn = s->peer ? lite_peer_conn_get(s->peer) : NULL;
 		m->early |= !s->peer;
-		/* Shares at other nodes can still be used. */
+		/* It is out of reach; shares at other nodes can still be used. */
 		if (!conn)
 			continue;
 		if (conn->from.incarnation == incarnation) {
@@ -80,7 +80,7 @@ static int lite_mapping_shares(struct lite_mapping *m, const struct lite_wire_ma
 			/* The home knows of the store's next life: end this session. */
 			lite_conn_kill(conn, -EHOSTDOWN);
 		}
-		/* Not with the home, which is reached in the session of the MAP. */
+		/* The home's does not count: it is the session of the MAP. */
 		*newer |= i && conn->up_before >= before;
 		lite_conn_put(conn);
 	}
@@ -97,7 +97,7 @@ int lite_home_call(struct lite_memory *mem, struct lite_conn *conn, struct lite_
 	return conn ? lite_kcall(conn, d) : lite_kcall_local(mem->cl->kcalls, d);
 }
 
-/* Append extents that the home has told. Return: 0; -EPROTO: more than the LMR has. */
+/* Append extents that the home has sent. Return: 0; -EPROTO: more than the LMR has. */
 static int lite_mapping_take(struct lite_mapping *m, const struct lite_wire_extent *told, u32 n,
 			     u32 n_extents)
 {
@@ -195,7 +195,7 @@ static void lite_mapping_locate(struct lite_mapping *m)
 	}
 }
 
-/* Have a mapping take over the MAP; drain an unusable one. NULL: none; -EAGAIN: ask again. */
+/* The LMR's mapping takes over the MAP, or is drained. Return: it; NULL: none; -EAGAIN: redo. */
 static struct lite_mapping *lite_mapping_known(struct lite_memory *mem, struct lite_conn *conn,
 					       u32 home, u64 id, u64 revoked)
 {
@@ -227,8 +227,8 @@ static struct lite_mapping *lite_mapping_known(struct lite_memory *mem, struct l
 }
 
 /*
- * Publish a mapping. -EAGAIN: overtaken by a REVOKE, or the LMR was mapped concurrently; -ENOTCONN,
- * -ENODEV: this node has left. If it leaves later, lite_memory_forget() finds the mapping.
+ * Publish a mapping. If this node leaves later, lite_memory_forget() finds it. Return: 0; -EAGAIN:
+ * a REVOKE overtook it, or the LMR was mapped meanwhile; -ENOTCONN, -ENODEV: this node has left.
  */
 static int lite_mapping_enter_table(struct lite_mapping *m, const struct lite_map_begun *begun)
 {
@@ -248,7 +248,7 @@ static int lite_mapping_enter_table(struct lite_mapping *m, const struct lite_ma
 		err = lite_cluster_recheck(mem->cl, begun->life);
 	if (!err)
 		err = xa_err(xa_store(&mem->mappings, key, m, GFP_NOWAIT));
-	/* xa_reserve() saw another mapping, which has been erased with the memory: try again. */
+	/* xa_reserve() reserved nothing, as it found a mapping; that has gone since: try again. */
 	if (err == -ENOMEM)
 		err = -EAGAIN;
 	spin_unlock(&mem->map_lock);
@@ -294,7 +294,7 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 
 /*
  * Turn the reply to a MAP, CHUNK or (@created) CREATE into a mapping. On failure the MAP is given
- * back, which frees an anonymous LMR just created. May sleep; makes calls. ERR_PTR: see
+ * back, which frees an anonymous LMR just created. May sleep; makes calls. Return: as
  * lite_mapping_by_id(); -EAGAIN: overtaken by a REVOKE.
  */
 struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_conn *conn, u32 home,
@@ -428,7 +428,7 @@ struct lite_map_ask {
 	u32 granted; /* set to the rights granted */
 };
 
-/* NULL: OPEN has found the LMR, but only its home can map it; or CREATE was not to map it. */
+/* Return: NULL: OPEN found the LMR, but only its home can map it; or CREATE was not to map it. */
 static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, struct lite_map_ask *q)
 {
 	bool create = q->call == LITE_CALL_LMR_CREATE;
@@ -509,8 +509,8 @@ int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
 }
 
 /*
- * Map the LMR @id of @home. @name: that it must have, and all of @rights are granted or none; NULL:
- * any, and those of @rights are granted that the user has. @cred: user to map it for; NULL, with no
+ * Map the LMR @id of @home. @name: that it must have; all of @rights are granted, or none. NULL:
+ * any; granted are those of @rights that the user has. @cred: user to map it for; NULL, with no
  * @rights: this kernel. @granted: set to the rights granted; may be NULL. May sleep; killable.
  * Return: a mapping with a reference for a handle, or ERR_PTR: -ENOENT, -EACCES, -EHOSTDOWN,
  * -EHOSTUNREACH; -EBUSY: being changed, ask again after lite_mapping_await(); and others.

@@ -97,7 +97,7 @@ static bool lite_mapping_unclean(struct lite_mapping *m)
 
 /*
  * Drain a mapping after lite_mapping_end(), which has raised @watchers: that keeps the mapping
- * without a reference. Returns true if it is unclean. May sleep.
+ * without a reference. May sleep. Return: is it unclean?
  */
 bool lite_mapping_watch(struct lite_mapping *m)
 {
@@ -373,8 +373,8 @@ void lite_chunks_put(struct lite_mapping *m)
 }
 
 /*
- * The kernel address of byte @in of a local extent of a mapping that the caller has entered. @n:
- * bytes wanted; reduced to contiguous ones. Context: any. NULL: the home has sent a wrong address.
+ * Find byte @in of a local extent of a mapping that the caller has entered. @n: bytes wanted;
+ * reduced to contiguous ones. Context: process. Return: NULL: the home sent a wrong address.
  */
 void *lite_mapping_address(const struct lite_mapping *m, const struct lite_extent *e, u64 in,
 			   size_t *n)

@@ -24,7 +24,7 @@ enum lite_mapping_state {
 /* A node that stores part of an LMR, or is its home. */
 struct lite_map_share {
 	u32 node;
-	struct lite_peer *peer; /* NULL: this node, or a node that it did not know */
+	struct lite_peer *peer; /* NULL: it is this node, or one that this node did not know */
 	u64 session;            /* the only one to use; 0: none, the node was down */
 	u64 up_before;          /* its lite_conn.up_before */
 	bool local;             /* this node in its present incarnation */
@@ -56,12 +56,12 @@ struct lite_mapping {
 	struct xarray chunks;      /* struct lite_mapping by first page, with references; chunk.c */
 	bool anonymous;            /* the LMR has no name */
 	bool early;                /* this node did not know some of its nodes when it was made */
-	/* If a handle of the maker has or had it: the anonymous LMR's record; under map_lock. */
+	/* Record of the anonymous LMR, if a handle of its maker has or had this; under map_lock. */
 	struct lite_made *made;
 	bool unclean;              /* an operation failed, and a store may still carry it out */
-	/* In mem->unclean, after it has left the table, until the home knows that it is unclean. */
+	/* In mem->unclean: since it left mem->mappings, until the home is told or it is clean. */
 	struct lite_line_place left;
-	unsigned long careful;     /* jiffies: a small piece was tried after large ones failed */
+	unsigned long careful;     /* jiffies of a small piece, tried after large ones failed */
 	u64 grants;                /* MAPs of this node that the home counts; under map_lock */
 	bool for_peers;            /* mem->peer_mappings has a reference; under map_lock */
 	struct list_head peer_list;
@@ -89,7 +89,7 @@ static inline bool lite_mapping_is_careful(const struct lite_mapping *m)
 
 static inline const struct lite_extent *lite_extent_at(const struct lite_mapping *m, u64 offset)
 {
-	/* The first extent usually has it, except in a chunk that is not its LMR's first. */
+	/* Usually the first extent has it. (In later chunks most offsets are beyond it.) */
 	if (likely(offset < m->extents->length))
 		return m->extents;
 	return &m->extents[lite_extent_find(m->extents, m->n_extents, offset)];
@@ -112,7 +112,7 @@ static inline int lite_io_result(struct lite_mapping *m, int err)
  */
 #define LITE_OPS_CLOSED INT_MIN
 
-/* Begin an operation; false: the gate is closed. Called under RCU, or with a reference. */
+/* Begin an operation. Called under RCU, or with a reference. Return: false: the gate is closed. */
 static inline bool lite_ops_tryget(struct lite_mapping *m)
 {
 	return atomic_inc_unless_negative(&m->ops);
@@ -141,7 +141,7 @@ static inline void lite_ops_close(struct lite_mapping *m)
 		complete_all(&m->drained);
 }
 
-/* A chunk has at most so many bytes, and does not cross a multiple of that. */
+/* Most bytes of a chunk, which does not cross a multiple of this. */
 #define LITE_CHUNK_BYTES ((u64)LITE_CHUNK_PAGES << PAGE_SHIFT)
 
 /* The id of the LMR that a handle names: for a chunk, its LMR's. */
@@ -150,7 +150,7 @@ static inline u64 lite_mapping_lmr(const struct lite_mapping *m)
 	return m->of ?: m->id;
 }
 
-/* Are the bytes in it? Offsets in a chunk are those in its LMR. 0, -EINVAL or -ERANGE. */
+/* Are the bytes in it? Offsets in a chunk are those in its LMR. Return: 0, -EINVAL or -ERANGE. */
 static inline int lite_mapping_bounds(const struct lite_mapping *m, u64 offset, u64 length)
 {
 	return lite_bounds_check(offset - m->base, length, m->length);

@@ -200,7 +200,7 @@ static struct lite_mapping *lite_peer_mapping_find(struct lite_memory *mem, u32 
 	return m;
 }
 
-/* Wait for suspect nodes. Return: is the mapping bound to the sessions that there are then? */
+/* Wait for suspect nodes. Return: is the mapping bound to the sessions that then exist? */
 static bool lite_peer_mapping_settled(struct lite_mapping *m)
 {
 	bool settled = true;
@@ -222,10 +222,10 @@ static bool lite_peer_mapping_settled(struct lite_mapping *m)
 }
 
 /*
- * Have an LMR mapped in the present sessions, after waiting for its suspect nodes. May sleep;
- * killable; makes calls. Return: 0; -ENOENT: it was freed; -EBUSY: it is being changed, which is
- * not waited for; -ESTALE: the home has a new incarnation; -EHOSTDOWN, -EHOSTUNREACH, -ENOMEM,
- * -EINTR and others.
+ * Map an LMR in the present sessions, after waiting for its suspect nodes. May sleep; killable;
+ * makes calls. Return: 0; -ENOENT: it was freed; -EBUSY: it is being changed, which is not waited
+ * for; -ESTALE: the home has a new incarnation; -EHOSTDOWN, -EHOSTUNREACH, -ENOMEM, -EINTR and
+ * others.
  */
 int lite_peer_mapping_prepare(struct lite_memory *mem, const struct lite_wire_range *range)
 {

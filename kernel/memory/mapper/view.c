@@ -32,7 +32,7 @@ void lite_view_exit(struct lite_view *v)
 	wait_var_event(&v->zapping, !atomic_read(&v->zapping));
 }
 
-/* List the view among those with pages of @m, which the caller has entered. Any context. */
+/* List the view among those with pages of @m, which the caller has entered. Context: process. */
 int lite_view_attach(struct lite_view *v, struct lite_mapping *m, bool write)
 {
 	bool end = v->offset + PAGE_ALIGN(v->length) >= m->length;
@@ -52,9 +52,9 @@ int lite_view_attach(struct lite_view *v, struct lite_mapping *m, bool write)
 }
 
 /*
- * The page at an offset. @n: pages wanted; reduced to those that are contiguous. Only the LMR's
- * last page may be partly outside of its extent: the rest holds zeroes or what users have written
- * there. Any context. ERR_PTR: -ERANGE, -ESTALE, -EREMOTE, -EOPNOTSUPP.
+ * Find the page at an offset. @n: pages wanted; reduced to contiguous ones. Only the LMR's last
+ * page may be partly outside of its extent: the rest holds zeroes or what users have written there.
+ * Context: process. Return: the page; ERR_PTR: -ERANGE, -ESTALE, -EREMOTE, -EOPNOTSUPP.
  */
 struct page *lite_view_page(const struct lite_mapping *m, u64 offset, size_t *n)
 {
