@@ -6,7 +6,7 @@
 /* Retries of an operation after a peer has come back. */
 #define LITE_ACCESS_BACKS 4
 
-/* Errno for an unknown LMR of @incarnation: -EIDRM: freed; -ESTALE: a new life. Any context. */
+/* Why a home lacks an LMR. Any context. Return: -EIDRM: freed; -ESTALE: @incarnation is over. */
 int lite_home_gone(struct lite_memory *mem, u32 home, u64 incarnation)
 {
 	struct lite_peer *peer = lite_peer_find(mem->cl, home);
@@ -114,7 +114,7 @@ int lite_access_renew(const struct lite_access *a, const struct lite_mapping *st
 	return err;
 }
 
-/* Try to enter, under RCU. -EAGAIN: @stale is set and has to be renewed. */
+/* Try to enter, under RCU. Return: ERR_PTR(-EAGAIN): @stale is set, and has to be renewed. */
 static inline struct lite_mapping *lite_access_try(const struct lite_access *a,
 						   const struct lite_mapping **stale)
 {
@@ -138,8 +138,8 @@ static inline struct lite_mapping *lite_access_try(const struct lite_access *a,
 }
 
 /*
- * lite_access_enter() without blocking, for callers that hold what others wait for. ERR_PTR:
- * -EBADF, -EACCES; -EAGAIN: pass @stale to lite_access_renew(), and try again. Any process.
+ * lite_access_enter() without blocking, for callers that hold what others wait for. Any process.
+ * Return: ERR_PTR: -EBADF, -EACCES; -EAGAIN: try again after lite_access_renew() with @stale.
  */
 struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
 					  const struct lite_mapping **stale)
@@ -155,7 +155,7 @@ struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
 /*
  * Begin to operate on an LMR. Its memory stays until lite_access_exit(). A REVOKE waits for that,
  * so the caller must not wait for user space (a page fault, say) before it. May sleep; killable.
- * ERR_PTR: -EBADF, -EACCES, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others.
+ * Return: the mapping; ERR_PTR: -EBADF, -EACCES, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others.
  */
 struct lite_mapping *lite_access_enter(const struct lite_access *a)
 {
@@ -173,7 +173,7 @@ struct lite_mapping *lite_access_enter(const struct lite_access *a)
 	}
 }
 
-/* Enter the chunk of an entered unpinned LMR that has the byte @at. ERR_PTR: -EAGAIN, -ERANGE. */
+/* Enter an entered unpinned LMR's chunk that has byte @at. Return: ERR_PTR: -EAGAIN, -ERANGE. */
 static noinline struct lite_mapping *lite_access_chunk(const struct lite_access *a,
 						       struct lite_mapping *m, u64 at)
 {
@@ -307,9 +307,9 @@ static struct lite_peer *lite_access_suspect(const struct lite_access *a, bool *
 
 /*
  * Wait for a suspect node of an LMR. If one has just come back, try again, but only a few times: a
- * node that leaves answers -EHOSTDOWN in its session. @backs counts these, from 0; NULL: -EHOSTDOWN
- * then. Return: 0: try again; -EHOSTDOWN: it is down, or there is none; -EINTR; -LITE_EPUTOFF. May
- * sleep; killable.
+ * node that leaves answers -EHOSTDOWN in its session. @backs counts these tries, from 0; NULL: do
+ * not try again. May sleep; killable. Return: 0: try again; -EHOSTDOWN: it is down, or there is
+ * none; -EINTR; -LITE_EPUTOFF.
  */
 int lite_access_await(const struct lite_access *a, int *backs)
 {

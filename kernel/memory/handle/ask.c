@@ -162,7 +162,7 @@ static int lite_ask(struct lite_ask *q)
 	return at.err;
 }
 
-/* Ask the home for a description, for kfree(), or ERR_PTR. Needs no right. @home: set, or NULL. */
+/* Ask for a description; needs no right. @home: set, or NULL. Return: it, for kfree(); ERR_PTR. */
 static void *lite_ask_about(struct lite_ctx *ctx, const struct lite_target *target, u16 call,
 			    u32 *home)
 {
@@ -252,7 +252,7 @@ struct lite_lister {
 	u32 n;    /* entries that are set */
 };
 
-/* Take a home's reply. 1: the home has more, or the list is full. */
+/* Take a home's reply. Return: 0; 1: the home has more, or the list is full. */
 static int lite_list_take(struct lite_lister *l, u32 home, const struct lite_wire_list_reply *r)
 {
 	u32 count = le32_to_cpu(r->count), i;
@@ -265,7 +265,7 @@ static int lite_list_take(struct lite_lister *l, u32 home, const struct lite_wir
 	return count && (i < count || r->more || l->n == l->max);
 }
 
-/* Ask one home; 0 also if it cannot be reached. */
+/* Ask one home. Return: as lite_list_take(), but 0 if it cannot be reached; -EINTR, -ENOMEM. */
 static int lite_list_one(struct lite_lister *l, u32 home, u64 after)
 {
 	struct lite_wire_list req = { .after = cpu_to_le64(after),

@@ -266,7 +266,7 @@ static int lite_register_enter(struct lite_ctx *ctx, u32 uid, struct lite_regist
 	if (IS_ERR(alloc))
 		return PTR_ERR(alloc);
 	origin->alloc = alloc;
-	/* Our reference keeps it until it is listed. */
+	/* This thread's reference keeps it until it is listed. */
 	write_lock(&mem->runs_lock);
 	list_add(&alloc->reg.list, &ctx->registered);
 	write_unlock(&mem->runs_lock);

@@ -17,13 +17,13 @@
 /* Bytes of a handle, and of its entry in a table that has doubled. */
 #define LITE_HANDLE_COST (sizeof(struct lite_handle) + 2 * sizeof(void *))
 
-/* Handles may take this part of memory; of that, this part is reserved for root. */
+/* Handles may take 1/LITE_HANDLE_SHARE of memory; of that, 1/LITE_HANDLE_RESERVE is root's. */
 #define LITE_HANDLE_SHARE 16
 #define LITE_HANDLE_RESERVE 8
 
 /*
  * Make a context without handles, with the priority of the caller's tenant, for lite_ctx_shut() and
- * then lite_ctx_put(). NULL: no memory. May sleep.
+ * then lite_ctx_put(). May sleep. Return: it; NULL: no memory.
  */
 struct lite_ctx *lite_ctx_new(struct lite_memory *mem)
 {
@@ -60,7 +60,7 @@ void lite_user_put(struct lite_user *user)
 		kfree_rcu(user, rcu);
 }
 
-/* Drop a reference. The context is shut before the last one is dropped. Any context. */
+/* Drop a reference. The context is shut before the last one is dropped. May sleep. */
 void lite_ctx_put(struct lite_ctx *ctx)
 {
 	if (!refcount_dec_and_test(&ctx->ref))
@@ -114,7 +114,7 @@ static bool lite_ctx_within_ceiling(const struct lite_ctx *ctx, u32 prio)
 
 /*
  * May the caller's operations have @prio? As with nice(2), any user may lower it, and raise it up
- * to a ceiling; CAP_SYS_NICE goes beyond. Process context. Returns 0, -EINVAL or -EPERM.
+ * to a ceiling; CAP_SYS_NICE goes beyond. Context: process. Return: 0, -EINVAL or -EPERM.
  */
 int lite_ctx_may_prio(const struct lite_ctx *ctx, u32 prio)
 {
@@ -180,7 +180,7 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 	lite_ctx_put(ctx);
 }
 
-/* Make sure that the table has an entry for @index; false: no memory. @ctx is locked. May sleep. */
+/* Grow the table to have @index. @ctx is locked. May sleep. Return: false: no memory. */
 static bool lite_handles_grow(struct lite_ctx *ctx, u32 index)
 {
 	u32 n = max_t(u32, LITE_HANDLES_MIN, roundup_pow_of_two(index + 1));
@@ -201,8 +201,8 @@ static bool lite_handles_grow(struct lite_ctx *ctx, u32 index)
 }
 
 /*
- * The user to open a handle as, with a reference, or NULL; the last handle's if the credentials are
- * equal. @ctx is locked. May sleep.
+ * Get the user that opens a handle: the last handle's, if the credentials are equal. @ctx is
+ * locked. May sleep. Return: the user, with a reference, or NULL.
  */
 static struct lite_user *lite_user_get(struct lite_ctx *ctx, const struct lite_cred *cred)
 {
@@ -299,7 +299,7 @@ int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h, struct lite
 	return err;
 }
 
-/* Close a handle. 0 or -EBADF. May sleep; closing the last one of an LMR calls its home. */
+/* Close a handle. May sleep; closing the last one of an LMR calls its home. Return: 0 or -EBADF. */
 int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh)
 {
 	struct lite_handle *h;

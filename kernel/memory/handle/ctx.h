@@ -81,9 +81,9 @@ static inline struct lite_handle *lite_handle_find(const struct lite_ctx *ctx, u
 
 /* Lets the node stop while a thread waits for user space: a page fault can take forever. */
 struct lite_gate {
-	struct percpu_ref *users; /* counts the node's users; left meanwhile */
+	struct percpu_ref *users; /* counts the node's users; left while waiting */
 	bool in;                  /* the caller is counted in @users */
-	/* Submits io_uring commands: what would block does nothing and returns -LITE_EPUTOFF. */
+	/* In a submission to io_uring: what would block does nothing but return -LITE_EPUTOFF. */
 	bool nowait;
 };
 
@@ -95,7 +95,7 @@ static inline void lite_gate_leave(struct lite_gate *gate)
 	gate->in = false;
 }
 
-/* False: the node is stopping; touch nothing of it but counters. */
+/* Return: false: the node is stopping; touch nothing of it but counters. */
 static inline bool lite_gate_enter(struct lite_gate *gate)
 {
 	if (!gate)
@@ -104,7 +104,7 @@ static inline bool lite_gate_enter(struct lite_gate *gate)
 	return gate->in;
 }
 
-/* With which handle, and which right, to operate. */
+/* The handle by which to operate on an LMR, and the right that this needs. */
 struct lite_access {
 	struct lite_ctx *ctx;
 	u64 lh;
