@@ -11,8 +11,8 @@
 
 /*
  * Have the device of the word's node perform an atomic. @m, @opcode, @offset (checked) and operands
- * of @d are set; @bounce gets the old value. Returns as lite_devop_run(); if @d->posted is set, it
- * may have been done. May sleep.
+ * of @d are set; @bounce gets the old value. May sleep. Return: as lite_devop_run(); if @d->posted
+ * is set, it may have been done.
  */
 int lite_atomic_run(struct lite_devop *d, struct lite_bounce *bounce)
 {
@@ -28,7 +28,7 @@ int lite_atomic_run(struct lite_devop *d, struct lite_bounce *bounce)
 	return err;
 }
 
-/* Connect this node to itself, unless it is already. Returns 0 or an errno. May sleep; killable. */
+/* Connect this node to itself, unless it is already. May sleep; killable. Return: 0 or an errno. */
 int lite_atomic_connect(struct lite_memory *mem)
 {
 	struct lite_conn *self = lite_cluster_self_conn(mem->cl);
@@ -46,7 +46,7 @@ static int lite_atomic_check_entered(const struct lite_mapping *m, u64 offset, u
 	return err || m->mem->fab->atomics ? err : -EOPNOTSUPP;
 }
 
-/* Try once; -EAGAIN: try again. The bounce page, which others need, is put before other waits. */
+/* Try once. Puts the bounce page, which others need, before other waits. Return: -EAGAIN: retry. */
 static int lite_atomic_try(const struct lite_access *a, struct lite_devop *d, struct lite_op *op,
 			   bool *begun, unsigned long *until)
 {
@@ -80,8 +80,8 @@ static int lite_atomic_try(const struct lite_access *a, struct lite_devop *d, st
 
 /*
  * Fetch-add or compare-and-swap on a word of an LMR. Sets the result of @op to the old value, and
- * @posted to whether it may have been done even if it failed. Returns 0 or an errno, see
- * LITE_IOC_OP. May sleep; killable.
+ * @posted to whether it may have been done even if it failed. May sleep; killable. Return: 0 or an
+ * errno, see LITE_IOC_OP.
  */
 int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted)
 {
@@ -117,8 +117,8 @@ int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted)
 }
 
 /*
- * Check handle, right and bounds of an atomic operation. Returns 0, -EINVAL, -ERANGE, -EOPNOTSUPP,
- * or as lite_access_enter(). May sleep; killable.
+ * Check handle, right and bounds of an atomic operation. May sleep; killable. Return: 0, -EINVAL,
+ * -ERANGE, -EOPNOTSUPP, or as lite_access_enter().
  */
 int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length)
 {

@@ -12,7 +12,7 @@
 /* Up to this many bytes are copied inline as words, without usercopy checks. */
 #define LITE_COPY_WORDS 256
 
-/* Copy a few words; @write: from the user. False: a fault; the caller has to copy again. */
+/* Copy a few words; @write: from the user. Return: false: a fault: the caller copies again. */
 static __always_inline bool lite_words_copy(u64 *k, u64 __user *u, size_t n, bool write)
 {
 	size_t i;
@@ -55,8 +55,8 @@ static void lite_pages_copy(const struct lite_buf *buf, u64 at, void *mem, size_
 
 /*
  * Copy @n bytes between the caller's buffer, from offset @at on, and @mem (memory of an LMR, or a
- * bounce page); @write: to @mem. Returns the number of leading bytes copied: page faults are off,
- * so the copy stops at an absent page. Any process context.
+ * bounce page); @write: to @mem. Page faults are off, so the copy stops at an absent page. Context:
+ * any process. Return: the number of leading bytes copied.
  */
 size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem, size_t n, bool write)
 {
@@ -87,8 +87,8 @@ size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem, size
 
 /*
  * Fault in @n bytes of a buffer, at least one, from offset @at on: for reading if @write (to an
- * LMR), else for writing. Returns 0: at least the first byte is accessible; -EFAULT; -ENODEV: the
- * node was stopped meanwhile. May sleep and fault, with the gate left.
+ * LMR), else for writing. May sleep and fault, with the gate left. Return: 0: at least the first
+ * byte is accessible; -EFAULT; -ENODEV: the node was stopped meanwhile.
  */
 int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
 {
@@ -107,7 +107,7 @@ int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
 	return left == n ? -EFAULT : 0;
 }
 
-/* Pin user pages, faulting them in. Returns their number or an errno. */
+/* Pin user pages, faulting them in. Return: their number or an errno. */
 static int lite_buf_pin_user(const struct lite_buf *buf, unsigned long addr, int want, bool write,
 			     struct page **pages)
 {
@@ -140,7 +140,7 @@ static int lite_buf_pin_present(unsigned long addr, int want, bool write, struct
  * Pin at most @max pages of a buffer: @n bytes from offset @at on, to be read if @write (to an
  * LMR), else written. With @wait it may sleep and fault, with the gate left meanwhile; else it
  * takes only present pages and does not block. Sets @skip to the offset in the first page, and @got
- * to the bytes that are pinned: at least 1, maybe fewer than @n. Returns the number of @pages;
+ * to the bytes that are pinned: at least 1, maybe fewer than @n. Return: the number of @pages;
  * -EAGAIN: impossible without @wait; -ENODEV: the node was stopped meanwhile; -EFAULT and others.
  */
 int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write, bool wait,
@@ -190,7 +190,7 @@ static bool lite_page_trydirty(struct page *page)
 	return true;
 }
 
-/* Unpin pages without blocking. False: a page to be dirtied is locked; none was unpinned. */
+/* Unpin pages without blocking. Return: false: one to be dirtied is locked; none was unpinned. */
 bool lite_buf_tryunpin(const struct lite_buf *buf, struct page **pages, int n, bool dirty)
 {
 	int i;

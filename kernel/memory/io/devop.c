@@ -42,8 +42,8 @@ static __always_inline struct ib_send_wr *lite_devop_wr(const struct lite_devop 
 
 /*
  * Post an operation as one work request on a connection to its node, which the caller holds live;
- * @io is told of the completion. Returns 0; -EAGAIN: it would have to wait; or another errno.
- * Process context; does not sleep.
+ * @io is told of the completion. Context: process; does not sleep. Return: 0; -EAGAIN: it would
+ * have to wait; or another errno.
  */
 int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp, struct lite_io *io)
 {
@@ -139,11 +139,11 @@ static noinline int lite_devop_post_packets(struct lite_devop *d, struct lite_qp
 
 /*
  * Post an operation in work requests of at most @packet bytes, and wait until the device is done.
- * Sets, but never clears, @d->posted. Returns 0; -EAGAIN: renew the handle (newer session, or the
- * LMR is about to be changed); -EINTR: the caller is killed; -EUNATCH: call
+ * Sets, but never clears, @d->posted. The caller holds no other connection live. May sleep, but
+ * waits only for the device and its turn. Return: 0; -EAGAIN: renew the handle (newer session, or
+ * the LMR is about to be changed); -EINTR: the caller is killed; -EUNATCH: call
  * lite_cluster_self_conn() first; -ESTALE: the node has lost the memory; -EHOSTDOWN, -ETIMEDOUT,
- * -EIO. The caller holds no other connection live. May sleep, but waits only for the device and its
- * turn.
+ * -EIO.
  */
 int lite_devop_run(struct lite_devop *d, u32 packet)
 {

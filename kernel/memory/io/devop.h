@@ -53,8 +53,8 @@ static inline int lite_op_check(const struct lite_op *op)
 }
 
 /*
- * May the caller use the operation's priority? Returns 0; -EINVAL: there is no such priority;
- * -EPERM: not for this user. Process context.
+ * May the caller use the operation's priority? Context: process. Return: 0; -EINVAL: there is no
+ * such priority; -EPERM: not for this user.
  */
 static inline int lite_op_check_prio(const struct lite_ctx *ctx, const struct lite_op *op)
 {

@@ -14,7 +14,7 @@
 /* Attempts per LMR, across sessions. */
 #define LITE_FENCE_TRIES 3
 
-/* Flush a connection held live, and put it. If one to this node fails, fencing it will do. */
+/* Flush a connection held live, and put it. If this node's to itself fails, fence it instead. */
 static int lite_fence_conn(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	int err = lite_conn_flush(conn);
@@ -31,7 +31,7 @@ static int lite_fence_conn(struct lite_cluster *cl, struct lite_conn *conn)
 }
 
 /*
- * Flush the node of a share, entered nowhere; share 0 sets @generation. Returns 0; 1: there is no
+ * Flush the node of a share, entered nowhere; share 0 sets @generation. Return: 0; 1: there is no
  * such share; -EAGAIN: start over at share 0 (LMR changed, or handle renewed); or another errno.
  */
 static int lite_fence_share(const struct lite_access *a, u32 share, u64 *generation)
@@ -107,8 +107,8 @@ static int lite_fence_all(struct lite_memory *mem)
 
 /*
  * Wait until completed operations are visible to the processors of all nodes of LMR @lh, or (0) of
- * all nodes that are not down. Returns 0; errors of lite_access_enter(); -EHOSTDOWN, -ETIMEDOUT;
- * -EIO: the device keeps a queue pair. May sleep; killable.
+ * all nodes that are not down. May sleep; killable. Return: 0; errors of lite_access_enter();
+ * -EHOSTDOWN, -ETIMEDOUT; -EIO: the device keeps a queue pair.
  */
 int lite_fence(struct lite_ctx *ctx, u64 lh)
 {

@@ -24,7 +24,7 @@
 /* Failures of a large piece before it is cut to LITE_CAREFUL_BYTES. */
 #define LITE_CAREFUL_AFTER 2
 
-/* Copy a local piece. Returns bytes, -EFAULT or -EIO. */
+/* Copy a local piece. Return: bytes, -EFAULT or -EIO. */
 static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 				const struct lite_extent *e)
 {
@@ -38,7 +38,7 @@ static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 	return lite_buf_copy_nofault(p->buf, p->at, mem, p->n, lite_piece_writes(p)) ?: -EFAULT;
 }
 
-/* Transfer a piece through @p->bounce. Returns bytes or a negative errno. */
+/* Transfer a piece through @p->bounce. Return: bytes or a negative errno. */
 static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
 				const struct lite_extent *e)
 {
@@ -67,7 +67,7 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
 }
 
 /*
- * The part of a piece for which the LMR is entered; waits only for the device. Returns bytes or an
+ * The part of a piece for which the LMR is entered; waits only for the device. Return: bytes or an
  * errno. After leaving, -EFAULT means: make the first of @p->n bytes present; -EAGAIN: renew the
  * handle; -ENOBUFS: wait for a bounce page; -EFBIG: transfer @p->run bytes as a large piece.
  */
@@ -102,7 +102,7 @@ static ssize_t lite_piece_entered(struct lite_piece_io *p)
 	return p->bounce ? lite_piece_small(p, m, e) : -ENOBUFS;
 }
 
-/* Copy out what was read, and put the bounce page. @ret: result so far. Returns the result. */
+/* Copy out what was read, and put the bounce page. @ret: result so far. Return: the result. */
 static ssize_t lite_piece_put(struct lite_piece_io *p, ssize_t ret)
 {
 	struct lite_fabric *fab = p->a->ctx->mem->fab;
@@ -133,8 +133,8 @@ static noinline int lite_piece_prepare(struct lite_piece_io *p, int err,
 }
 
 /*
- * Transfer a piece, and advance. Returns 0; -EAGAIN: try again; or another errno. Bounce pages are
- * few and shared by all users: wait for one before entering, put it before renewing the handle.
+ * Transfer a piece, and advance. Bounce pages are few and shared by all users: wait for one before
+ * entering, put it before renewing the handle. Return: 0; -EAGAIN: try again; or another errno.
  */
 static int lite_piece(struct lite_piece_io *p)
 {
@@ -167,7 +167,7 @@ static int lite_piece(struct lite_piece_io *p)
 
 /*
  * If the LMR was never entered, nothing was tried; after that, repeating a piece is safe, because
- * it is idempotent. Returns an errno; -EAGAIN: try again.
+ * it is idempotent. Return: an errno; -EAGAIN: try again.
  */
 static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
 {
@@ -181,8 +181,8 @@ static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
 
 /*
  * Read from or write to an LMR (LITE_OP_READ, LITE_OP_WRITE). Sets the result of @op to the number
- * of leading bytes transferred, also on failure. Returns 0 or an errno, see LITE_IOC_OP; with
- * @a->task also -LITE_EPUTOFF. May sleep; a fatal signal ends it after the piece in flight.
+ * of leading bytes transferred, also on failure. May sleep; a fatal signal ends it after the piece
+ * in flight. Return: 0 or an errno, see LITE_IOC_OP; with @a->task also -LITE_EPUTOFF.
  */
 int lite_transfer(const struct lite_access *a, struct lite_op *op, const struct lite_buf *buf)
 {

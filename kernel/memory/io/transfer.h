@@ -19,7 +19,7 @@ struct lite_piece_io {
 	int tries;                   /* how often the current piece has failed */
 	unsigned long until;         /* for lite_range_renew(), while @at is @until_at */
 	u64 until_at;
-	int large;                   /* how often of @tries it was a large piece */
+	int large;                   /* how many of @tries were with a large piece */
 	const struct lite_buf *buf;  /* caller's */
 	size_t n;                    /* bytes of the current piece, if it is not a large one */
 	u64 run;                     /* bytes of a large piece, all in one share of another node */

@@ -24,8 +24,8 @@
 #include "transfer.h"
 
 /*
- * Pages of a batch, and batches in flight. A queue pair has slots for as much, so a thread that is
- * alone on it waits for batches, but never for a slot (LITE_ROOM_SPIN_NS).
+ * Pages of a batch, and batches in flight. A queue pair has slots for all of these, so a thread
+ * that is alone on it waits for batches, but never for a slot (LITE_ROOM_SPIN_NS).
  */
 #define LITE_BATCH_PAGES 64
 #define LITE_BATCH_BYTES (LITE_BATCH_PAGES * PAGE_SIZE)
@@ -79,7 +79,7 @@ struct lite_sg_cursor {
 	size_t in;
 };
 
-/* Fill SGEs for at most @n bytes. Returns the bytes. */
+/* Fill SGEs for at most @n bytes. Return: the bytes. */
 static size_t lite_sges_fill(struct lite_sg_cursor *c, u32 lkey, struct ib_sge *sge, int max,
 			     int *n_sge, size_t n)
 {
@@ -287,12 +287,12 @@ static void lite_large_post(struct lite_large *l)
 
 	if (!err)
 		return;
-	/* If a batch could not be pinned, it is a later one: this error replaces that. */
+	/* A batch that could not be pinned comes later: this error replaces that one. */
 	l->err = err;
 	l->halted = true;
 }
 
-/* Pin the next batch. False: there is none, it has to wait, or pinning failed. */
+/* Pin the next batch. Return: false: there is none, it has to wait, or pinning failed. */
 static bool lite_large_pin(struct lite_large *l)
 {
 	struct lite_batch *b = &l->batch[l->pinned % l->max];
@@ -429,8 +429,8 @@ static void lite_large_run(struct lite_large *l)
 }
 
 /*
- * Transfer a piece without copying; @p advances. Entered nowhere. Returns 0; -EAGAIN: try again; or
- * another errno. May sleep and fault; a fatal signal ends it after what is in flight.
+ * Transfer a piece without copying; @p advances. Entered nowhere. May sleep and fault; a fatal
+ * signal ends it after what is in flight. Return: 0; -EAGAIN: try again; or another errno.
  */
 int lite_piece_large(struct lite_piece_io *p)
 {
