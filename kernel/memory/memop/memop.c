@@ -63,7 +63,7 @@ static void lite_memop_client_exit(struct lite_memop_client *job, u32 n)
 		lite_access_exit(job->m[n]);
 }
 
-/* Enter the LMRs. No handle is renewed while one is entered: that could wait for this one. */
+/* Enter the LMRs. No handle is renewed while one is entered: renewal may wait for this thread. */
 static int lite_memop_client_enter(struct lite_memop_client *job)
 {
 	const struct lite_mapping *stale;
@@ -106,7 +106,7 @@ static void lite_memop_client_note(struct lite_memop_client *job)
 
 /*
  * Decide the direction. It is the same for all pieces: whatever mapping a handle has, it names one
- * LMR for good. Returns false if that direction begins in other chunks: enter again.
+ * LMR for good. Return: false: that direction begins in other chunks: enter again.
  */
 static bool lite_memop_client_decide(struct lite_memop_client *job)
 {
@@ -139,10 +139,10 @@ static void lite_memop_client_clamp(struct lite_memop_client *job, u64 left)
 	}
 }
 
-/* Fill in the next request. Returns the share that has the bytes. */
+/* Fill in the next request. Return: the share that has the bytes. */
 static const struct lite_map_share *lite_memop_client_next(struct lite_memop_client *job)
 {
-	/* The node of the source does a copy, that of the first range anything else. */
+	/* The node that stores the source does a COPY, that of the first range anything else. */
 	const u32 which = job->call == LITE_CALL_OP_COPY;
 	const struct lite_mapping *at = job->m[which];
 	u64 base = job->offset[which], left = job->op->length - job->done;
@@ -183,7 +183,7 @@ static const struct lite_map_share *lite_memop_client_next(struct lite_memop_cli
 }
 
 /*
- * The session with the node of @s, of an LMR that has been entered. Returns it with a reference;
+ * The session with the node of @s, of an LMR that has been entered. Return: it, with a reference;
  * NULL: @s is at this node; ERR_PTR: -ESTALE: the node has lost the bytes; -EHOSTDOWN.
  */
 static struct lite_conn *lite_memop_client_conn(const struct lite_map_share *s)
@@ -232,9 +232,9 @@ static int lite_memop_client_call(struct lite_memop_client *job, struct lite_con
 }
 
 /*
- * Ask @node to PREPARE for @req, which names one or two LMRs; waits while @node is suspect. Returns
- * 0 or an errno. 0, -EBUSY, -ENOENT and -ESTALE mean that @node has ended what this node asked for
- * in earlier sessions. May sleep; killable; makes calls; entered nowhere.
+ * Ask @node to PREPARE for @req, which names one or two LMRs; waits while @node is suspect. May
+ * sleep; killable; makes calls; entered nowhere. Return: 0 or an errno. 0, -EBUSY, -ENOENT and
+ * -ESTALE mean that @node has ended what this node asked for in earlier sessions.
  */
 int lite_memop_prepare(struct lite_memory *mem, u32 node, const struct lite_wire_op *req)
 {
@@ -289,7 +289,7 @@ static int lite_memop_client_prepare(struct lite_memop_client *job)
 /*
  * A node of the LMRs is out of reach. If one is suspect, wait for it; this does not count as an
  * attempt, because several links may break, and recover one after the other. If none is, one may
- * just have come back, or be out of reach of another node only. Returns 0: try again; or an errno.
+ * just have come back, or be out of reach of another node only. Return: 0: try again; or an errno.
  */
 static int lite_memop_client_await_nodes(struct lite_memop_client *job)
 {
@@ -316,7 +316,7 @@ static int lite_memop_client_prepare_try(struct lite_memop_client *job)
 	return err == -EHOSTDOWN ? lite_memop_client_await_nodes(job) : err;
 }
 
-/* A session broke. Returns 0: try again; or an errno. */
+/* A session broke. Return: 0: try again; or an errno. */
 static int lite_memop_client_recover(struct lite_memop_client *job, int err)
 {
 	if (++job->tries >= LITE_MEMOP_CLIENT_TRIES)
@@ -351,7 +351,7 @@ static int lite_memop_client_in_time(const struct lite_memop_client *job)
 	return time_after(jiffies, job->stuck) ? -ETIMEDOUT : 0;
 }
 
-/* Do one piece. Returns 0: go on, unless all is done; or an errno. */
+/* Do one piece. Return: 0: go on, unless all is done; or an errno. */
 static int lite_memop_client_piece(struct lite_memop_client *job)
 {
 	bool atomic = job->call == LITE_CALL_OP_ATOMIC, once, sent;
@@ -422,7 +422,7 @@ static int lite_memop_client_run(struct lite_memop_client *job)
 	return err;
 }
 
-/* Set what differs between the opcodes. Returns 0 or an errno. */
+/* Set what differs between the opcodes. Return: 0 or an errno. */
 static int lite_memop_client_init(struct lite_memop_client *job)
 {
 	const struct lite_op *op = job->op;
@@ -470,9 +470,9 @@ static int lite_memop_client_fence(struct lite_memop_client *job)
 
 /*
  * Carry out an operation where the memory is: LITE_OP_SET, _COPY, _COMPARE, _CHECKSUM, _SWAP,
- * _FETCH_AND or _FETCH_OR. @op's result is 0, and is set, also on failure. Returns 0 or an errno,
- * see LITE_IOC_OP; after -EHOSTDOWN and -ETIMEDOUT an atomic may or may not have been done. May
- * sleep; a fatal signal ends it after the piece in flight.
+ * _FETCH_AND or _FETCH_OR. @op's result is 0, and is set, also on failure. May sleep; a fatal
+ * signal ends it after the piece in flight. Return: 0 or an errno, see LITE_IOC_OP; after
+ * -EHOSTDOWN and -ETIMEDOUT an atomic may or may not have been done.
  */
 int lite_memop(struct lite_ctx *ctx, struct lite_op *op)
 {

@@ -41,7 +41,7 @@ struct lite_memop_exec {
 int lite_memop_exec_begin(struct lite_memop_exec *r);
 void lite_memop_exec_end(struct lite_memop_exec *r);
 void lite_memop_execs_conn_down(struct lite_memory *mem, struct lite_conn *conn);
-/* A step of an operation. Returns bytes done, maybe 0, or a negative errno. */
+/* A step of an operation. Return: bytes done, maybe 0, or a negative errno. */
 typedef ssize_t lite_memop_exec_step(struct lite_memop_exec *r);
 lite_memop_exec_step lite_memop_exec_atomic, lite_memop_exec_checksum, lite_memop_exec_compare,
 	lite_memop_exec_copy, lite_memop_exec_set;

@@ -29,8 +29,8 @@
 #define LITE_MEMOP_EXEC_SWAPS 16
 
 /*
- * Begin to carry out an operation; @mem, @conn and @brief are set. Returns 0, or -EHOSTDOWN: the
- * caller's session is over. Call lite_memop_exec_end() in either case. May sleep briefly.
+ * Begin to carry out an operation; @mem, @conn and @brief are set. May sleep briefly. Return: 0, or
+ * -EHOSTDOWN: the caller's session is over. Call lite_memop_exec_end() in either case.
  */
 int lite_memop_exec_begin(struct lite_memop_exec *r)
 {
@@ -76,8 +76,8 @@ static bool lite_memop_execs_ended(struct lite_memory *mem, struct lite_conn *co
 }
 
 /*
- * Wait for the brief operations of @conn, which is not the peer's session any more: the next one
- * begins here only after them, as it does after what devices did in @conn. May sleep briefly.
+ * Wait for the brief operations of @conn, which is not the peer's session any more: the next
+ * session begins here only after them, as after what devices did in @conn. May sleep briefly.
  */
 void lite_memop_execs_conn_down(struct lite_memory *mem, struct lite_conn *conn)
 {
@@ -87,7 +87,7 @@ void lite_memop_execs_conn_down(struct lite_memory *mem, struct lite_conn *conn)
 /*
  * Wait for operations of earlier sessions of the peer that asks in @conn. If that is its current
  * session, they cannot begin any more, and those that have begun end after a step, or when their
- * time is up. Returns 0; -EHOSTDOWN: it is not the current session, and nothing was waited for.
+ * time is up. Return: 0; -EHOSTDOWN: it is not the current session, and nothing was waited for.
  */
 static int lite_memop_execs_settle(struct lite_memory *mem, struct lite_conn *conn)
 {
@@ -106,7 +106,7 @@ static int lite_memop_exec_wanted(const struct lite_memop_exec *r)
 }
 
 /*
- * Carry out an operation for a while, entered nowhere. Returns 0 or a negative errno of the step at
+ * Carry out an operation for a while, entered nowhere. Return: 0 or a negative errno of the step at
  * @r->done; -EHOSTDOWN: the caller's session is over; -EINTR: the local caller is being killed. If
  * it returns 0 and sets no @status, there is progress.
  */
@@ -156,7 +156,7 @@ static bool lite_memop_cursor_is_local(const struct lite_memop_cursor *p)
 
 /*
  * Enter for the next bytes of one of the operation's ranges: the first that are left or, going
- * backward, the last. Reduces @n to what is in one extent. Returns 0: call
+ * backward, the last. Reduces @n to what is in one extent. Return: 0: call
  * lite_memop_cursor_place() once the length is known, and lite_access_exit(p->m); -ERANGE, or as
  * lite_peer_mapping_enter().
  */
@@ -185,7 +185,7 @@ static void lite_memop_cursor_place(struct lite_memop_exec *r, struct lite_memop
 		p->offset += le64_to_cpu(r->op->length) - r->done - n;
 }
 
-/* Kernel address of local memory. Cuts @n to what is contiguous. NULL: the extents are wrong. */
+/* Cut @n to what is contiguous. Return: the local kernel address; NULL: the extents are wrong. */
 static void *lite_memop_cursor_address(const struct lite_memop_cursor *p, u64 *n)
 {
 	size_t size = *n;
@@ -215,7 +215,7 @@ static void *lite_memop_cursor_tail(struct lite_memop_cursor *p, u64 *n)
 }
 
 /*
- * Enter for the next bytes of the first range, and set @n to their number. Returns their address:
+ * Enter for the next bytes of the first range, and set @n to their number. Return: their address:
  * call lite_access_exit(p->m); ERR_PTR: -EXDEV: not local; -EIO; or as lite_memop_cursor_enter().
  */
 static void *lite_memop_cursor_local(struct lite_memop_exec *r, struct lite_memop_cursor *p, u64 *n)
@@ -236,7 +236,7 @@ static void *lite_memop_cursor_local(struct lite_memop_exec *r, struct lite_memo
 	return mem;
 }
 
-/* Transfer between a remote part and memory at @dma; @other is entered, too. Returns bytes. */
+/* Transfer between a remote part and memory at @dma; @other is entered, too. Return: bytes. */
 static ssize_t lite_memop_cursor_run(struct lite_memop_cursor *p, struct lite_memop_cursor *other,
 				     u32 opcode, u64 dma, u64 n, u64 packet)
 {
@@ -421,7 +421,7 @@ ssize_t lite_memop_exec_compare(struct lite_memop_exec *r)
 	return ret == -ENOBUFS ? lite_memop_exec_page(r) : ret;
 }
 
-/* Try some compare-and-swaps. Returns 0 if other operations won all of them. */
+/* Try some compare-and-swaps. Return: 0: other operations won all of them. */
 static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bounce)
 {
 	u32 opcode = le32_to_cpu(r->op->arg);
@@ -460,8 +460,8 @@ static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bou
 }
 
 /*
- * Atomics are done one at a time, so that they do not race each other. Only workers of the kernel
- * come here: they are not long without a processor while others wait for the mutex.
+ * Atomics are done one at a time, so that they do not race each other. Only kernel workers come
+ * here: a worker is not long without a processor while others wait for the mutex.
  */
 ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
 {

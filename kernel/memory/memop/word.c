@@ -16,8 +16,8 @@
 #define LITE_WORD_TRIES 100
 
 /*
- * Look up the word that a handle and an offset name. The handle's mapping may be unusable. Returns
- * 0; -EBADF; -EOPNOTSUPP: the LMR is unpinned, so the word is not always within reach. Any context.
+ * Look up the word that a handle and an offset name. The handle's mapping may be unusable. Context:
+ * any. Return: 0; -EBADF; -EOPNOTSUPP: the LMR is unpinned, so the word is not always within reach.
  */
 int lite_word_of(struct lite_ctx *ctx, u64 lh, u64 offset, struct lite_word *word)
 {
@@ -102,7 +102,7 @@ out:
 	return err;
 }
 
-/* Remove what prevented posting. Returns 0: try again; or an errno. */
+/* Remove what prevented posting. Return: 0: try again; or an errno. */
 static int lite_word_recover(struct lite_memory *mem, const struct lite_word *w, int err,
 			     struct lite_peer *suspect)
 {
@@ -120,8 +120,8 @@ static int lite_word_recover(struct lite_memory *mem, const struct lite_word *w,
 
 /*
  * Compare and swap a word of an LMR. Sets @old, and @posted: it may have been done, even if it
- * failed. Returns 0; -EIDRM, -ESTALE: the LMR is gone; -ERANGE: the word was cut off; -EHOSTDOWN,
- * -ETIMEDOUT, -EIO, -ENOMEM, -EINTR and others. May sleep; killable; makes calls.
+ * failed. May sleep; killable; makes calls. Return: 0; -EIDRM, -ESTALE: the LMR is gone; -ERANGE:
+ * the word was cut off; -EHOSTDOWN, -ETIMEDOUT, -EIO, -ENOMEM, -EINTR and others.
  */
 int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word, u64 expected,
 		       u64 desired, u64 *old, bool *posted)
