@@ -151,7 +151,7 @@ static void lite_issue_end(struct lite_io *io)
 	i->end(i, err);
 }
 
-/* Post on a queue pair that has room. True: lite_issue_end() will be called, or has been. */
+/* Post on a queue pair that has room. Return: true: lite_issue_end() will be called, or was. */
 static bool lite_issue_post(struct lite_issue *i)
 {
 	struct lite_devop *d = &i->d;

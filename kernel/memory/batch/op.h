@@ -8,8 +8,8 @@
 int lite_op_run_other(const struct lite_access *a, struct lite_op *op);
 
 /*
- * Carry out an operation; @buf is for reads and writes. @op's result is set, also on failure.
- * Returns 0 or an errno, see LITE_IOC_OP. May sleep; a fatal signal ends it.
+ * Carry out an operation; @buf is for reads and writes. @op's result is set, also on failure. May
+ * sleep; a fatal signal ends it. Return: 0 or an errno, see LITE_IOC_OP.
  */
 static inline int lite_op_run(struct lite_ctx *ctx, struct lite_op *op, const struct lite_buf *buf)
 {

@@ -10,7 +10,7 @@
  *
  * If a message is refused, or no call can be sent soon, the operations are done one by one, and the
  * context sends no messages for a while (LITE_PACK_PAUSE). If the node has merely not mapped an
- * LMR, it is asked to, in the background.
+ * LMR, it is asked to map it, in the background.
  *
  * Recovery: reads and writes are idempotent, so all operations may be repeated, but only when the
  * first attempt is over. A message that is not answered in time ends the session, as an operation
@@ -289,10 +289,10 @@ static void lite_pack_add(struct lite_pack *p, const struct lite_wave_op *w)
 /*
  * Carry out operations of a wave (of the @n, those of chain @to) in messages to their node; the
  * caller holds the session @conn. Offsets and rights were checked when the wave was entered; each
- * has 1 to LITE_PACK_BYTES bytes. @deadline: jiffies, for all messages. Returns 0: all are done;
- * -EAGAIN: do them all in another way: some may have been done, and none is in flight. Other: the
- * session is over, the outcome unknown, and messages may still be carried out: see
- * lite_pack_settle(). May sleep, in calls of LITE_LANE_WORK.
+ * has 1 to LITE_PACK_BYTES bytes. @deadline: jiffies, for all messages. May sleep, in calls of
+ * LITE_LANE_WORK. Return: 0: all are done; -EAGAIN: do them all in another way: some may have been
+ * done, and none is in flight. Other: the session is over, the outcome unknown, and messages may
+ * still be carried out: see lite_pack_settle().
  */
 int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn, const struct lite_wave_op *w,
 		  u32 n, u32 to, unsigned long deadline)
@@ -331,8 +331,8 @@ int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn, const struct 
 
 /*
  * Wait until @node carries out no message of this node: lite_pack_run() has failed, and the session
- * is over. Waits while @node is suspect. Returns 0; an errno: the outcome is unknown. May sleep;
- * killable; makes calls; entered nowhere.
+ * is over. Waits while @node is suspect. May sleep; killable; makes calls; entered nowhere. Return:
+ * 0; an errno: the outcome is unknown.
  */
 int lite_pack_settle(struct lite_memory *mem, u32 node)
 {

@@ -83,7 +83,7 @@ enum lite_wave_no {
 /*
  * Begin a vector call, which lite_vector_put() ends. @gate may be NULL. @user: the buffers of
  * operations are user memory. The context caches the object, as allocating (and perhaps zeroing)
- * its pages can cost more than an operation. Returns NULL: no memory. May sleep.
+ * its pages can cost more than an operation. May sleep. Return: NULL: no memory.
  */
 struct lite_vector *lite_vector_get(struct lite_ctx *ctx, struct lite_gate *gate, bool user)
 {
@@ -188,7 +188,7 @@ static const struct lite_io_hooks lite_wave_hooks = {
 };
 
 /*
- * Find or begin the chain with priority @prio to a share of an entered mapping. Returns its index;
+ * Find or begin the chain with priority @prio to a share of an entered mapping. Return: its index;
  * -ENOSPC: the wave has no chains left; or another errno.
  */
 static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m, u32 share, bool fetch,
@@ -303,7 +303,7 @@ static enum lite_wave_no lite_wave_add(struct lite_vector *v, struct lite_op *op
 	return no;
 }
 
-/* End an operation after its LMR has been left. Returns false if it has to be done alone. */
+/* End an operation after its LMR has been left. Return: false: it has to be done alone. */
 static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 {
 	struct lite_chain *chain = &v->to[w->to].chain;
@@ -461,7 +461,7 @@ static int lite_vector_check(const struct lite_vector *v, const struct lite_op *
 	return lite_op_check(op) ?: lite_op_check_prio(v->ctx, op);
 }
 
-/* Run one wave, up to a fence. Returns the index of the next operation. */
+/* Run one wave, up to a fence. Return: the index of the next operation. */
 static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from, u32 n,
 		     unsigned long *left)
 {
@@ -498,7 +498,7 @@ static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from, u32 n
 	return i;
 }
 
-/* Returns why no more operations may be started, or 0. */
+/* Return: 0: more operations may be started; an errno: why not. */
 static int lite_vector_over(const struct lite_vector *v)
 {
 	if (v->gate && !v->gate->in)
@@ -506,7 +506,7 @@ static int lite_vector_over(const struct lite_vector *v)
 	return lite_given_up() ? -EINTR : 0;
 }
 
-/* Run operations from @i up to a fence or @n. Returns the index reached. @ret: 0 or an errno. */
+/* Run operations from @i up to a fence or @n. @ret: 0 or an errno. Return: the index reached. */
 static u32 lite_vector_part(struct lite_vector *v, struct lite_op *ops, u32 i, u32 n, int *ret)
 {
 	DECLARE_BITMAP(left, LITE_WAVE_OPS);
@@ -548,8 +548,8 @@ static void lite_vector_fence(struct lite_vector *v, struct lite_op *ops, u32 at
 
 /*
  * Carry out @n operations, at most LITE_WAVE_OPS, unordered except by fences. Sets error and result
- * of each. @failed: an earlier operation of the call has failed. Returns 0; -EINTR, -ENODEV: also
- * the error of those not tried. May sleep; a fatal signal ends it after what is in flight.
+ * of each. @failed: an earlier operation of the call has failed. May sleep; a fatal signal ends it
+ * after what is in flight. Return: 0; -EINTR, -ENODEV: also the error of those not tried.
  */
 int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n, bool failed)
 {
