@@ -9,11 +9,11 @@
  *
  * A fault must not wait for user space, because its caller has a slot of a call. So only anonymous
  * memory and tmpfs are brought in, no other file system. hmm_range_fault() fails rather than wait
- * for a userfaultfd. mmap_lock is only tried for, because its holder may be waiting for anything,
- * even for the end of a chunk. Any fault waits for a thread that migrates the page and, in tmpfs,
- * for one that punches a hole there: lite_bring_locked() looks for one, but it may begin right
- * after. These threads may be throttled, so a user's faults have few workers and slots (kcall.c,
- * kcall_local.c).
+ * for a userfaultfd. mmap_lock is only taken by trylock, because its holder may be waiting for
+ * anything, even for the end of a chunk. Any fault waits for a thread that migrates the page and,
+ * in tmpfs, for one that punches a hole there: lite_bring_locked() looks for one, but it may begin
+ * right after. These threads may be throttled, so a user's faults have few workers and slots
+ * (kcall.c, kcall_local.c).
  */
 #include <linux/hmm.h>
 #include <linux/hugetlb_inline.h>
@@ -26,7 +26,7 @@
 #include "memory/memory.h"
 #include "unpinned.h"
 
-/* May this memory be unpinned? 0 or -EOPNOTSUPP. */
+/* May this memory be unpinned? Return: 0 or -EOPNOTSUPP. */
 static int lite_vma_check(const struct vm_area_struct *vma)
 {
 	struct inode *inode;
@@ -125,7 +125,7 @@ int lite_bring_pages(struct lite_unpinned *u, struct lite_bring *b)
 	/* The process has ended. */
 	if (!mmget_not_zero(u->mm))
 		return -EFAULT;
-	/* Only tried for: munmap(2), say, may hold it and wait for a chunk. */
+	/* Do not wait for it: munmap(2), say, may hold it and wait for a chunk. */
 	if (mmap_read_trylock(u->mm)) {
 		err = lite_bring_locked(u, b);
 		for (i = 0; !err && i < b->end - b->first; i++)

@@ -14,7 +14,7 @@ static bool lite_unpinned_same_mm(const struct rb_node *node, const struct lite_
 	return node && rb_entry(node, struct lite_unpinned, node)->mm == u->mm;
 }
 
-/* Sort by process, then by address; 0: they overlap. */
+/* Sort by process, then by address. Return: 0: they overlap. */
 static int lite_unpinned_cmp(struct rb_node *node, const struct rb_node *with)
 {
 	const struct lite_unpinned *a = rb_entry(node, struct lite_unpinned, node);

@@ -92,7 +92,7 @@ static int lite_chunk_new(struct lite_unpinned *u, struct lite_bring *b)
 	return err;
 }
 
-/* Make a chunk with a page (@alone: no others). 0: look the chunk up; -EAGAIN: retry; or errno. */
+/* Make a chunk with a page (@alone: only that). Return: 0: look it up; -EAGAIN: retry; or errno. */
 static int lite_chunk_make(struct lite_unpinned *u, unsigned long page, bool write, bool alone)
 {
 	struct lite_bring *b = kzalloc(sizeof(*b), GFP_KERNEL);

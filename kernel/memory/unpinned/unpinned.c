@@ -322,15 +322,15 @@ static void lite_taking_work(struct work_struct *work)
 	complete(&t->done);
 }
 
-/* Is this thread sure to get a processor? Some kernel threads are not: they are in user cgroups. */
+/* Is this thread sure to get a processor? No: user threads, kernel threads in user cgroups. */
 static bool lite_taking_here(void)
 {
 	return current->flags & PF_KTHREAD && !current->mm && task_nice(current) <= 0;
 }
 
 /*
- * Begin to take pages, from @t->first to @t->last. Other threads wait for marked chunks, so only a
- * thread that is sure to get a processor marks them itself. With u->lock, or active on the node.
+ * Begin to take pages @t->first to @t->last. A worker marks the chunks, as other threads wait for
+ * those, unless this thread is sure to get a processor. With u->lock, or active on the node.
  */
 static void lite_taking_begin(struct lite_taking *t)
 {
@@ -343,7 +343,7 @@ static void lite_taking_begin(struct lite_taking *t)
 		queue_work(t->u->mem->takes_wq, &t->work);
 }
 
-/* Wait until the pages are taken; then the node, which may be gone, is not touched. May sleep. */
+/* Wait until the pages are taken. The node may be gone then, and is not touched. May sleep. */
 static void lite_taking_end(struct lite_taking *t)
 {
 	if (t->here)
@@ -408,7 +408,7 @@ static void lite_unpinned_note(struct lite_unpinned *u, unsigned long first, uns
 	}
 }
 
-/* Wait for invalidations to be over, which may wait for mappers themselves, and forget them. */
+/* Wait until the invalidations, which may wait for mappers, are over, and forget them. */
 static void lite_unpinned_quiet(struct work_struct *work)
 {
 	struct lite_unpinned *u = container_of(work, struct lite_unpinned, quiet.work);
@@ -433,7 +433,7 @@ static void lite_unpinned_quiet(struct work_struct *work)
 	kref_put(&u->ref, lite_unpinned_release);
 }
 
-/* Wait a jiffy at most for the invalidations that have begun: mostly only the worker is to run. */
+/* Wait a jiffy at most for the invalidations that have begun: mostly the worker only has to run. */
 void lite_unpinned_await(struct lite_unpinned *u)
 {
 	u64 begun;
@@ -558,7 +558,7 @@ struct lite_unpinned *lite_unpinned_new(struct lite_memory *mem, unsigned long a
 				 GFP_KERNEL);
 	if (err)
 		goto err_quiet;
-	/* The kernel does not tell of an invalidation that has begun before. */
+	/* The kernel does not report an invalidation that began before: note one of all pages. */
 	spin_lock(&u->lock);
 	lite_unpinned_note(u, 0, u->n_pages - 1);
 	spin_unlock(&u->lock);
