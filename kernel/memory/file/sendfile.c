@@ -80,7 +80,7 @@ struct lite_file_run {
 /*
  * Make sure that the set's last page is its own and has room. If the last page has @end bytes, a
  * copy of them replaces it, unless it is the set's own; if @end is 0, it is full, and a page is
- * added. Returns false: no memory.
+ * added. Return: false: no memory.
  */
 static bool lite_set_own_end(struct lite_file_set *set, size_t end)
 {
@@ -104,7 +104,7 @@ static bool lite_set_own_end(struct lite_file_set *set, size_t end)
  * Take references to the pages of a pipe buffer, which may be several of one folio. A set is
  * contiguous: only its first page may begin, and its last one end, within a page. Pieces that begin
  * or end elsewhere (whole records of /proc, replies of FUSE) are copied: the file may not give the
- * same ones a second time. Returns 1; 0: the rest does not fit; or -ENOMEM.
+ * same ones a second time. Return: 1; 0: the rest does not fit; -ENOMEM.
  */
 static int lite_set_take(struct lite_file_set *set, struct pipe_buffer *b)
 {
@@ -136,7 +136,7 @@ static int lite_set_take(struct lite_file_set *set, struct pipe_buffer *b)
 	return 1;
 }
 
-/* Take over what splicing has put into the thread's pipe. Returns the bytes, or an errno. */
+/* Take over what splicing has put into the thread's pipe. Return: the bytes, or an errno. */
 static int lite_set_fill(struct pipe_inode_info *pipe, struct splice_desc *sd)
 {
 	struct lite_file_set *set = sd->u.data;
@@ -158,7 +158,7 @@ static int lite_set_fill(struct pipe_inode_info *pipe, struct splice_desc *sd)
 	return ret == -ENODATA ? 0 : ret;
 }
 
-/* Collect up to @n bytes. Returns the bytes; 0: the end of the file; -ENODEV and others. */
+/* Collect up to @n bytes. Return: the bytes; 0: the end of the file; -ENODEV and others. */
 static ssize_t lite_set_collect(struct lite_file_run *run, struct lite_file_set *set, size_t n)
 {
 	struct splice_desc sd = { .total_len = n, .pos = run->at, .u.data = set };
@@ -172,7 +172,7 @@ static ssize_t lite_set_collect(struct lite_file_run *run, struct lite_file_set 
 	return lite_gate_enter(run->gate) ? ret : -ENODEV;
 }
 
-/* Write a set to the file as far as it was received. Returns 0; -ENODEV and others. */
+/* Write a set to the file as far as it was received. Return: 0; -ENODEV and others. */
 static int lite_set_write(struct lite_file_run *run, struct lite_file_set *set)
 {
 	struct bio_vec bv[LITE_FILE_WRITE_PAGES];
@@ -232,7 +232,7 @@ static struct lite_file_set *lite_set_get(struct lite_file_run *run)
 	return *set;
 }
 
-/* Provide pages for @n bytes. Returns the bytes for which there are some, or -ENOMEM. */
+/* Provide pages for @n bytes. Return: the bytes that there are pages for, or -ENOMEM. */
 static ssize_t lite_set_alloc(struct lite_file_set *set, size_t n)
 {
 	while (set->n_pages < DIV_ROUND_UP(n, PAGE_SIZE)) {
@@ -251,7 +251,7 @@ static void lite_set_put_pages(struct lite_file_set *set)
 		put_page(set->pages[--set->n_pages]);
 }
 
-/* Begin to move @n bytes, by a work item unless @now. Returns an errno of moving them, or 0. */
+/* Begin to move @n bytes, by a work item unless @now. Return: 0, or an errno of moving them. */
 static int lite_set_begin(struct lite_file_run *run, struct lite_file_set *set, size_t n, bool now)
 {
 	set->op = (struct lite_op){
@@ -275,7 +275,7 @@ static int lite_set_begin(struct lite_file_run *run, struct lite_file_set *set, 
 	return 0;
 }
 
-/* Wait for the worker of a set. The caller moves what it has not, unless the request is over. */
+/* Wait for a set's worker, and move what it has not moved, unless the request is over. */
 static void lite_set_wait(struct lite_file_run *run, struct lite_file_set *set)
 {
 	if (!set->queued)
@@ -313,7 +313,7 @@ static void lite_set_end(struct lite_file_run *run)
 	lite_set_put_pages(set);
 }
 
-/* Begin to send a set. Returns 1; 0: the end of the file; or an errno. */
+/* Begin to send a set. Return: 1; 0: the end of the file; or an errno. */
 static int lite_send_next(struct lite_file_run *run, struct lite_file_set *set, size_t want)
 {
 	/* Without room, it is an error only if the file has more. */
@@ -327,7 +327,7 @@ static int lite_send_next(struct lite_file_run *run, struct lite_file_set *set, 
 	return n > 0 ? -ERANGE : n;
 }
 
-/* Begin to receive a set. Returns 1 or an errno. */
+/* Begin to receive a set. Return: 1 or an errno. */
 static int lite_receive_next(struct lite_file_run *run, struct lite_file_set *set, size_t want)
 {
 	ssize_t n = lite_set_alloc(set, want);
@@ -336,7 +336,7 @@ static int lite_receive_next(struct lite_file_run *run, struct lite_file_set *se
 	return n < 0 ? n : lite_set_begin(run, set, n, only || run->n_sets == 1) ?: 1;
 }
 
-/* Begin a set. Returns 1; 0: there is none; or an errno. */
+/* Begin a set. Return: 1; 0: there is none; or an errno. */
 static int lite_file_next(struct lite_file_run *run)
 {
 	/* Sets end where a page of the file does. */
@@ -354,7 +354,7 @@ static int lite_file_next(struct lite_file_run *run)
 	return run->send ? lite_send_next(run, set, want) : lite_receive_next(run, set, want);
 }
 
-/* Move all sets. Returns 0, or why it went no further. */
+/* Move all sets. Return: 0, or why it went no further. */
 static int lite_file_sets(struct lite_file_run *run)
 {
 	int next = 1;
@@ -373,7 +373,7 @@ static int lite_file_sets(struct lite_file_run *run)
 	return run->err ?: min(next, 0);
 }
 
-/* Check handle, right and @offset. Sets @room and @local. Returns 0 or an errno. */
+/* Check handle, right and @offset. Sets @room and @local. Return: 0 or an errno. */
 static int lite_file_room(struct lite_file_run *run)
 {
 	struct lite_mapping *m = lite_access_enter_patiently(&run->access);
@@ -388,7 +388,7 @@ static int lite_file_room(struct lite_file_run *run)
 	return run->offset > length ? -ERANGE : 0;
 }
 
-/* Choose the size and number of sets. Returns the pages charged. */
+/* Choose the size and number of sets. Return: the pages charged. */
 static u32 lite_file_charge(struct lite_file_run *run, const struct lite_ioc_file *arg,
 			    struct lite_pool *pool, u32 uid)
 {
@@ -426,8 +426,8 @@ static void lite_file_account(struct file *file, bool send, u64 moved)
 /*
  * Move bytes from a file to an LMR (@send), or back; the caller holds @file. On success @arg has
  * the new file offset and the bytes moved. @uid, of the initial user namespace, is charged. @gate
- * is left while the file is accessed. Returns 0 if any bytes were moved, or there were none to
- * move; else an errno, see LITE_IOC_SENDFILE. May sleep and wait for user space; killable.
+ * is left while the file is accessed. May sleep and wait for user space; killable. Return: 0: some
+ * bytes were moved, or there were none to move; else an errno, see LITE_IOC_SENDFILE.
  */
 int lite_file_move(struct lite_ctx *ctx, struct lite_ioc_file *arg, struct file *file, bool send,
 		   u32 uid, struct lite_gate *gate)
