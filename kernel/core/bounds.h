@@ -5,7 +5,7 @@
 
 #include "types.h"
 
-/* Check that a range is within @size bytes. Return: 0; -EINVAL: it is empty; -ERANGE: it is not. */
+/* Check that a range is within @size bytes. Return: 0; -EINVAL: empty; -ERANGE: not within. */
 static inline int lite_bounds_check(u64 offset, u64 length, u64 size)
 {
 	u64 end;

@@ -45,16 +45,16 @@
 /* How waits of a kind are done. Zeroed at first. */
 struct lite_pace {
 	u64 awake_ns; /* median of waits awake; 0: there was none */
-	u64 usual_ns; /* the last wait that could be compared, if it was as usual; else 0 */
+	u64 usual_ns; /* time that the last comparable wait took, if done the usual way; else 0 */
 	s32 lead;     /* what sleeping has won less what it has lost, limited */
-	u32 left;     /* waits until one is timed, if they are quick or crowded, or tried */
+	u32 left;     /* waits until one is timed (if quick or crowded) or done the other way */
 };
 
 struct lite_pace_wait {
 	u64 awake_ns; /* time to wait awake; 0: sleep at once */
-	u64 usual_ns; /* not done as usual, and to be compared with this one; 0: as usual */
+	u64 usual_ns; /* done the other way, to be compared with this; 0: done the usual way */
 	bool apart;   /* quick, or in a crowd: there is nothing to compare */
-	u64 begun;    /* when, if it is timed; 0: it is not, or not any more */
+	u64 begun;    /* start, if it is timed; 0: it is not, or not any more */
 };
 
 /*
@@ -77,10 +77,10 @@ static inline u64 lite_median_next(u64 median, u64 figure)
 }
 
 /*
- * How to do the next wait. Returns whether to time it. @crowded: other threads sleep in waits of
- * this kind. A waiter that stays awake keeps the processor from them, which they need to post their
- * next operations. So it sleeps, untimed, unless waits are quick. Whether they are, one in so many
- * finds out.
+ * Decide how to do the next wait. @crowded: other threads sleep in waits of this kind. A waiter
+ * that stays awake keeps the processor from these threads, which need it to post their next
+ * operations. So it sleeps, untimed, unless waits are quick. One wait in LITE_PACE_TRY_SURE finds
+ * out whether they are. Return: must the wait be timed?
  */
 static inline bool lite_pace_plan(struct lite_pace *pace, struct lite_pace_wait *wait, bool crowded)
 {

@@ -3,9 +3,9 @@
  * The policy of the scheduler: see sched.h. Documentation/scheduling.rst has rules and reasons.
  *
  * Tenants are served by start-time fair queueing (Goyal et al., 1996). Slots keep them in order in
- * constant time, as in QFQ (Checconi et al., 2013): one is as wide as 1/8 to 1/4 of what a quantum
- * costs the lightest tenant of its stratum. The window follows the mean latency, as in TCP Vegas:
- * by Little's law that tells how much is in flight, however latencies vary.
+ * constant time, as in QFQ (Checconi et al., 2013): a slot is as wide as 1/8 to 1/4 of what a
+ * quantum costs the lightest tenant of its stratum. The window follows the mean latency, as in TCP
+ * Vegas: by Little's law the mean tells how much is in flight, however latencies vary.
  */
 #include "sched.h"
 
@@ -161,7 +161,7 @@ void lite_sched_set_weight(struct lite_sched *s, struct lite_sched_tenant *tenan
 
 /*
  * A tenant that comes back begins at the present virtual time, or later if it was served lately.
- * (One that seems too far ahead for that was away until virtual time wrapped.)
+ * (A tenant that seems further ahead was away until virtual time wrapped.)
  */
 static void lite_sched_catch_up(const struct lite_sched *s, struct lite_sched_tenant *tenant,
 				u32 prio)
@@ -222,7 +222,7 @@ void lite_sched_remove(struct lite_sched *s, struct lite_sched_item *item)
 		atomic64_add(LITE_SCHED_GATE, &s->room);
 }
 
-/* The class to serve next. @level is set to the level to which it has risen. */
+/* The class to serve next. @level: set to the level to which it has risen. */
 static u32 lite_sched_next_class(const struct lite_sched *s, u64 now, u32 *level)
 {
 	const u32 high = (1U << LITE_SCHED_LOW) - 1;
@@ -459,10 +459,10 @@ void lite_sched_done(struct lite_sched *s, const struct lite_sched_flight *fligh
 }
 
 /*
- * Which of @n >= 1 queue pairs a class uses: sets @first, and returns how many. Devices serve queue
- * pairs in turn, so an operation waits longer behind others of its own queue pair. In hw-sep low
- * classes have the last quarter; in fair mode, where most operations are of the default class, high
- * ones have the first quarter.
+ * Which of @n >= 1 queue pairs a class uses. Devices serve queue pairs in turn, so an operation
+ * waits longer behind others of its own queue pair. In hw-sep low classes have the last quarter; in
+ * fair mode, where most operations are of the default class, high ones have the first quarter.
+ * @first: set to the number of the first. Return: how many.
  */
 u32 lite_sched_qps(enum lite_sched_mode mode, u32 prio, u32 n, u32 *first)
 {

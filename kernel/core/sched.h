@@ -41,7 +41,7 @@ static inline u32 lite_sched_class_of(u32 prio)
 /* Buckets of lite_sched_stats.waited. */
 #define LITE_SCHED_WAITS 24
 
-/* Taken off lite_sched.room to shut it; more than all cost that can be in flight. */
+/* Subtracted from lite_sched.room to close the gate; more than all cost that can be in flight. */
 #define LITE_SCHED_GATE ((s64)BIT_ULL(50))
 /* A window without a limit. */
 #define LITE_SCHED_OPEN ((s64)BIT_ULL(40))
@@ -110,7 +110,7 @@ struct lite_sched_stratum {
 struct lite_sched_class {
 	struct lite_sched_stratum strata[LITE_SCHED_STRATA];
 	u64 vtime; /* virtual time: cost per weight; wraps */
-	u64 since; /* ns, since when it has waited for its turn */
+	u64 since; /* ns, start of its present wait for a turn */
 	u32 spent; /* cost taken out since then */
 	struct lite_sched_stats stats;
 };
@@ -120,7 +120,7 @@ struct lite_sched_round {
 	u64 begun;    /* ns */
 	bool limited; /* something waited for room */
 	bool dry;     /* nothing was in flight although something waited */
-	bool strange; /* an item has completed of a size without a base */
+	bool strange; /* an item of a size without a base has completed */
 	u64 acked;    /* cost that has completed */
 	u64 measured; /* the part of @acked with a known latency */
 	u64 squares;  /* sum of the squares of the costs in @measured */
@@ -131,8 +131,8 @@ struct lite_sched_round {
 
 struct lite_sched {
 	/*
-	 * Free cost of the window; may be negative. LITE_SCHED_GATE is taken off if anything waits,
-	 * and once more in sw-pri. Changes without the lock.
+	 * Free cost of the window; may be negative. LITE_SCHED_GATE is subtracted if anything
+	 * waits, and once more in sw-pri. Changes without the lock.
 	 */
 	atomic64_t room;
 	enum lite_sched_mode mode;

@@ -7,7 +7,7 @@
 
 #define LITE_SLOT_COUNT 18U
 #define LITE_SLOTS_BYTES 32768U /* of all slots of one direction */
-#define LITE_SLOTS_SCRATCH (LITE_SLOTS_BYTES - 8U) /* word for reads and writes without effect */
+#define LITE_SLOTS_SCRATCH (LITE_SLOTS_BYTES - 8U) /* a word to read and write without effect */
 #define LITE_SLOTS_BEAT (LITE_SLOTS_BYTES - 16U) /* heartbeat counter, behind the request slots */
 #define LITE_SLOT_HEAD 64U /* bytes of a slot that are not payload */
 

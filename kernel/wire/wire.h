@@ -546,7 +546,7 @@ struct lite_wire_mem_session_reply {
 
 #define LITE_COPY_EXTENTS_MAX LITE_ENTRIES_MAX(lite_wire_mem_copy, lite_wire_extent)
 
-/* So many node ids fit into a payload, and a home may search them under a lock. */
+/* Maximum number of node ids: they fit into a payload, and a home may search them under a lock. */
 #define LITE_FENCES_MAX 128U
 
 /* A part of an LMR, as memory operations name it. */
