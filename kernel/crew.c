@@ -22,7 +22,7 @@ int lite_crew_init(struct lite_crew *crew, const char *name)
 	return wq ? 0 : -ENOMEM;
 }
 
-/* Wait until no job is in line or running, nor any that those queue. May sleep. */
+/* Wait until no job is in line or running, nor any job that these queue. May sleep. */
 void lite_crew_flush(struct lite_crew *crew)
 {
 	/* While jobs are in line, at least one has a worker. */
@@ -75,7 +75,7 @@ static struct lite_crew_job *lite_crew_next(struct lite_crew *crew)
 		job = lite_crew_job_of(place);
 		if (!lite_pool_take_part(&crew->workers, job->part, 1))
 			return job;
-		/* If a user without workers gets none, only root may. This bounds the loop. */
+		/* If even a user without workers gets none, only root may. This bounds the loop. */
 		if (!job->part->has)
 			break;
 	}

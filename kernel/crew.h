@@ -18,8 +18,8 @@ struct lite_crew {
 	struct lite_line line; /* jobs that no worker has taken, by uid */
 	struct lite_pool workers;
 	/*
-	 * Also for timers that queue a job, which need no worker, as they wait for nothing. Their
-	 * owner stops them before lite_crew_exit().
+	 * Also runs timers that queue jobs. A timer waits for nothing, so it takes no worker of the
+	 * pool. Its owner stops it before lite_crew_exit().
 	 */
 	struct workqueue_struct *wq;
 };

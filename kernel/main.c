@@ -48,7 +48,7 @@ static void __exit lite_exit(void)
 	rcu_barrier();
 	if (!lite_conns_are_kept())
 		return;
-	/* It is too late to refuse: a node's end, above, has shown that its device keeps them. */
+	/* It is too late to refuse: only a node's end, above, shows what its device keeps. */
 	pr_crit("lite: a device keeps queue pairs: the module stays until the machine restarts\n");
 	for (;;) {
 		set_current_state(TASK_IDLE | TASK_FREEZABLE);

@@ -23,8 +23,8 @@ void lite_qos_exit(struct lite_qos *qos)
 }
 
 /*
- * Set the rule of a tenant; its values are valid. The caller holds the lock. May sleep. Returns 0,
- * -ENOMEM, or -ENOSPC: there are LITE_QOS_RULES_MAX already.
+ * Set the rule of a tenant; its values are valid. The caller holds the lock. May sleep. Return: 0;
+ * -ENOMEM; -ENOSPC: there are LITE_QOS_RULES_MAX already.
  */
 int lite_qos_set(struct lite_qos *qos, const struct lite_qos_rule *rule)
 {
@@ -48,7 +48,7 @@ int lite_qos_set(struct lite_qos *qos, const struct lite_qos_rule *rule)
 	return 0;
 }
 
-/* Remove the rule of a tenant. The caller holds the lock. May sleep. Returns 0 or -ENOENT: none. */
+/* Remove a tenant's rule. The caller holds the lock. May sleep. Return: 0; -ENOENT: none. */
 int lite_qos_reset(struct lite_qos *qos, u64 tenant)
 {
 	struct lite_qos_rule *rule;
@@ -62,7 +62,7 @@ int lite_qos_reset(struct lite_qos *qos, u64 tenant)
 	return 0;
 }
 
-/* Copy the first rule of @from or a higher tenant; false: there is none. Any context. */
+/* Copy the first rule of @from or a higher tenant. Any context. Return: false: there is none. */
 bool lite_qos_next(struct lite_qos *qos, u64 from, struct lite_qos_rule *out)
 {
 	const struct lite_qos_rule *rule;
@@ -94,7 +94,7 @@ void lite_qos_get(struct lite_qos *qos, u64 tenant, struct lite_qos_rule *out)
 	rcu_read_unlock();
 }
 
-/* Make control groups, or users, the tenants. Returns 0; -EOPNOTSUPP: without CONFIG_CGROUPS. */
+/* Make control groups, or users, the tenants. Return: 0; -EOPNOTSUPP: without CONFIG_CGROUPS. */
 int lite_qos_set_by_cgroup(struct lite_qos *qos, bool by_cgroup)
 {
 	if (by_cgroup && !IS_ENABLED(CONFIG_CGROUPS))

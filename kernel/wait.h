@@ -131,8 +131,8 @@ static inline void lite_crowd_init(struct lite_crowd *crowd)
 })
 
 /*
- * Wake all after the condition has changed, a few at a time, because interrupts are off meanwhile.
- * A thread that goes on waiting queues behind those not woken yet. May sleep.
+ * Wake all threads after the condition has changed: a few at a time, as interrupts are off
+ * meanwhile. A thread that waits again queues behind those not woken yet. May sleep.
  */
 static inline void lite_crowd_wake(struct lite_crowd *crowd)
 {
