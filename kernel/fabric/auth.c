@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Authentication: both sides prove that they know the cluster secret before any queue pair exists
- * that could reach memory. cm.c carries the messages; Documentation/wire-protocol.rst, Connecting
- * and Authentication, has them, and what they do not protect against.
+ * that could reach memory. cm.c carries the messages; Documentation/wire-protocol.rst (Connecting,
+ * Authentication) describes them, and what they do not protect against.
  *
  * A HELLO takes no memory here: nonce b is derived from it and a key of this node. Only the nonces
  * of accepted CONNECTs are remembered, under lite_auth.lock.
@@ -40,8 +40,8 @@ static int lite_hmac_alloc(struct crypto_shash **out, const u8 *key, size_t len)
 }
 
 /*
- * Set the cluster secret of up to LITE_SECRET_MAX bytes, which the caller wipes; none: insecure.
- * May sleep. Returns 0 or a negative errno; lite_auth_exit() undoes it in any case.
+ * Set the cluster secret of up to LITE_SECRET_MAX bytes, which the caller wipes; 0: insecure.
+ * May sleep. Return: 0 or a negative errno; lite_auth_exit() undoes it in any case.
  */
 int lite_auth_init(struct lite_auth *auth, const u8 *secret, size_t len)
 {
@@ -104,7 +104,7 @@ static int lite_auth_cookie(struct lite_auth *auth, const struct lite_wire_addr 
 	return err;
 }
 
-/* The MAC of a challenge. Process context. Returns 0 or -errno. */
+/* The MAC of a challenge. Process context. Return: 0 or -errno. */
 int lite_auth_challenge_mac(struct lite_auth *auth, const struct lite_wire_addr *responder,
 			    const struct lite_cm_hello *hello,
 			    const struct lite_cm_challenge *ch, u8 *mac)
@@ -113,7 +113,7 @@ int lite_auth_challenge_mac(struct lite_auth *auth, const struct lite_wire_addr 
 			 ch, offsetof(struct lite_cm_challenge, mac), mac);
 }
 
-/* The initiator's proof: LITE_PROOF_SIZE bytes of @mac. Process context. Returns 0 or -errno. */
+/* The initiator's proof: LITE_PROOF_SIZE bytes of @mac. Process context. Return: 0 or -errno. */
 int lite_auth_proof(struct lite_auth *auth, const struct lite_wire_addr *responder,
 		    const u8 *nonce, const struct lite_cm_connect *connect, u8 *mac)
 {
@@ -121,7 +121,7 @@ int lite_auth_proof(struct lite_auth *auth, const struct lite_wire_addr *respond
 			 offsetof(struct lite_cm_connect, proof), nonce, LITE_NONCE_SIZE, mac);
 }
 
-/* The MAC of an accept, with the initiator's @nonce. Process context. Returns 0 or -errno. */
+/* The MAC of an accept, with the initiator's @nonce. Process context. Return: 0 or -errno. */
 int lite_auth_accept_mac(struct lite_auth *auth, const struct lite_wire_addr *responder,
 			 const u8 *nonce, const struct lite_cm_accept *accept, u8 *mac)
 {
@@ -129,13 +129,13 @@ int lite_auth_accept_mac(struct lite_auth *auth, const struct lite_wire_addr *re
 			 accept, offsetof(struct lite_cm_accept, mac), mac);
 }
 
-/* Is a received MAC right? Returns 0 or -EKEYREJECTED. */
+/* Is a received MAC right? Return: 0 or -EKEYREJECTED. */
 int lite_auth_compare(const u8 *mac, const u8 *got, size_t size)
 {
 	return crypto_memneq(mac, got, size) ? -EKEYREJECTED : 0;
 }
 
-/* Answer @hello: add nonce and mac to the header in @out. Process context. Returns 0 or -errno. */
+/* Answer @hello: add nonce and mac to the header in @out. Process context. Return: 0 or -errno. */
 int lite_auth_challenge(struct lite_auth *auth, const struct lite_wire_addr *responder,
 			const struct lite_cm_hello *hello, struct lite_cm_challenge *out)
 {
@@ -170,7 +170,7 @@ static int lite_auth_use_nonce(struct lite_auth *auth, const u8 *nonce)
 }
 
 /*
- * Does the initiator know the secret? Process context. Returns 0; -EKEYREJECTED: wrong proof, or
+ * Does the initiator know the secret? Process context. Return: 0; -EKEYREJECTED: wrong proof, or
  * the challenge is too old or used; -EBUSY: the table of used nonces is full.
  */
 int lite_auth_check_connect(struct lite_auth *auth, const struct lite_wire_addr *responder,

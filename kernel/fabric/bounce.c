@@ -5,10 +5,10 @@
  *
  * There is a pool per CPU, to which its pages return. If a CPU's pool is empty, the caller takes a
  * page from another pool. If all are empty, a page is made for the caller, charged to its memory
- * cgroup, and freed after use: it must not depend on other threads, which keep pages until they get
- * a processor and their turn (turn.c), and may have many in flight (issue.c). Without memory the
- * caller waits, if it may. While there are waiters, only waiters get pages. Each page wakes the
- * first waiter, but a newer one may take it.
+ * cgroup, and freed after use: the caller must not depend on other threads, which keep pages until
+ * they get a processor and their turn (turn.c), and may have many in flight (issue.c). Without
+ * memory the caller waits, if it may. While there are waiters, only waiters get pages. Each page
+ * wakes the first waiter, but a newer one may take it.
  */
 #include <linux/slab.h>
 
@@ -62,7 +62,7 @@ static int lite_bounce_fill(struct lite_fabric *fab, struct lite_bounce_pool *po
 	return 0;
 }
 
-/* Make the pools. May sleep. Returns 0 or -ENOMEM; lite_bounce_exit() frees what was made. */
+/* Make the pools. May sleep. Return: 0 or -ENOMEM; lite_bounce_exit() frees what was made. */
 int lite_bounce_init(struct lite_fabric *fab)
 {
 	int cpu, err;
@@ -139,7 +139,7 @@ static bool lite_bounce_is_free(struct lite_fabric *fab)
 	return false;
 }
 
-/* Take a bounce page. NULL: none is free, or threads wait for one. Process context. */
+/* Take a bounce page. Process context. Return: NULL: none is free, or threads wait for one. */
 struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
 {
 	struct lite_bounce *b;
@@ -154,13 +154,13 @@ struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
 	return b;
 }
 
-/* Wait until a page comes back. NULL: lite_given_up(). May sleep. */
+/* Wait until a page comes back. May sleep. Return: NULL: lite_given_up(). */
 static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 {
 	struct lite_bounce *b = NULL;
 
 	atomic_inc(&fab->bounce_waiting);
-	/* This has a barrier before each look for a page; pairs with lite_bounce_put(). */
+	/* A barrier comes before each look for a page; pairs with lite_bounce_put(). */
 	___wait_event(fab->bounce_wait, (b = lite_bounce_steal(fab)), lite_wait_state(), 1, 0,
 		      schedule());
 	/* A wake-up for another page may have come after this thread had one: pass it on. */
@@ -184,14 +184,14 @@ static struct lite_bounce *lite_bounce_make(struct lite_fabric *fab, gfp_t gfp)
 	return b;
 }
 
-/* Take a bounce page, or wait for one; NULL: lite_given_up(). May sleep. */
+/* Take a bounce page, or wait for one. May sleep. Return: NULL: lite_given_up(). */
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 {
 	return lite_bounce_tryget(fab) ?: lite_bounce_make(fab, GFP_KERNEL) ?:
 	       lite_bounce_wait(fab);
 }
 
-/* Take a bounce page, or NULL: there is no memory for one just now. Process context. */
+/* Take a bounce page. Process context. Return: NULL: there is no memory for one just now. */
 struct lite_bounce *lite_bounce_get_nowait(struct lite_fabric *fab)
 {
 	return lite_bounce_tryget(fab) ?: lite_bounce_make(fab, GFP_NOWAIT);
@@ -206,7 +206,7 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 		kfree(b);
 		return;
 	}
-	/* Our accesses to the page come first; pairs with lite_bounce_take(). */
+	/* Accesses to the page come first; pairs with lite_bounce_take(). */
 	smp_mb__before_atomic();
 	atomic64_or(b->bit, &b->pool->free);
 	smp_mb__after_atomic(); /* pairs with lite_bounce_wait() */

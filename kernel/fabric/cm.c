@@ -36,7 +36,7 @@
 
 /*
  * Status of a step, not an errno, so that no other error is mistaken for it: the peer's CM has
- * taken our QP number for that of an older connection, which it now ends.
+ * taken the QP number of the request for that of an older connection, which it now ends.
  */
 #define LITE_CM_STALE 1
 /* How long to wait for the end of that connection. */
@@ -202,7 +202,7 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 	id->event_handler = lite_cm_conn_event;
 	lite_cm_ident_get(&conn->from, &connect->from);
 	memcpy(conn->nonce, connect->nonce, LITE_NONCE_SIZE);
-	/* Before @conn can be found, and fenced as another node's. */
+	/* Set before @conn can be found: else it may be fenced as another node's. */
 	conn->self = conn->from.node == fab->self.node &&
 		     conn->from.incarnation == fab->self.incarnation &&
 		     lite_conn_is_own(conn);
@@ -289,7 +289,7 @@ static int lite_cm_listen_event(struct rdma_cm_id *id, struct rdma_cm_event *eve
 	enum lite_cm_kind kind;
 	int err;
 
-	/* Ignore the listener's own events: our ib_client stops the node before device removal. */
+	/* Ignore the listener's own events: the ib_client stops the node before device removal. */
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
 	err = lite_cm_check(param->private_data, param->private_data_len, &kind);
@@ -324,7 +324,7 @@ static void lite_cm_addr(struct sockaddr_storage *to, const struct lite_wire_add
 	}
 }
 
-/* Bind to the node's address; find device and port. May sleep. Returns 0 or a negative errno. */
+/* Bind to the node's address; find device and port. May sleep. Return: 0 or a negative errno. */
 int lite_cm_bind(struct lite_fabric *fab)
 {
 	struct sockaddr_storage addr;
@@ -350,7 +350,7 @@ int lite_cm_bind(struct lite_fabric *fab)
 	return 0;
 }
 
-/* Let peers connect; @fab->self is set. May sleep. Returns 0 or a negative errno. */
+/* Let peers connect; @fab->self is set. May sleep. Return: 0 or a negative errno. */
 int lite_fabric_listen(struct lite_fabric *fab)
 {
 	return rdma_listen(fab->listener, 64);
@@ -364,7 +364,7 @@ void lite_cm_unlisten(struct lite_fabric *fab)
 	fab->listener = NULL;
 }
 
-/* Wait for the next CM event. Returns 0, LITE_CM_STALE, or a negative errno. */
+/* Wait for the next CM event. Return: 0, LITE_CM_STALE, or a negative errno. */
 static int lite_cm_wait(struct lite_conn *conn, unsigned long deadline)
 {
 	long left = (long)(deadline - jiffies);
@@ -377,11 +377,11 @@ static int lite_cm_wait(struct lite_conn *conn, unsigned long deadline)
 		return -EINTR;
 	if (!ret)
 		return -ETIMEDOUT;
-	/* If it was killed, cm_done stays complete, so later steps do not wait. */
+	/* Once the connection is dead, cm_done stays complete, so later steps do not wait. */
 	return lite_conn_is_dead(conn) ? -ECONNABORTED : conn->cm_status;
 }
 
-/* Make an identifier with a route to the peer, over our device. */
+/* Make an identifier with a route to the peer, over the node's device. */
 static int lite_cm_resolve(struct lite_conn *conn, const struct lite_wire_addr *dst,
 			   unsigned long deadline)
 {
@@ -391,7 +391,7 @@ static int lite_cm_resolve(struct lite_conn *conn, const struct lite_wire_addr *
 	int tries = 0;
 	int err;
 
-	/* From our address, but any port. */
+	/* From the node's address, but any port. */
 	lite_cm_addr(&src, &fab->addr, 0);
 	lite_cm_addr(&to, dst, le16_to_cpu(dst->port));
 	id = rdma_create_id(&init_net, lite_cm_conn_event, conn, RDMA_PS_TCP, IB_QPT_RC);
@@ -410,7 +410,7 @@ static int lite_cm_resolve(struct lite_conn *conn, const struct lite_wire_addr *
 	       lite_cm_wait(conn, deadline);
 }
 
-/* Decode the peer's rejection. Returns 0 for a challenge, else a negative errno. */
+/* Decode the peer's rejection. Return: 0: a challenge; else a negative errno. */
 static int lite_cm_rejection(struct lite_conn *conn)
 {
 	enum lite_cm_kind kind;
@@ -549,7 +549,7 @@ static int lite_cm_connect(struct lite_conn *conn, const struct lite_wire_addr *
 	return err;
 }
 
-/* Try once, from the beginning. Returns 0, LITE_CM_STALE, or a negative errno. */
+/* Try once, from the beginning. Return: 0, LITE_CM_STALE, or a negative errno. */
 static int lite_conn_try(struct lite_fabric *fab, const struct lite_wire_addr *dst,
 			 unsigned long deadline, struct lite_conn **out)
 {
@@ -577,7 +577,7 @@ static int lite_conn_try(struct lite_fabric *fab, const struct lite_wire_addr *d
 /*
  * Connect to another node within @timeout jiffies. Sets @out to the connection, which is NEW: its
  * first queue pair works. The caller gets a reference, and ends the connection with
- * lite_conn_kill(). May sleep; killable. Returns 0; -EKEYREJECTED: another cluster secret;
+ * lite_conn_kill(). May sleep; killable. Return: 0; -EKEYREJECTED: another cluster secret;
  * -ECONNREFUSED: no listener; -EHOSTUNREACH; -ETIMEDOUT; -EPROTONOSUPPORT; -EINTR; the errno of the
  * peer's admission; other negative errnos.
  */

@@ -9,8 +9,8 @@
  * above makes a new one.
  *
  * What cannot run concurrently: making and destroying the device's objects, both under conn->lock.
- * Two work items destroy them. The caller that changed the state to DEAD queues the first, which
- * destroys what the fence needs. That queues the second, which waits for the threads to leave.
+ * Two work items destroy them. The thread that changes the state to DEAD queues the first, which
+ * destroys the queue pairs, and queues the second. That waits for posters, and destroys the rest.
  */
 #include <linux/module.h>
 #include <linux/sched/mm.h>
@@ -58,8 +58,8 @@ void lite_conn_put(struct lite_conn *conn)
 }
 
 /*
- * Iterate over all connections in the order of their sessions: returns the one after @conn, or the
- * first if @conn is NULL, with a reference; or NULL. Drops the reference to @conn. Process context.
+ * Iterate over all connections in the order of their sessions. Drops the reference to @conn, which
+ * is NULL at first. Process context. Return: the next one, with a reference, or NULL.
  */
 struct lite_conn *lite_conn_next(struct lite_fabric *fab, struct lite_conn *conn)
 {
@@ -90,7 +90,7 @@ struct lite_conn *lite_conn_find(struct lite_fabric *fab, u64 session)
 
 static bool lite_conns_kept;
 
-/* Has a device kept queue pairs? If so, it may call code of this module for good. Any context. */
+/* Has a device kept queue pairs? Then it may call this module's code for ever. Any context. */
 bool lite_conns_are_kept(void)
 {
 	return READ_ONCE(lite_conns_kept);
@@ -103,7 +103,7 @@ static void lite_conn_drained(struct percpu_ref *ref)
 
 /*
  * The device has failed to end its work for a connection. Queue pairs that it has kept point to the
- * connection and to our code, so neither is ever freed.
+ * connection and to this module's code, so neither is ever freed.
  */
 static void lite_conn_unfenced(struct lite_conn *conn)
 {
@@ -252,10 +252,10 @@ void lite_conn_kill(struct lite_conn *conn, int reason)
 }
 
 /*
- * End a connection, of which the caller holds a reference, so that its peer cannot reach our
- * memory. Memory may be freed afterwards even on failure: lite_dma_unmap_page() retains what can
- * still be reached. May sleep; not for posters, nor for work items that the end of the connection
- * waits for. Returns 0; -EIO: the fence failed, and the peer's operations may still take effect.
+ * End a connection, so that its peer cannot reach memory here; the caller holds a reference. Memory
+ * may be freed afterwards even on failure: lite_dma_unmap_page() retains what can still be reached.
+ * May sleep; not for posters, nor for work items that the end of the connection waits for. Return:
+ * 0; -EIO: the fence failed, and the peer's operations may still take effect.
  */
 int lite_conn_fence(struct lite_conn *conn, int reason)
 {
@@ -275,8 +275,8 @@ static void lite_conn_deadline(struct work_struct *work)
 
 /*
  * Make a connection, for lite_conn_register(). The caller gets a reference; another is dropped
- * after lite_conn_kill(), the only way to end a registered connection. May sleep. On failure
- * returns ERR_PTR(-ENOMEM).
+ * after lite_conn_kill(), the only way to end a registered connection. May sleep. Return: the
+ * connection or ERR_PTR(-ENOMEM).
  */
 struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 {
@@ -321,8 +321,8 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 
 /*
  * Enter a connection, set up so that it can be killed, in the fabric's table. One that the peer has
- * made is killed after LITE_NEW_TIMEOUT if it is still NEW, or a guest's. May sleep. Returns 0;
- * -ENODEV if the fabric shuts down, or -ENOMEM: @conn has been freed then.
+ * made is killed after LITE_NEW_TIMEOUT if it is still NEW, or a guest's. May sleep. Return: 0;
+ * -ENODEV (the fabric shuts down), -ENOMEM: @conn has been freed.
  */
 int lite_conn_register(struct lite_conn *conn)
 {
@@ -348,8 +348,8 @@ int lite_conn_register(struct lite_conn *conn)
 }
 
 /*
- * Did this node itself request this connection? Another node can claim our id, but knows only the
- * nonces of its own handshakes, not that of this one, which does not leave the machine.
+ * Did this node itself request this connection? Another node can claim this node's id, but knows
+ * only the nonces of its own handshakes, not that of this one, which does not leave the machine.
  */
 bool lite_conn_is_own(const struct lite_conn *conn)
 {
@@ -358,7 +358,7 @@ bool lite_conn_is_own(const struct lite_conn *conn)
 	unsigned long session;
 	bool own = false;
 
-	/* Our connections have a zero nonce before the handshake. */
+	/* Connections that this node makes have a zero nonce before the handshake. */
 	if (!memchr_inv(conn->nonce, 0, LITE_NONCE_SIZE))
 		return false;
 	xa_lock(&fab->conns);
@@ -396,8 +396,8 @@ unsigned long lite_conn_acked(const struct lite_conn *conn)
 /*
  * Jiffies when the peer last showed a sign of life. Any context. The peer's device acknowledges
  * even while its processors do not run, so acknowledgements count only while no request has arrived
- * at the peer: a message of ours may be queued behind what is acknowledged. Once a request has
- * arrived, only a message is a sign of life.
+ * at the peer: a request may be queued behind what is acknowledged. Once a request has arrived,
+ * only a message is a sign of life.
  */
 unsigned long lite_conn_heard(const struct lite_conn *conn)
 {
@@ -436,7 +436,7 @@ static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	/*
 	 * The CM has put the queue pair into the error state. Its next event tells why: the peer
-	 * refuses us, with a reason, or has ended the connection.
+	 * refuses the connection, with a reason, or has ended it.
 	 */
 	if (wc->status == IB_WC_WR_FLUSH_ERR && !conn->passive &&
 	    READ_ONCE(conn->state) == LITE_CONN_NEW)
@@ -467,7 +467,7 @@ static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /*
  * Make queues and message slots, without connecting. The CM identifier is bound to the device, and
- * conn->lock is held. May sleep. Returns 0 or a negative errno; lite_conn_kill() frees them.
+ * conn->lock is held. May sleep. Return: 0 or a negative errno; lite_conn_kill() frees them.
  */
 int lite_conn_setup(struct lite_conn *conn)
 {
@@ -550,16 +550,16 @@ static int lite_qp_connect(struct lite_conn *conn, struct lite_qp *qp,
 }
 
 /*
- * Connect the queue pairs after the first of an established connection: both sides as many as the
- * side that wants fewer. @remote: @n QP numbers and PSNs of the peer, in the order of our queue
- * pairs. May sleep. Returns 0 or a negative errno.
+ * Connect the queue pairs after the first of an established connection. Both sides connect as many
+ * as the side that wants fewer. @remote: @n QP numbers and PSNs of the peer, in the order of this
+ * node's queue pairs. May sleep. Return: 0 or a negative errno.
  */
 int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote, u8 n)
 {
 	const struct lite_quirks *quirks = &conn->fab->quirks;
 	/*
-	 * The peer may serve us already, and so map unpinned memory here, which can be reclaimed
-	 * only after a fence. That takes this lock, so do not wait for memory.
+	 * The peer may use the connection already, and so map unpinned memory here, which can be
+	 * reclaimed only after a fence. That takes this lock, so do not wait for memory.
 	 */
 	unsigned int noreclaim = memalloc_noreclaim_save();
 	int i, err;
@@ -573,7 +573,7 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 		if (!err)
 			conn->n_connected = i + 2;
 	}
-	/* With fetch_apart the last is used at once: what the peer is not ready for is resent. */
+	/* With fetch_apart the last QP is used at once: what its peer cannot take yet is resent. */
 	lite_conn_share_qps(conn);
 	mutex_unlock(&conn->lock);
 	memalloc_noreclaim_restore(noreclaim);
@@ -591,7 +591,7 @@ void lite_conn_ready(struct lite_conn *conn)
 	lite_conn_share_qps(conn);
 }
 
-/* Declare a connection UP, with all QPs connected. False: it has died meanwhile. */
+/* Declare a connection UP, with all QPs connected. Return: false: it has died meanwhile. */
 bool lite_conn_set_up(struct lite_conn *conn)
 {
 	conn->up_before = atomic64_read(&conn->fab->sessions);

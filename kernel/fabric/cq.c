@@ -8,7 +8,7 @@
  * receive CQs, too. These are always armed, and one thread at a time handles the completions of
  * each, so messages are handled in order.
  *
- * LITE arms plain CQs itself, because those of ib_alloc_cq() support only one of the two ways.
+ * LITE arms plain CQs itself, because those of ib_alloc_cq() are either polled or interrupt-driven.
  */
 #include <linux/rcupdate.h>
 
@@ -20,7 +20,7 @@ static void lite_cq_event(struct ib_cq *ib, void *context)
 
 	/*
 	 * A single sleeper takes its completions itself, so that no other thread has to be woken.
-	 * Those of several must not depend on one, which may get no processor for long. Sleepers
+	 * Several must not depend on one of them, which may get no processor for long. Sleepers
 	 * that come after this look at @sleepers arm the CQ themselves.
 	 */
 	if (cq->always || atomic_read(&cq->poller->attending) ||
@@ -33,7 +33,7 @@ static void lite_cq_error(struct ib_event *event, void *context)
 	pr_warn_ratelimited("lite: CQ error %s\n", ib_event_msg(event->event));
 }
 
-/* Request an event for the next completion; true: some may have come before. Process context. */
+/* Request an event for the next completion. Process context. Return: may some have come before? */
 bool lite_cq_notify(struct lite_cq *cq)
 {
 	const enum ib_cq_notify_flags flags = IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS;
@@ -94,7 +94,7 @@ void lite_conn_attend(struct lite_conn *conn)
 	}
 }
 
-/* Create a CQ of @depth entries; @always: keep it armed. May sleep. Returns the CQ or ERR_PTR. */
+/* Create a CQ of @depth entries; @always: keep it armed. May sleep. Return: the CQ or ERR_PTR. */
 struct lite_cq *lite_cq_create(struct lite_fabric *fab, int depth, bool always)
 {
 	struct ib_device *dev = fab->dev;
@@ -138,7 +138,7 @@ void lite_cq_close(struct lite_cq *cq)
 
 /*
  * Wait for handlers of closed CQs, and for threads that have taken such a CQ from the ready list.
- * They run with preemption off, so a grace period will do. May sleep.
+ * Both run with preemption off, so a grace period is enough. May sleep.
  */
 void lite_cq_quiesce(void)
 {

@@ -74,7 +74,7 @@ static void lite_device_put_mr(struct lite_fabric *fab)
 /*
  * Open a device. @fab is zeroed but for @stats, @pools, @qos and @self.port. @ops are called with
  * @priv. Sets @why to a text for the administrator where an errno says too little. May sleep.
- * Returns 0 or a negative errno, as documented for LITE_CMD_NODE_START; lite_fabric_shutdown() and
+ * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_START; lite_fabric_shutdown() and
  * lite_fabric_exit() must follow in any case.
  */
 int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *params,
@@ -166,7 +166,7 @@ void lite_fabric_exit(struct lite_fabric *fab)
 {
 	/* Work items and mappings may still hold references to connections. */
 	wait_event(fab->conns_wait, xa_empty(&fab->conns));
-	/* lite_conn_free() wakes us with the lock held: wait until it has dropped that. */
+	/* lite_conn_free() wakes this thread with the lock held: wait until it has dropped that. */
 	xa_lock(&fab->conns);
 	xa_unlock(&fab->conns);
 	lite_poller_stop(&fab->poller);

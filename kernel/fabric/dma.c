@@ -40,7 +40,7 @@ static int lite_dma_copies(struct ib_device *dev, bool *copies)
  * Can memory be mapped once and shared with the device? Processors and the device use LMRs at the
  * same time, which rules out swiotlb, and caches that are not coherent with the device. So mapped
  * memory never needs ib_dma_sync_single_*(). @fab->dev is known. Sets @fab->map_max, and @why to a
- * text for the administrator. May sleep. Returns 0, -EOPNOTSUPP, or -ENOMEM.
+ * text for the administrator. May sleep. Return: 0, -EOPNOTSUPP or -ENOMEM.
  */
 int lite_dma_check(struct lite_fabric *fab, const char **why)
 {
@@ -68,7 +68,7 @@ int lite_dma_check(struct lite_fabric *fab, const char **why)
 /*
  * Let the device, and through it the peers, reach @size bytes of physically contiguous memory from
  * @page on: whole pages, at most @map_max. Sets @dma to the address to publish. Does not sleep.
- * Returns 0 or -ENOMEM: a smaller size may succeed.
+ * Return: 0; -ENOMEM: a smaller size may succeed.
  */
 int lite_dma_map_page(struct lite_fabric *fab, struct page *page, size_t size, u64 *dma)
 {
@@ -83,8 +83,8 @@ int lite_dma_map_page(struct lite_fabric *fab, struct page *page, size_t size, u
 
 /*
  * Undo lite_dma_map_page(). @since: lite_dma_since() from before it. All users of the address have
- * been fenced. Does not sleep. False: a fence has failed, and the pages are in quarantine: they
- * stay mapped and must not be freed.
+ * been fenced. Does not sleep. Return: false: a fence has failed, and the pages are in quarantine:
+ * they stay mapped and must not be freed.
  */
 bool lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size, u32 since)
 {

@@ -118,9 +118,9 @@ struct lite_io_hooks {
 	 */
 	bool (*stale)(const struct lite_io *io);
 	/*
-	 * All has completed. Called by the thread that handles the last completion before it wakes
-	 * the waiter, which may get no processor for long; if that is the waiter itself, only with
-	 * @eager. Must not sleep.
+	 * All has completed. Called by the thread that handles the last completion, before it wakes
+	 * the waiter, which may get no processor for long. If that thread is the waiter itself,
+	 * called only with @eager. Must not sleep.
 	 */
 	void (*ended)(struct lite_io *io);
 	bool eager; /* the waiter may be waiting for another io when this one completes */
@@ -352,7 +352,7 @@ struct lite_conn {
 	int reason;                   /* errno that killed it */
 	enum lite_end_cause cause;    /* of the end, if it was UP; set before kill_work runs */
 	u64 figure;                   /* goes with @cause */
-	bool passive;                 /* the peer connected to us */
+	bool passive;                 /* the peer has made the connection */
 	bool self;                    /* the peer is this node, as proven by the nonce */
 	u64 session;                  /* number, never reused on this node */
 	u64 up_before;                /* sessions above this number began when it was UP */
@@ -383,20 +383,20 @@ struct lite_conn {
 	struct lite_cq *rcq;          /* CQ of the first QP's receives */
 	struct ib_cqe recv_cqe;
 	u32 rkey;                     /* the peer's */
-	u64 requests;                 /* address of the peer's slots for our requests */
-	u64 replies;                  /* address of the peer's slots for our replies */
+	u64 requests;                 /* address of the peer's slots for requests from here */
+	u64 replies;                  /* address of the peer's slots for replies from here */
 	struct {
 		u64 requests;
 		u64 replies;
-	} slots_in;                   /* addresses of our slots, set by the layer above */
+	} slots_in;                   /* addresses of the slots here, set by the layer above */
 	void *kcall;                  /* of the kcall layer */
 	void *service;                /* of the function layer */
 	void *peer;                   /* of the cluster layer, under its lock */
-	bool joined;                  /* as @peer: this guest has asked for an id */
+	bool joined;                  /* this guest has asked for an id; locked as @peer */
 	unsigned long heard;          /* jiffies when the peer's last message came */
 	/*
 	 * Jiffies when the first request since @heard was in the peer's memory. If not later than
-	 * @heard, the peer owes us no reply.
+	 * @heard, no reply of the peer is due.
 	 */
 	unsigned long asked;
 	struct work_struct accept_work;
@@ -404,7 +404,7 @@ struct lite_conn {
 	struct work_struct gone_work;
 	struct delayed_work deadline;
 	struct completion drained;    /* @live has dropped to zero */
-	struct completion fenced;     /* the peer cannot touch our memory, or @unfenced is set */
+	struct completion fenced;     /* the peer cannot reach memory here, or @unfenced is set */
 	bool unfenced;                /* the device has failed to fence the peer */
 	bool stuck;                   /* the device has kept a queue pair */
 	struct completion gone;       /* no object of it is left at the device */
@@ -421,7 +421,7 @@ struct lite_fabric_ops {
 	void (*conn_release)(struct lite_node *node, struct lite_conn *conn);
 	/* A message has come, with immediate data @imm. */
 	void (*recv)(struct lite_node *node, struct lite_conn *conn, u32 imm);
-	/* Admit a peer that knows the secret? Returns 0 or -errno. */
+	/* Admit a peer that knows the secret? Return: 0 or -errno. */
 	int (*admit)(struct lite_node *node, struct lite_conn *conn);
 	/* The connection is dying. Must not wait for operations: some wait for its fence. */
 	void (*conn_down)(struct lite_node *node, struct lite_conn *conn);
@@ -538,7 +538,7 @@ static inline void lite_conn_get(struct lite_conn *conn)
 		refcount_inc(&conn->ref);
 }
 
-/* Become a poster; false: the connection is dying. */
+/* Become a poster. Return: false: the connection is dying. */
 static inline bool lite_conn_tryget(struct lite_conn *conn)
 {
 	return percpu_ref_tryget_live(&conn->live);

@@ -37,7 +37,7 @@
 /* Time between ticks. */
 #define LITE_TICK (HZ / 8)
 
-/* Subtract @n shares for a waiter. True: only the waiter's is left, and @io may be gone. */
+/* Subtract @n shares of a waited io. Return: true: only the waiter's is left; @io may be gone. */
 static bool lite_io_subtract(struct lite_io *io, int n)
 {
 	int pending = atomic_read(&io->pending);
@@ -96,7 +96,7 @@ static int lite_cq_take(struct lite_cq *cq, struct ib_wc *wc)
 
 /*
  * Take completions and run their handlers, which do not sleep. Process context, preemptible or not.
- * Returns the number handled, at most LITE_CQ_BATCH; 0, too, if another thread is polling.
+ * Return: the number handled, at most LITE_CQ_BATCH; 0 also if another thread is polling.
  */
 int lite_cq_poll(struct lite_cq *cq)
 {
@@ -117,7 +117,7 @@ int lite_cq_poll(struct lite_cq *cq)
 	return max(n, 0);
 }
 
-/* Empty the CQ. False: it did not run empty, so the poller goes on. */
+/* Empty the CQ, unless another thread is polling. Return: false: not empty: the poller goes on. */
 static bool lite_cq_empty(struct lite_cq *cq)
 {
 	int turns;
@@ -131,9 +131,9 @@ static bool lite_cq_empty(struct lite_cq *cq)
 }
 
 /*
- * Sleep until work requests have completed, at most for @timeout jiffies. Uninterruptible. The next
- * event wakes this thread if it is the only sleeper, else the poller; the woken thread takes the
- * completions. Each sleeper arms the CQ itself: others may be slow to. True: they have completed.
+ * Sleep until @io has ended, at most for @timeout jiffies. Uninterruptible. The next event wakes
+ * this thread if it is the only sleeper, else the poller; the woken thread takes the completions.
+ * Each sleeper arms the CQ itself, as others may be slow to. Return: has @io ended?
  */
 static bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io, unsigned long timeout)
 {
@@ -208,8 +208,8 @@ bool lite_qp_in_flight(const struct lite_qp *qp)
 /*
  * The device is stuck if it completes nothing on the queue pair for the operation time-out, with
  * something in flight. While anything completes, for whichever thread, it is only slow, because it
- * works in order. A slot has an io only while its work request is at the device, so if two checks
- * find one, and nothing was completed between them, the device is what they wait for.
+ * works in order. A slot has an io only while its work request is at the device. So if two checks
+ * find one, and nothing has completed in between, it is the device that holds up the waiter.
  */
 static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp, void (*tick)(struct lite_io *io))
 {

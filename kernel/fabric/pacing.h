@@ -17,7 +17,7 @@ static inline void lite_pace_end(struct lite_pace *pace, const struct lite_pace_
 {
 	if (!wait->begun)
 		return;
-	/* The clocks of CPUs may differ: a negative time is as good as a very long one. */
+	/* The clocks of CPUs may differ: a negative time, as u64, counts as a very long one. */
 	lite_pace_learn(pace, wait, local_clock() - wait->begun);
 }
 

@@ -25,7 +25,7 @@
 /* Waiters that an event looks at to find one that sleeps. */
 #define LITE_HAND_LOOKS 4
 
-/* Jiffies until the thread takes over: one, and the rest of this one. */
+/* Jiffies until the poller's thread takes over: at least one whole jiffy. */
 #define LITE_GUARD_DELAY 2
 
 static bool lite_poller_empty(struct lite_poller *poller)
@@ -35,9 +35,9 @@ static bool lite_poller_empty(struct lite_poller *poller)
 
 /*
  * Wake a waiter to take the completions of an event; with @sleepers, only if that counts a single
- * one. Returns false if none was woken. Any context. A waiter in the queue may be awake already,
- * but without a processor: it looks for work when it runs. There may be any number of these, so
- * only a few are looked at, and taken out of the queue.
+ * one. A waiter in the queue may be awake already, but without a processor: it looks for work when
+ * it runs. There may be any number of these, so only a few are looked at, and taken out of the
+ * queue. Any context. Return: was one woken?
  */
 bool lite_poller_hand(wait_queue_head_t *wait, const atomic_t *sleepers)
 {
@@ -60,7 +60,7 @@ bool lite_poller_hand(wait_queue_head_t *wait, const atomic_t *sleepers)
 	return handed;
 }
 
-/* Let events wake the caller. They wake the latest sleeper, the most likely to get a processor. */
+/* Let events wake the caller, before earlier sleepers: it is more likely to get a processor. */
 static void lite_poller_sleep(struct lite_poller *poller, struct wait_queue_entry *wait,
 			      unsigned int state)
 {
@@ -87,7 +87,7 @@ static void lite_poller_guard(struct timer_list *timer)
 {
 	struct lite_poller *poller = from_timer(poller, timer, guard);
 
-	/* Pairs with lite_cq_wake(): either that sets the timer anew, or we see its CQ. */
+	/* Pairs with lite_cq_wake(): either that sets the timer anew, or its CQ is seen here. */
 	smp_mb();
 	if (!lite_poller_empty(poller))
 		wake_up_process(poller->task);
@@ -112,9 +112,9 @@ void lite_cq_wake(struct lite_cq *cq)
 }
 
 /*
- * Serve one CQ, if one is ready. Returns false if no completions were handled. Preemption is off
- * for two reasons: a CQ that is neither listed nor armed is served by this thread alone, which
- * might not get the processor back soon; and lite_cq_quiesce() waits for this thread.
+ * Serve one CQ, if one is ready. Preemption is off for two reasons: a CQ that is neither listed nor
+ * armed is served by this thread alone, which might not get the processor back soon; and
+ * lite_cq_quiesce() waits for this thread. Return: false: no completions were handled.
  */
 static bool lite_poller_step(struct lite_poller *poller)
 {
@@ -170,7 +170,7 @@ static void lite_poller_resched(struct lite_poller *poller)
 
 /*
  * Do the poller's work until @done or a signal: awake until local_clock() is @awake_end or, if 0,
- * until the list is empty or jiffies is @end. False: another thread has what was ready.
+ * until the list is empty or jiffies is @end. Return: false: another thread has what was ready.
  */
 static bool lite_poller_work(struct lite_poller *poller, struct completion *done,
 			     unsigned int state, u64 awake_end, unsigned long end)
@@ -197,7 +197,7 @@ static bool lite_poller_work(struct lite_poller *poller, struct completion *done
 /*
  * Wait for @done, which is not consumed, for at most @timeout jiffies, and do the poller's work
  * meanwhile: awake for @awake_ns, then asleep in @state (TASK_UNINTERRUPTIBLE, TASK_KILLABLE or
- * TASK_INTERRUPTIBLE). May sleep, and runs handlers: no lock may be held. Returns the jiffies left,
+ * TASK_INTERRUPTIBLE). May sleep, and runs handlers: no lock may be held. Return: the jiffies left,
  * at least 1, if @done was completed; 0: timed out; -ERESTARTSYS: a signal.
  */
 long lite_poller_await(struct lite_poller *poller, struct completion *done, u64 awake_ns,
@@ -259,7 +259,7 @@ static int lite_poller_thread(void *arg)
 	return 0;
 }
 
-/* Start the thread; @name is for ps(1). May sleep. Returns 0 or -errno. */
+/* Start the thread; @name is for ps(1). May sleep. Return: 0 or -errno. */
 int lite_poller_start(struct lite_poller *poller, const char *name)
 {
 	spin_lock_init(&poller->lock);

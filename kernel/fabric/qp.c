@@ -67,7 +67,7 @@ void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	lite_wr_complete(wr, status);
 }
 
-/* The device has not taken all work requests, or if @none is set, not one. */
+/* Posting has failed. @none: the device has taken none of the work requests. */
 static noinline void lite_qp_submit_failed(struct lite_wr *wr, int err, bool none)
 {
 	lite_conn_kill(wr->qp->conn, err);
@@ -79,12 +79,12 @@ static noinline void lite_qp_submit_failed(struct lite_wr *wr, int err, bool non
 /*
  * Give @n work requests to the device: one for each slot in @wr->before, and the last for @wr,
  * which alone is signalled. The caller has taken these slots, and @io counts the work requests.
- * Returns 0 or a negative errno; if @n > 1, some may be in flight even then, until the slot is
- * completed.
  *
  * Process context, with preemption off (lite_quirks_post_begin()) since before the slots were
  * taken: no thread loses the processor with slots, or a turn, that the device does not have. And
  * the QP, which is destroyed a grace period after DEAD, still exists if the connection is not dead.
+ * Return: 0 or a negative errno; if @n > 1, some may be in flight even then, until the slot is
+ * completed.
  */
 static __always_inline int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
 					  struct lite_io *io, const struct ib_send_wr *send, int n)
@@ -188,7 +188,7 @@ void lite_post_with(struct lite_post *post, int slot)
 /*
  * Post all work requests of @post, which its io counts; @posted of them may be in flight
  * afterwards. Of those posted together only the last is signalled. Process context; with @wait,
- * waits for slots and turns and may sleep. Returns 0 if all are posted, or a negative errno;
+ * waits for slots and turns and may sleep. Return: 0: all are posted; else a negative errno;
  * -EAGAIN: it would have to wait longer than @wait or the io (lite_io_hooks.stale) allows.
  */
 int lite_qp_post_list(struct lite_post *post, bool wait)
@@ -217,7 +217,7 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 	struct lite_post post;
 	int slot;
 
-	/* Other fields are set when needed: clearing all takes longer than a turn. */
+	/* Set only what is read before it is set elsewhere: clearing all costs more than a turn. */
 	post.qp = qp;
 	post.io = io;
 	post.send = send;
@@ -243,10 +243,10 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 
 /*
  * Post a work request (lite_rdma_wr(), lite_atomic_wr()) on a connection that the caller holds
- * live. @io is told of the completion. @how: LITE_POST_*. Returns 0, or a negative errno with
- * nothing in flight; -EAGAIN: it would have to wait longer than @how or @io (lite_io_hooks.stale)
- * allows. Process context; without LITE_POST_NOWAIT, sleeps when the send queue is full or others
- * go first.
+ * live. @io is told of the completion. @how: LITE_POST_*. Process context; without
+ * LITE_POST_NOWAIT, sleeps when the send queue is full or others go first. Return: 0, or a negative
+ * errno with nothing in flight; -EAGAIN: it would have to wait longer than @how or @io
+ * (lite_io_hooks.stale) allows.
  */
 int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send, u32 how)
 {
@@ -275,7 +275,7 @@ int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send
  * Post a message of a call between kernels to the peer's slot at @raddr. The caller holds @conn
  * live. @n: entry of lite_conn.message, not in flight; the send queue has room for all. @io is told
  * of the completion. @sge has the node's lkey; @imm is in host order. Process context; does not
- * sleep. Returns 0, or a negative errno with nothing in flight.
+ * sleep. Return: 0, or a negative errno with nothing in flight.
  */
 int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io, struct ib_sge *sge,
 		   u64 raddr, u32 imm)
@@ -293,8 +293,8 @@ int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io, struct ib_
 }
 
 /*
- * A target for reads and writes without effect. Sets @sge to 8 bytes of unused memory, and returns
- * the address of 8 such bytes at the peer. (Not zero-length: Documentation/decisions.rst.)
+ * A target for reads and writes without effect (not empty ones: Documentation/decisions.rst). Sets
+ * @sge to 8 bytes of unused memory. Return: the address of 8 such bytes at the peer.
  */
 u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge)
 {
@@ -308,8 +308,8 @@ u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge)
 
 /*
  * Post a read that confirms earlier reads on @qp of more than lite_conn.read_trusted bytes: it
- * fails if one of them has ended the queue pair. @io is theirs; the data is not used. (Not a write:
- * the queue pair may be for fetches only.) @prio, context, return: as for lite_qp_rdma().
+ * fails if one of them has ended the queue pair. @io is that of these reads; the data is not used.
+ * (Not a write: the QP may be for fetches only.) @prio, context, return: as for lite_qp_rdma().
  */
 int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io, u32 prio)
 {
@@ -322,7 +322,7 @@ int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io, u32 prio)
 /*
  * Wait until the peer's processors see completed writes of all queue pairs: a device answers a read
  * only after what it received before is in memory (Documentation/interfaces/ordering.rst). The
- * caller holds @conn live. May sleep, up to the operation time-out. Returns 0; -errno: it broke.
+ * caller holds @conn live. May sleep, up to the operation time-out. Return: 0; -errno: it broke.
  */
 int lite_conn_flush(struct lite_conn *conn)
 {
@@ -353,7 +353,7 @@ static void lite_wr_init(struct lite_wr *wr, struct lite_qp *qp, u64 bit)
 
 /*
  * Make a queue pair; the connection's CM identifier is bound to the device. @first: the one that
- * the CM connects, and that receives messages. May sleep. Returns 0 or a negative errno;
+ * the CM connects, and that receives messages. May sleep. Return: 0 or a negative errno;
  * lite_qp_destroy() and lite_cq_destroy() undo it in any case.
  */
 int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
@@ -419,7 +419,7 @@ void lite_qp_flush(struct lite_qp *qp)
 
 /*
  * The fence: destroy the device's queue pair, after the flush. No completions are taken from now
- * on: lite_cq_quiesce() and lite_qp_abort() must follow. May sleep. Returns false if the device may
+ * on: lite_cq_quiesce() and lite_qp_abort() must follow. May sleep. Return: false: the device may
  * still access memory for this queue pair.
  */
 bool lite_qp_destroy(struct lite_qp *qp)

@@ -66,10 +66,10 @@ static bool lite_slot_is_over(const struct lite_post *post)
 }
 
 /*
- * Post for waiters while there are slots. If the connection is dead, one waiter leaves, and this
- * returns true: there may be too many to wake with preemption off. lite_qp_flush() calls this until
- * none is left. A poster that queues later calls it itself, so each new waiter removes one; this
- * also ends the recursion from a post that fails. Process context.
+ * Post for waiters while there are slots. If the connection is dead, only one waiter leaves: there
+ * may be too many to wake with preemption off. lite_qp_flush() calls this until none is left. A
+ * poster that queues later calls it itself, so each new waiter removes one; this also ends the
+ * recursion from a post that fails. Process context. Return: has a waiter left a dead connection?
  */
 bool lite_slots_grant(struct lite_qp *qp)
 {
@@ -97,7 +97,7 @@ bool lite_slots_grant(struct lite_qp *qp)
 	return post;
 }
 
-/* Take a slot, and a turn if needed, for @post. Returns the slot or -EAGAIN. Process context. */
+/* Take a slot, and a turn if needed, for @post. Process context. Return: the slot or -EAGAIN. */
 int lite_slot_try(struct lite_post *post)
 {
 	if (post->prio != LITE_POST_UNSCHEDULED && lite_turns_on(post->qp->conn))
@@ -127,7 +127,7 @@ void lite_slots_schedule(struct lite_qp *qp, bool on)
 
 /*
  * Take a waiter out of the line if it is @killed, or an LMR that it has entered is about to be
- * changed. False: it stays, or is not in line. Process context.
+ * changed. Process context. Return: false: it stays, or is not in line.
  */
 bool lite_slot_leave(struct lite_post *post, bool killed)
 {
@@ -160,7 +160,7 @@ static void lite_slot_tick(struct lite_io *turn)
  * is scheduled, or have set its error. May sleep; ends early only if lite_io_hooks.stale says so,
  * or as lite_turn_wait() does. Uninterruptible otherwise: slots come free as fast as the device
  * works, and the wait ends when the connection dies. Either lite_qp_flush() finds the waiter in
- * line, or it was listed after that, and sees the death itself.
+ * line, or the waiter enters the line later, and sees the death itself.
  */
 void lite_slot_wait(struct lite_post *post)
 {

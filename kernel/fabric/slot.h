@@ -78,7 +78,7 @@ void lite_slot_wait(struct lite_post *post);
 /* Give back slots that have nothing in flight; grant them to waiters. Process context. */
 static inline void lite_slots_give(struct lite_qp *qp, u64 slots)
 {
-	smp_mb__before_atomic(); /* Our accesses to the slots come first. */
+	smp_mb__before_atomic(); /* Accesses to the slots come first. */
 	atomic64_andnot(slots, &qp->busy);
 	smp_mb__after_atomic(); /* pairs with lite_slot_enter_line() */
 	BUILD_BUG_ON(sizeof(qp->waiting) != sizeof(qp->any_waiting));

@@ -78,13 +78,13 @@ static void lite_cq_barrier_ipi(void *tasklet)
  * Wait until pending completion events have been delivered, on a device with the quirk tasklets. No
  * more completions come on the CQs in question. May sleep.
  *
- * The tasklets of a CPU run in order, so one of ours, scheduled behind a CQ's, waits for that. But
- * a tasklet that is found running on another CPU is requeued behind ours. In a second round it
- * comes before ours: it cannot be running elsewhere any more, because the first round waited for
+ * The tasklets of a CPU run in order, so this function's, scheduled behind a CQ's, waits for that.
+ * But a CQ's tasklet that is found running on another CPU is requeued behind it. In a second round
+ * the CQ's comes first: it cannot be running elsewhere any more, because the first round waited for
  * that CPU, too.
  *
- * An interrupt schedules our tasklet, which runs at its end. So this needs no thread on the other
- * CPU, which a real-time thread may occupy for good.
+ * An interrupt schedules the tasklet, which runs at the interrupt's end. So this needs no thread on
+ * the other CPU, which a real-time thread may occupy for good.
  */
 void lite_cq_barrier(void)
 {
@@ -107,7 +107,7 @@ void lite_cq_barrier(void)
 
 /*
  * Find out which reads can be trusted: with the quirk early_reads those of one packet. The first
- * queue pair of @conn is connected. May sleep. Returns 0 or a negative errno.
+ * queue pair of @conn is connected. May sleep. Return: 0 or a negative errno.
  */
 int lite_conn_trust_reads(struct lite_conn *conn)
 {

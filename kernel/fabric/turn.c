@@ -52,8 +52,8 @@ static const struct lite_sched_conf lite_turn_conf = {
 
 /*
  * Find the tenant @id, or make it. Once there are LITE_TENANTS_MAX, an idle one, with nothing
- * waiting or in flight, becomes @id. If none is idle, or there is no memory, returns the tenant of
- * the rest: not root's, in which the kernel's own copies (MOVE) would wait behind others.
+ * waiting or in flight, becomes @id. Return: it; if none is idle, or there is no memory, the tenant
+ * of the rest, not root's: there the kernel's own copies (MOVE) would wait behind others.
  */
 static struct lite_sched_tenant *lite_tenant_get(struct lite_conn *conn, u64 id)
 {
@@ -144,7 +144,7 @@ static void lite_turn_trace(const struct lite_conn *conn, const struct lite_sche
 			flight->posted - item->since);
 }
 
-/* Post for waiters while the window has room; returns as lite_slots_grant(). Process context. */
+/* Post for waiters while the window has room. Process context. Return: as lite_slots_grant(). */
 bool lite_turns_grant(struct lite_conn *conn)
 {
 	struct lite_turns *turns = lite_turns_of(conn);
@@ -200,7 +200,7 @@ void lite_turn_done(struct ib_cq *cq, struct ib_wc *wc)
 	lite_turn_end(conn, &flight);
 }
 
-/* Choose the work requests of a turn: up to a quantum, but at least one. Returns their bytes. */
+/* Choose the work requests of a turn: up to a quantum, but at least one. Return: their bytes. */
 static u32 lite_turn_bytes(struct lite_post *post)
 {
 	const struct ib_send_wr *send = post->send;
@@ -221,7 +221,7 @@ static u32 lite_turn_bytes(struct lite_post *post)
 	return bytes;
 }
 
-/* Queue @post for a turn. False: posters need no turns any more. Process context. */
+/* Queue @post for a turn. Process context. Return: false: posters need no turns any more. */
 static bool lite_turn_queue(struct lite_post *post, u32 bytes)
 {
 	struct lite_conn *conn = post->qp->conn;
@@ -241,7 +241,7 @@ static bool lite_turn_queue(struct lite_post *post, u32 bytes)
 	return on;
 }
 
-/* Take a turn and a slot for @post at once. Returns the slot or -EAGAIN. Process context. */
+/* Take a turn and a slot for @post at once. Process context. Return: the slot or -EAGAIN. */
 int lite_turn_take(struct lite_post *post)
 {
 	struct lite_turns *turns = post->qp->conn->turns;
@@ -290,8 +290,8 @@ static void lite_turn_arm(struct lite_conn *conn, bool arm)
 }
 
 /*
- * Let a waiter leave that has no use for its turn any more, unless another thread is giving it one.
- * If it has its turn and waits for a slot, it gives the turn back.
+ * Let a waiter leave if it has no use for its turn any more, unless another thread is giving it
+ * one. If it has its turn and waits for a slot, it gives the turn back.
  */
 static void lite_turn_tick(struct lite_io *turn)
 {
@@ -337,9 +337,9 @@ static bool lite_turn_never_stale(const struct lite_io *io)
 
 /*
  * Wait until a thread has posted at least one work request of @post in its turn, or has set its
- * error. False: posters need no turns any more. May sleep. Ends early, with -EAGAIN as the error,
- * only if lite_io_hooks.stale says so or the thread is killed; but a killed thread without that
- * hook stays if it waits for the operation itself.
+ * error. May sleep. Ends early, with the error -EAGAIN, if lite_io_hooks.stale says so, or if this
+ * thread is killed; but without that hook it stays if the operation has a waiter. Return: false:
+ * posters need no turns any more.
  */
 bool lite_turn_wait(struct lite_post *post)
 {
@@ -416,7 +416,7 @@ static void lite_turns_apply(struct lite_conn *conn, struct lite_turns *turns)
 	spin_unlock(&turns->lock);
 }
 
-/* Give a connection a scheduler if the mode needs one. May sleep. Returns 0 or -ENOMEM. */
+/* Give a connection a scheduler if the mode needs one. May sleep. Return: 0 or -ENOMEM. */
 int lite_turns_make(struct lite_conn *conn)
 {
 	struct lite_turns *new;
@@ -438,7 +438,7 @@ int lite_turns_make(struct lite_conn *conn)
 	return 0;
 }
 
-/* Apply the node's rules to a connection. May sleep. Returns 0, or -ENOMEM: it is not scheduled. */
+/* Apply the node's rules to a connection. May sleep. Return: 0; -ENOMEM: it is not scheduled. */
 int lite_turns_update(struct lite_conn *conn)
 {
 	int err = lite_turns_make(conn);
@@ -478,7 +478,7 @@ static void lite_turns_add(struct lite_sched_stats *sum, const struct lite_sched
 		sum->waited[i] += stats->waited[i];
 }
 
-/* Count what has waited in @class; false: no such class. Process context. */
+/* Count what has waited in @class. Process context. Return: false: no such class. */
 bool lite_turns_count_class(struct lite_fabric *fab, u32 class, struct lite_turn_count *count)
 {
 	struct lite_conn *conn = NULL;
@@ -513,7 +513,7 @@ static bool lite_turns_count_one(struct lite_turn_count *count, bool found, u64 
 	return true;
 }
 
-/* Count what has waited of the first tenant from @from on; false: none has. Process context. */
+/* Count what has waited of the first tenant from @from on. Process context. Return: false: none. */
 bool lite_turns_count_tenant(struct lite_fabric *fab, u64 from, struct lite_turn_count *count)
 {
 	struct lite_conn *conn = NULL;
