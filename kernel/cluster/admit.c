@@ -10,7 +10,7 @@
  */
 #include "cluster.h"
 
-/* The coordinator; NULL: this node. Skips the joiner's earlier life. cl->lock is held. */
+/* The coordinator, not the joiner's earlier life. cl->lock is held. Return: NULL: this node. */
 static struct lite_peer *lite_coordinator(struct lite_cluster *cl,
 					  const struct lite_wire_addr *joiner)
 {
@@ -55,7 +55,7 @@ static bool lite_id_is_free(struct lite_cluster *cl, u32 id)
 	       (!peer || (peer->life == LITE_PEER_LEFT && lite_id_past(peer) != U64_MAX));
 }
 
-/* @wanted or, if that is 0, the lowest free id; -EEXIST; -ENOSPC. */
+/* Return: @wanted or, if that is 0, the lowest free id; -EEXIST; -ENOSPC. */
 static int lite_free_id(struct lite_cluster *cl, u32 wanted)
 {
 	u32 id;
@@ -133,7 +133,7 @@ int lite_serve_join(void *priv, struct lite_conn *conn, u16 call, const void *re
 		r->redirect = coordinator->addr;
 	} else {
 		conn->joined = true;
-		/* Later than any clock, but lives can follow it. */
+		/* S64_MAX is later than any clock, but lives can follow it. */
 		incarnation = min_t(u64, le64_to_cpu(j->incarnation), S64_MAX);
 		ret = lite_place_keep(cl, le16_to_cpu(j->node), &incarnation, &j->addr, &old);
 		if (ret > 0) {

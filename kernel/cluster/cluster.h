@@ -22,7 +22,7 @@ struct lite_cluster;
 
 /* For lite_cluster_fence(): all other nodes. */
 #define LITE_ALL_NODES U32_MAX
-/* The longest wait for a suspect: handlers wait, too, and their callers for them. */
+/* The longest wait for a suspect. Handlers wait, too, and so do their callers. */
 #define LITE_PATIENCE (10UL * HZ)
 /* The longest delay between attempts to connect to a peer, ... */
 #define LITE_BACKOFF_MAX (8 * HZ)
@@ -55,7 +55,7 @@ struct lite_peer {
 	u64 incarnation;                 /* latest life known; changed under peers.xa_lock, too */
 	struct lite_wire_addr addr;      /* where it listens; locked as @incarnation */
 	struct lite_conn __rcu *conn;    /* its session, or NULL */
-	unsigned long heard;             /* jiffies: heard in a session, listed, or accepted us */
+	unsigned long heard;             /* jiffies: heard in a session, listed, or accepting */
 	enum lite_peer_wait wait;        /* meaningless while there is a session */
 	bool attaching;                  /* this node exchanges ATTACH in a connection to it */
 	enum lite_peer_life life;
@@ -232,7 +232,7 @@ static inline u32 lite_cluster_id(struct lite_cluster *cl)
 	return READ_ONCE(cl->fab->self.node);
 }
 
-/* Session @session of a peer, held live (lite_conn_put_live()); NULL: it is over. Any context. */
+/* Hold session @session live; lite_conn_put_live() undoes it. Any context. Return: NULL: over. */
 static inline struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session)
 {
 	struct lite_conn *conn;

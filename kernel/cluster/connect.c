@@ -199,7 +199,7 @@ void lite_peer_connect_work(struct work_struct *work)
 	int err;
 
 	mutex_lock(&cl->lock);
-	/* A peer with this node's address was this node itself, as another member. */
+	/* A peer with this node's address was this node itself, with another id. */
 	if (!lite_cluster_connects(cl) || lite_peer_is_up(peer) ||
 	    peer->life != LITE_PEER_MEMBER || lite_addr_equal(&peer->addr, &cl->fab->addr)) {
 		mutex_unlock(&cl->lock);

@@ -44,7 +44,7 @@ static int lite_join_ask(struct lite_cluster *cl, struct lite_wire_addr *addr,
 
 	if (left <= 0)
 		return -ETIMEDOUT;
-	/* Later, the id that the member gives may be another's. */
+	/* After that time the id that the member gives may be another node's. */
 	if (left > LITE_PLACE_TIMEOUT)
 		deadline = jiffies + LITE_PLACE_TIMEOUT;
 	d.timeout = min_t(unsigned long, left, LITE_JOIN_ANSWER);
@@ -157,7 +157,7 @@ void lite_peers_clear(struct lite_cluster *cl)
 	mutex_unlock(&cl->lock);
 }
 
-/* -EBUSY unless this node is the only member of its cluster. */
+/* Return: 0; -EBUSY: this node is not the only member of its cluster. */
 static int lite_join_check_alone(struct lite_cluster *cl, const char **why)
 {
 	struct lite_peer *peer;
@@ -175,8 +175,8 @@ static int lite_join_check_alone(struct lite_cluster *cl, const char **why)
 
 /*
  * Enter JOINING, unless @try: no new objects of this life are made, but the life goes on until
- * lite_cluster_join(), as there may be some already. May sleep. Return: 0; -EBUSY: joining or
- * leaving, or not alone; -ENODEV. @why is set to a text where the errno says too little.
+ * lite_cluster_join(), as there may be some already. @why is set to a text where the errno says too
+ * little. May sleep. Return: 0; -EBUSY: joining or leaving, or not alone; -ENODEV.
  */
 int lite_cluster_begin_join(struct lite_cluster *cl, bool try, const char **why)
 {
@@ -237,8 +237,8 @@ static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was, cons
 /*
  * Join the cluster of the member at @addr, to be admitted within @timeout jiffies. The node is
  * JOINING since lite_cluster_begin_join(), and has no objects of this life. The caller reports the
- * result to the administrator. May sleep; killable. Return: as LITE_CMD_NODE_JOIN; @why is set to a
- * constant text where the errno says too little.
+ * result to the administrator. @why is set to a constant text where the errno says too little. May
+ * sleep; killable. Return: as LITE_CMD_NODE_JOIN.
  */
 int lite_cluster_join(struct lite_cluster *cl, const struct lite_wire_addr *addr,
 		      unsigned long timeout, const char **why)
@@ -251,7 +251,7 @@ int lite_cluster_join(struct lite_cluster *cl, const struct lite_wire_addr *addr
 	err = lite_join_begin(cl, &was, why);
 	if (err)
 		goto err_cancel;
-	/* Also the connection to itself. A node without an id admits no new ones. */
+	/* Also this node's connection to itself. A node without an id admits no new ones. */
 	lite_fabric_end_all(cl->fab, -ENOTCONN);
 	/* Nodes that left the old cluster may be members of the new one. */
 	lite_peers_clear(cl);
@@ -312,7 +312,7 @@ int lite_serve_leave(void *priv, struct lite_conn *conn, u16 call, const void *r
 	return 0;
 }
 
-/* Have no peer waited for; the caller wakes all waiters. cl->lock is held. */
+/* Let no thread wait for a peer any more; the caller wakes all waiters. cl->lock is held. */
 static void lite_suspects_clear(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
@@ -441,7 +441,7 @@ void lite_cluster_exit(struct lite_cluster *cl)
 	lite_peer_put(cl->self);
 }
 
-/* May users work with LMRs? 0, -ENOTCONN or -ENODEV. Any context. */
+/* May users work with LMRs? Any context. Return: 0: yes; -ENOTCONN; -ENODEV. */
 int lite_cluster_ready(struct lite_cluster *cl)
 {
 	enum lite_node_state state = READ_ONCE(cl->state);

@@ -219,7 +219,7 @@ int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn, unsigned 
 			if (!i && !last)
 				continue; /* the peer itself, out of order */
 			if (!err && id <= last)
-				err = -EPROTO; /* it would never end */
+				err = -EPROTO; /* the list would never end */
 			last = id;
 		}
 		if (!err && more && le32_to_cpu(r->count) < 2)

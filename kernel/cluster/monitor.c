@@ -18,7 +18,7 @@
  */
 #include "cluster.h"
 
-/* At least so long without an acknowledgement: then try a new session. */
+/* Minimum time without an acknowledgement before a new session is tried. */
 #define LITE_UNANSWERED_MIN (5 * HZ)
 /* A suspect has become DOWN; lite_monitor_report() is to report it. */
 #define LITE_PEER_REPORT XA_MARK_0
@@ -129,7 +129,7 @@ static void lite_monitor_session(struct lite_cluster *cl,
 	queue_work(cl->wq, &peer->ping_work);
 }
 
-/* Return: has the peer gone down? The caller wakes its waiters then. */
+/* Return: has the peer gone down? Then the caller wakes its waiters. */
 static bool lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 {
 	bool down = false;

@@ -84,8 +84,8 @@ bool lite_peer_is_up(struct lite_peer *peer)
 }
 
 /*
- * Take a snapshot of the first peer with an id of at least @id; false: none. For threads of users:
- * neither waits for cl->lock nor delays those that need it.
+ * Take a snapshot of the first peer with an id of at least @id. For threads of users: neither waits
+ * for cl->lock nor delays threads that need it. Return: false: there is none.
  */
 bool lite_peer_see(struct lite_cluster *cl, unsigned long id, struct lite_peer_seen *seen)
 {
@@ -185,9 +185,9 @@ static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn, st
 }
 
 /*
- * A session of the peer that is not fenced yet, with a reference, or NULL: its operations must not
- * take effect after those of the next one. Connections that this node made count even if never
- * published: the responder uses a session before it replies to ATTACH.
+ * Find a connection of the peer, not @but, that is not fenced yet: its operations must not take
+ * effect after those of the next session. One that this node made counts even if never published:
+ * the responder uses it before it replies to ATTACH. Return: it, with a reference, or NULL.
  */
 struct lite_conn *lite_peer_unfenced(struct lite_peer *peer, const struct lite_conn *but)
 {
@@ -205,7 +205,7 @@ struct lite_conn *lite_peer_unfenced(struct lite_peer *peer, const struct lite_c
 
 /*
  * Make an attached connection the session of its peer, conn->from, which listens on @addr. May
- * sleep: waits until earlier sessions of the peer are fenced. Return: false if the connection is of
+ * sleep: waits until earlier sessions of the peer are fenced. Return: false: the connection is of
  * no use: dead, of a life that is over, or another one is preferred.
  */
 bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn,
@@ -310,7 +310,7 @@ void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn)
 		lite_peer_put(peer);
 }
 
-/* Is a peer worth waiting for: session dying, or none but not down? Any context. */
+/* Is a peer worth waiting for: session dying, or without session but not down? Any context. */
 bool lite_peer_is_suspect(struct lite_peer *peer)
 {
 	struct lite_conn *conn;
@@ -365,7 +365,7 @@ int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout)
 	return lite_peer_is_up(peer) ? 0 : -EHOSTDOWN;
 }
 
-/* lite_peer_await_for() until the peer is up or down. */
+/* As lite_peer_await_for(), until the peer is up or down. */
 int lite_peer_await(struct lite_peer *peer)
 {
 	struct lite_cluster *cl = peer->cl;

@@ -13,7 +13,7 @@
 #define LITE_PATIENT_TRIES 3
 /* Number of nodes that lite_cluster_call_all() calls at the same time. */
 #define LITE_CALLED_AT_ONCE 16
-/* Least room for a reply, bytes. All calls take more than a page: kvmalloc() can use vmalloc(). */
+/* Minimum bytes for a reply: all calls then need more than a page, so kvmalloc() can vmalloc(). */
 #define LITE_CALLED_REPLY 256U
 
 /* Is a node up, suspect, or this one? Any context. */
@@ -90,7 +90,7 @@ static bool lite_peer_is_past(struct lite_peer *peer, u64 incarnation)
 	       (lite_peer_has_left(peer) && peer->incarnation == incarnation);
 }
 
-/* Is a life known to be over? A newer one than is known is about to be published. May sleep. */
+/* Is a life known to be over? If newer than the known one, it is being published. May sleep. */
 bool lite_cluster_life_is_over(struct lite_cluster *cl, u32 node, u64 incarnation)
 {
 	struct lite_peer *peer;

@@ -109,7 +109,7 @@ unsigned long lite_beat_heard(const struct lite_conn *conn)
 	return changed;
 }
 
-/* Is a read in flight? @since: jiffies since when the device has not answered. Monitor only. */
+/* Is a read in flight? @since: jiffies when the device's silence began. Monitor only. */
 bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
 {
 	const struct lite_kcall_conn *rc = conn->kcall;

@@ -13,8 +13,8 @@
  *
  * What runs concurrently: on_reply, lite_call_sent(), callers, conn_down, late work. slot->state
  * and slot->sent, under rc->lock, say which thread owns a slot: none until both device and peer are
- * done with it, then the thread that saw the second of them finish. The reply is copied under
- * rc->lock while slot->desc is set; a caller that gives up clears that under the lock before its
+ * done with it, then the thread that saw the later of these. The reply is copied under rc->lock
+ * while slot->desc is set; a caller that gives up clears slot->desc under the lock before its
  * buffer goes. Its lite_io stays until the request has completed, see lite_kcall_settle().
  */
 #include <linux/slab.h>
@@ -303,7 +303,7 @@ static void lite_call_late_work(struct work_struct *work)
 	lite_conn_put(conn);
 }
 
-/* This thread owns the slot: device and peer have done. Process context, preemptible or not. */
+/* This thread owns the slot: device and peer are done. Process context, preemptible or not. */
 static void lite_call_slot_over(struct lite_call_slot *s)
 {
 	struct lite_kcall_conn *rc = s->rc;
@@ -414,7 +414,7 @@ void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot)
 
 	spin_lock(&rc->lock);
 	seq = s->seq;
-	/* Soft-RoCE may announce the reply to the slot's previous call again. */
+	/* With the quirk repeats, the reply to the slot's previous call may be announced again. */
 	if (!rc->conn->repeats || le64_to_cpu(msg->seq) == seq) {
 		if (s->state == LITE_SLOT_WAITING) {
 			call = s->call;
@@ -492,7 +492,7 @@ void lite_kcall_slots_init(struct lite_kcall_conn *rc)
 }
 
 /*
- * Take a slot and send the request; or queue @w, if given, for another thread to do so. Returns the
+ * Take a slot and send the request; or queue @w, if given, for another thread to do so. Return: the
  * slot; NULL: none is free for @uid; ERR_PTR: the connection is dead.
  */
 static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
@@ -548,7 +548,7 @@ static long lite_call_wait(struct completion *done, unsigned long timeout, bool 
 	return ret;
 }
 
-/* Returns as lite_kcall_begin(). */
+/* Return: as lite_kcall_begin(). */
 static int lite_call_slot_get(struct lite_kcall_conn *rc, struct lite_call_desc *d,
 			      unsigned long timeout)
 {
@@ -603,9 +603,9 @@ static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
 
 /*
  * Post a request. Until lite_kcall_end(), the caller holds a reference to @conn, and @d stays where
- * it is; @d->req may go before. Returns 0: the same thread must call lite_kcall_end(), and
- * lite_kcall_settle() before it waits for anything but @conn. Otherwise nothing was sent: errors of
- * lite_kcall(); -EAGAIN: @d->no_wait is set, and no slot is free. May sleep; not in the poller.
+ * it is; @d->req may go before. May sleep; not in the poller. Return: 0: the same thread must call
+ * lite_kcall_end(), and lite_kcall_settle() before it waits for anything but @conn; else nothing
+ * was sent: errors of lite_kcall(); -EAGAIN: @d->no_wait is set, and no slot is free.
  */
 int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *d)
 {
@@ -632,14 +632,14 @@ void lite_kcall_settle(struct lite_call_desc *d)
 		lite_io_wait(&d->io, &d->slot->rc->conn->qp[0]);
 }
 
-/* Wait for the reply of lite_kcall_begin(). Returns as lite_kcall(). */
+/* Wait for the reply of lite_kcall_begin(). Return: as lite_kcall(). */
 int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *d)
 {
 	unsigned long timeout = lite_call_timeout(conn->kcall, d);
 	long ret;
 	int err;
 
-	/* @d->io must not go before that. */
+	/* Until then the request uses @d->io. */
 	lite_kcall_settle(d);
 	ret = lite_call_wait(&d->done, timeout, d->killable);
 	if (ret <= 0 && lite_call_abandon(d))
@@ -651,11 +651,11 @@ int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *d)
 }
 
 /*
- * Call the kernel at the other end of @conn, to which the caller holds a reference. Returns 0; the
- * handler's errno; -EHOSTDOWN: the connection died; -ETIMEDOUT, -EINTR: the wait ended, and
- * @d->late cleans up: if @d->sent, the call may or may not have been served; -EPROTO: a malformed
- * reply, the connection is killed; -ESTALE: the peer is not in @d->life, nothing was sent. May
- * sleep; not in the poller, and not in a leaf handler.
+ * Call the kernel at the other end of @conn, to which the caller holds a reference. May sleep; not
+ * in the poller, and not in a leaf handler. Return: 0; the handler's errno; -EHOSTDOWN: the
+ * connection died; -ETIMEDOUT, -EINTR: the wait ended, and @d->late cleans up: if @d->sent, the
+ * call may or may not have been served; -EPROTO: a malformed reply, the connection is killed;
+ * -ESTALE: the peer is not in @d->life, nothing was sent.
  */
 int lite_kcall(struct lite_conn *conn, struct lite_call_desc *d)
 {

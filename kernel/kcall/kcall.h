@@ -140,7 +140,7 @@ struct lite_call_slot {
 	struct lite_io io;            /* of the request */
 	struct lite_io *sender;       /* the caller's, told when @io has ended */
 	bool sent;                    /* @io has ended; under rc->lock */
-	bool counted;                 /* a sleeper of the send CQ until then; under rc->lock */
+	bool counted;                 /* until then, among scq->sleepers; under rc->lock */
 	unsigned long begun;          /* jiffies when it was about to be posted */
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
