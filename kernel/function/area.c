@@ -133,9 +133,9 @@ err_free:
 }
 
 /*
- * As above, but with only LITE_RPC_RING_DEFAULT bytes, or three chunks if that is more, when @n
- * chunks cannot be had or rings would take more than a quarter of their limit. One user can have
- * less than half of the limit, and shall have room left for many small rings.
+ * As lite_ring_area_make(), but with only LITE_RPC_RING_DEFAULT bytes, or three chunks if that is
+ * more, when @n chunks cannot be had or rings would take more than a quarter of their limit. One
+ * user can have less than half of the limit, which should leave room for many small rings.
  */
 struct lite_area *lite_ring_area_ample(struct lite_service *svc, bool mapped, u32 uid,
 				       u32 chunk_bytes, u32 n)

@@ -16,7 +16,7 @@ struct lite_buf;
 #define LITE_BULK_SHARE 4
 
 struct lite_area {
-	struct kref ref;		/* of calls, slots, requests; of a local ring and mirror */
+	struct kref ref;		/* of calls, slots, requests, rings (local: of both ends) */
 	struct lite_service *svc;
 	enum lite_pool_number pool;	/* RINGS: ring or mirror; BULK: long request or reply */
 	u32 uid;			/* charged with @cost; for rings the function's owner */

@@ -24,7 +24,7 @@ static void lite_rpc_file_wake_work(struct work_struct *work)
 	lite_rpc_file_put(file);
 }
 
-/* Does exactly one thread wait? An epoll instance has none here, as any number may wait for it. */
+/* Does exactly one thread wait? An epoll instance is not one: any number may wait for it. */
 static bool lite_rpc_file_has_one(struct lite_rpc_file *file)
 {
 	struct wait_queue_entry *first;

@@ -226,7 +226,7 @@ static void lite_service_pools(struct lite_service *svc)
 		lite_pool_init(&svc->pools[i], limit[i], limit[i] / LITE_SERVICE_RESERVE);
 }
 
-/* Fill in a zeroed @svc. May sleep. Returns 0 or -ENOMEM. */
+/* Fill in a zeroed @svc. May sleep. Return: 0 or -ENOMEM. */
 int lite_service_init(struct lite_service *svc, struct lite_memory *mem)
 {
 	static const char *const wq_name[LITE_SERVICE_WQS] = {
@@ -272,7 +272,7 @@ err:
 	return -ENOMEM;
 }
 
-/* Move a file to @to and return it, with a reference. NULL: none is left, and all are back. */
+/* Move a file to @to. Return: it, with a reference; NULL: none is left, and all are moved back. */
 static struct lite_rpc_file *lite_service_next(struct lite_service *svc, struct list_head *to)
 {
 	struct lite_rpc_file *file;

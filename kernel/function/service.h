@@ -10,8 +10,8 @@
  * Locking: svc->lock protects the server's side: functions, queues, waiters, states of requests.
  * rp->lock protects the client's side of a connection: its rings, slots, records, lines. Both are
  * spinlocks of process context, held briefly, and never nested in each other. Receive handlers take
- * both, one after the other, and within a node posting calls them: so nothing is posted, and no
- * user memory is copied, with one held. The pools' locks nest inside both.
+ * both, one after the other, and within a node a post calls these handlers: so nothing is posted,
+ * and no user memory is copied, with either held. The pools' locks nest inside both.
  */
 #ifndef _LITE_FUNCTION_SERVICE_H
 #define _LITE_FUNCTION_SERVICE_H
@@ -26,7 +26,7 @@
 /* Limit of a node's rings and mirrors: its total memory divided by this, but at most BYTES_MAX. */
 #define LITE_RINGS_SHARE 16
 #define LITE_RINGS_BYTES_MAX (64UL << 20)
-/* Part of that limit, and of those of other pools, reserved for root: the limit divided by this. */
+/* What is reserved for root in this pool and others: the pool's limit divided by this. */
 #define LITE_SERVICE_RESERVE 8
 #define LITE_FUNCTIONS_MAX 4096
 /* Maximum number of open files that serve a function: each request may look at all of them. */

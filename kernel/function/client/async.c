@@ -57,7 +57,7 @@ static void lite_async_run_after(struct lite_async *a, unsigned long delay)
 		lite_async_put(a);
 }
 
-/* Have the job begin a QUEUED call. Locks may be held, as above. */
+/* Have the job begin a QUEUED call. file->lock may be held, as for lite_async_run_after(). */
 static void lite_async_run_job(struct lite_async *a)
 {
 	refcount_inc(&a->ref);
@@ -65,7 +65,7 @@ static void lite_async_run_job(struct lite_async *a)
 		lite_async_put(a);
 }
 
-/* First call of a group to collect. ERR_PTR: -EAGAIN: none has ended; -ENOENT: there is none. */
+/* First call of a group to collect. Return: ERR_PTR: -EAGAIN: none has ended; -ENOENT: none. */
 static struct lite_async *lite_async_first(struct lite_rpc_file *file, u32 group)
 {
 	struct lite_line_place *first;
@@ -77,7 +77,7 @@ static struct lite_async *lite_async_first(struct lite_rpc_file *file, u32 group
 	return ERR_PTR(lite_line_first(&file->begun, group) ? -EAGAIN : -ENOENT);
 }
 
-/* Wake one collector of a group: a call has @ended or, which it then passes on, all are gone. */
+/* Wake one collector of a group: a call has @ended, or none is left (it then wakes the next). */
 static void lite_collector_wake(struct lite_rpc_file *file, u32 group, bool ended)
 {
 	struct lite_line_place *first = lite_line_first(&file->collectors, group);
@@ -584,9 +584,9 @@ static bool lite_async_is_of(const struct lite_async *a, const u32 *group, const
 }
 
 /*
- * Mark calls as not to be collected. Those that have ended, are in flight or are to be begun
- * (@queued) are returned one by one, with a reference. Each of the others is ended by its owner, a
- * thread or a work item.
+ * Mark calls as not to be collected. A call that a thread or a work item owns is ended by its
+ * owner. Return: the next other call, with a reference: ended, in flight, or to be begun (@queued);
+ * NULL: no more.
  */
 static struct lite_async *lite_async_drop(struct lite_rpc_file *file, const u32 *group,
 					  const void *owner, bool *queued)
@@ -595,7 +595,7 @@ static struct lite_async *lite_async_drop(struct lite_rpc_file *file, const u32 
 
 	spin_lock(&file->lock);
 	list_for_each_entry(a, &file->calls, list) {
-		/* A NEW call may as well have been begun after this. */
+		/* A NEW call counts as begun after this. */
 		if (!lite_async_is_of(a, group, owner) || a->dropped || a->state == LITE_ASYNC_NEW)
 			continue;
 		a->dropped = true;

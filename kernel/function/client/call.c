@@ -34,7 +34,7 @@ int lite_rcall_prepare(struct lite_rcall *call)
 	return lite_bulk_copy(bulk, &call->request, call->length, true);
 }
 
-/* As above, but copies a short request. The call has neither a ring nor a slot. */
+/* As lite_rcall_prepare(), but copy a short request. The call has neither a ring nor a slot. */
 int lite_rcall_copy(struct lite_rcall *call)
 {
 	int err;
@@ -130,7 +130,7 @@ static struct lite_wire_rpc_chunk *lite_bulk_describe(const struct lite_area *bu
 	return to;
 }
 
-/* Write the chunk list of a call; return its bytes. */
+/* Write the chunk list of a call. Return: its bytes. */
 static u32 lite_rcall_list(const struct lite_rcall *call, struct lite_wire_rpc_bulk *b)
 {
 	bool mapped = call->ring->rp->conn;
@@ -183,7 +183,7 @@ static void lite_rcall_header(struct lite_rcall *call, u32 list, struct lite_wir
 	};
 }
 
-/* Let the call end from here on; detach a message. -ESTALE: no slot, the connection is dying. */
+/* From here on the call can end; ABANDON a message. Return: -ESTALE: dead session, slot freed. */
 static int lite_rcall_arm(struct lite_rcall *call)
 {
 	struct lite_client_ring *ring = call->ring;
@@ -271,7 +271,7 @@ static int lite_rcall_place(struct lite_rcall *call)
 		return err;
 	err = lite_client_ring_may_call(call->ring, call);
 	if (err && call->flags & LITE_RCALL_TRY)
-		/* Asking the server whether that still holds would wait. */
+		/* To ask the server whether that still holds, the call would have to wait. */
 		err = -EAGAIN;
 	else if (err)
 		err = lite_client_ring_ask(call) ?: err;
@@ -282,7 +282,7 @@ static int lite_rcall_place(struct lite_rcall *call)
 	return err ?: lite_ring_wait_take(call);
 }
 
-/* One attempt in one ring. -ESTALE: nothing was sent, try another ring. */
+/* Make one attempt in one ring. Return: -ESTALE: nothing was sent, try another ring. */
 static int lite_rcall_try(struct lite_rcall *call)
 {
 	int err;
@@ -291,7 +291,7 @@ static int lite_rcall_try(struct lite_rcall *call)
 	err = call->ring ? lite_ring_wait_look(call, 0) : lite_rcall_place(call);
 	if (err == -EINPROGRESS)
 		return err;
-	/* The caller that had the ring bound may not call the function, but this one may. */
+	/* BIND failed, as its caller may not call the function. This caller may: bind again. */
 	if (err == -EACCES && call->ring && lite_client_ring_lets(call->ring, call))
 		err = -ESTALE;
 	if (!err) {
@@ -318,9 +318,9 @@ void lite_rcall_unqueue(struct lite_rcall *call)
 
 /*
  * Send a request. May sleep; killable. Return: 0: the call is in flight, and has a ring and a slot;
- * else a negative errno as LITE_IOC_RPC_CALL: not sent, it has neither. If @missing, copy it.
- * -EAGAIN with LITE_RCALL_TRY: begin it where waiting is allowed. With @in_turn, -EINPROGRESS: it
- * is in line; begin it again when @in_turn is called; -ESTALE: suspect node, begin it later.
+ * else it was not sent and has neither: an errno as LITE_IOC_RPC_CALL; if @missing is set, copy it.
+ * -EAGAIN with LITE_RCALL_TRY: begin it where waiting is allowed. With @in_turn, -ESTALE: its node
+ * is suspect, begin it later; -EINPROGRESS: it is in line; begin it again when @in_turn is called.
  */
 int lite_rcall_begin(struct lite_rcall *call)
 {
@@ -352,7 +352,7 @@ int lite_rcall_begin(struct lite_rcall *call)
 		}
 		if (err != -ESTALE && err != -EHOSTDOWN)
 			break;
-		/* Waiting for another call, maybe with less time, to bind is no attempt. */
+		/* A wait for another BIND is no attempt: its caller may have had less time. */
 		if (call->line_err != -ESTALE && ++tries >= LITE_RCALL_TRIES)
 			break;
 		/* Killed while it waited for its turn. */
@@ -374,8 +374,8 @@ int lite_rcall_begin(struct lite_rcall *call)
 }
 
 /*
- * Wait until a call ends; return its result. If the device fails to send its request, the next
- * heartbeat on the same queue pair fails, too, and ends the session and the call.
+ * Wait until a call ends. If the device fails to send its request, the next heartbeat on the same
+ * queue pair fails, too, and ends the session and the call. Return: the call's result.
  */
 static int lite_rcall_wait(struct lite_rcall *call)
 {

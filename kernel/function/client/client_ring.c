@@ -65,7 +65,7 @@ static void lite_unbind_work(struct work_struct *work)
 	spin_lock(&rp->lock);
 	if (ring->state == LITE_CLIENT_RING_CLOSING) {
 		ring->state = LITE_CLIENT_RING_DEAD;
-		/* A ring that was never LIVE is not there. */
+		/* A ring that was never LIVE is not in the table. */
 		xa_cmpxchg(&rp->by_index, ring->index, ring, NULL, 0);
 		mine = true;
 	}
@@ -102,7 +102,7 @@ void lite_client_ring_close_locked(struct lite_client_ring *ring)
 	lite_client_ring_check_empty(ring);
 }
 
-/* As above, for a caller with a reference but without the lock. Process context. */
+/* As lite_client_ring_close_locked(); the caller has a reference, no lock. Process context. */
 void lite_client_ring_close(struct lite_client_ring *ring)
 {
 	spin_lock(&ring->rp->lock);

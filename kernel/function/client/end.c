@@ -29,7 +29,7 @@ void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err)
 
 /*
  * End a call in flight with @err, without its reply. @ring: its ring, as the end of a call with
- * @ended drops call->ring. Process context. Return: false if it had ended otherwise.
+ * @ended drops call->ring. Process context. Return: false: it had ended otherwise.
  */
 bool lite_rcall_abandon(struct lite_rcall *call, struct lite_client_ring *ring, int err)
 {
@@ -55,7 +55,7 @@ bool lite_rcall_abandon(struct lite_rcall *call, struct lite_client_ring *ring, 
 	return left;
 }
 
-/* How a call ended: 0 or a negative errno as LITE_IOC_RPC_CALL. */
+/* How has a call ended? Return: 0 or a negative errno as LITE_IOC_RPC_CALL. */
 int lite_rcall_result(const struct lite_rcall *call)
 {
 	static const int result[LITE_RPC_STATUSES] = {

@@ -27,7 +27,7 @@ static bool lite_ring_has_call_of(const struct lite_client_ring *ring,
 
 /*
  * Take units for a call. The last part of a ring, and the last eighth of its slots, are left to
- * users that have no call in it. -EAGAIN: there is no room; -EDQUOT: only for such users.
+ * users that have no call in it. Return: 0; -EAGAIN: no room; -EDQUOT: room only for such users.
  */
 static int lite_ring_wait_units(struct lite_client_ring *ring, const struct lite_rcall *call,
 				u32 *unit)
@@ -47,7 +47,7 @@ static int lite_ring_wait_units(struct lite_client_ring *ring, const struct lite
 	return *unit == LITE_RING_NONE ? -EAGAIN : 0;
 }
 
-/* Give a call its slot. -EAGAIN: there is no room; -EDQUOT: its user is at the limit. */
+/* Give a call its slot. Return: 0; -EAGAIN: there is no room; -EDQUOT: its user is at the limit. */
 static int lite_ring_wait_grant(struct lite_client_ring *ring, struct lite_rcall *call)
 {
 	struct lite_rpc_peer *rp = ring->rp;
@@ -109,7 +109,7 @@ static void lite_ring_list(struct lite_client_ring *ring, bool waits)
 	}
 }
 
-/* Remove a call from the line, with 0 or an error. */
+/* Remove a call from the line, and tell it the result: 0 or an error. */
 static void lite_ring_wait_tell(struct lite_rcall *call, int err)
 {
 	lite_line_leave(&call->place);

@@ -140,9 +140,9 @@ out:
 }
 
 /*
- * Pass a request that is in no list, nor any other thread's, to a kernel client. @func is not dead;
- * svc->lock is held. Process context; receive handlers. Return: true if the handler is short and
- * the caller can run it (@now): the caller then drops the lock and calls lite_kfunc_now().
+ * Pass a request, in no list and no other thread's, to a kernel client. @func is not dead;
+ * svc->lock is held. Process context; receive handlers. Return: true: the handler is short, and the
+ * caller can run it (@now): the caller then drops the lock and calls lite_kfunc_now().
  */
 bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req, bool now)
 {
@@ -203,7 +203,7 @@ struct lite_kfunc *lite_kfunc_new(struct lite_service *svc, const struct lite_kf
 	kf->is_short = p->is_short;
 	kf->max_reply = p->max_reply;
 	atomic_set(&kf->running, 1);
-	/* Its own: slow handlers of one function do not keep back those of others. */
+	/* A workqueue of its own: slow handlers of one function do not delay those of others. */
 	kf->wq = alloc_workqueue("lite-handlers", WQ_UNBOUND, 0);
 	err = kf->wq ? lite_func_register(svc, NULL, kf, &root, &r) : -ENOMEM;
 	if (!err)

@@ -41,7 +41,7 @@ static bool lite_request_return(struct lite_request *req, struct lite_rpc_file *
 	return !over;
 }
 
-/* Take a queued request. ERR_PTR: -EAGAIN: there is none; -ENOENT: no such function; -ENODEV. */
+/* Take a queued request. Return: ERR_PTR: -EAGAIN: none; -ENOENT: no such function; -ENODEV. */
 static struct lite_request *lite_file_pick(struct lite_rpc_file *file, u32 function)
 {
 	struct lite_request *req;
@@ -145,7 +145,7 @@ static size_t lite_recv_copy(const struct lite_request *req, const struct lite_b
 				     req->length, false);
 }
 
-/* Return 1 to be called again: the request is over, or the user's buffer was not present. */
+/* Return: 0; an errno; 1: call again: the request is over, or the user's buffer was not present. */
 static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 			 struct lite_gate *gate, u32 function, unsigned long deadline, u8 prio)
 {
@@ -199,7 +199,7 @@ static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r
 	return lite_request_return(req, file) ? 0 : 1;
 }
 
-/* Make the file's TAKEN request BUSY, for @length bytes of reply. ERR_PTR: -ENOENT, -E2BIG. */
+/* Make the file's TAKEN request BUSY, for a reply of @length. Return: ERR_PTR: -ENOENT, -E2BIG. */
 static struct lite_request *lite_reply_take(struct lite_rpc_file *file, u64 token, u32 length)
 {
 	struct lite_service *svc = file->svc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls from other kernels about rings: BIND makes one, UNBIND returns it, CANCEL gives up
+ * Calls from other kernels about rings: BIND makes one, UNBIND gives it back, CANCEL gives up
  * requests, FIND describes a function. GONE tells a client that its function is no longer served.
  */
 #include "function/service.h"

@@ -8,7 +8,7 @@
 
 struct lite_func {
 	struct lite_service *svc;
-	refcount_t ref;			/* of the table, of rings and their requests */
+	refcount_t ref;			/* of the table, of rings, of @handler */
 	u32 number;
 	u64 cookie;			/* of this registration */
 	char name[LITE_FUNCTION_NAME_SIZE]; /* or empty */
@@ -60,7 +60,7 @@ struct lite_request {
 	u32 list_bytes;			/* of the chunk list, between header and request */
 	u32 n_request;			/* chunks of the request; 0: it is in the record */
 	u32 n_reply;			/* chunks for the reply; 0: it fits into the record */
-	struct lite_area *data;		/* the fetched request, or NULL; if BUSY, the owner's */
+	struct lite_area *data;		/* the fetched request, or NULL; while BUSY, the owner's */
 	bool by_reference;		/* BUSY: the reply has been written to its chunks */
 	u64 reply;			/* address of the record in the mirror */
 	u32 uid;			/* of the caller */
@@ -120,7 +120,7 @@ struct lite_ring {
 	struct list_head of_func;	/* in func->rings; under svc->lock */
 	struct work_struct gone_work;	/* tells the client that @func is dead */
 	u32 number;			/* of the function */
-	refcount_t ref;			/* the table's, and one for each request that is not FREE */
+	refcount_t ref;			/* of the table, @gone_work, requests that are not FREE */
 	u32 index;			/* in immediates, and in rp->rings */
 	u32 id;				/* in tokens, and in svc->rings */
 	struct lite_area *area;		/* its memory */

@@ -4,8 +4,8 @@
  * there is no RDMA: the client's bulks are found by their slot.
  *
  * The thread that has the request BUSY does all this. If the caller gives up, CANCEL tells the
- * client to expect an answer, so the client keeps its memory until then. The thread looks for that
- * between two batches, and while it waits for a turn or a slot, and gives up.
+ * client to expect an answer, so the client keeps its memory until then. The thread checks for
+ * CANCEL between batches, and while it waits for a turn or a slot, and then gives up.
  */
 #include "function/service.h"
 

@@ -14,7 +14,7 @@
 
 #include "function/service.h"
 
-/* Longest records in a ring of no given size: callers mostly leave room for the longest reply. */
+/* Longest records that a ring of no given size holds: most callers leave room for any reply. */
 #define LITE_RING_RECORDS 16U
 
 /* Drop a reference. Context: process; if it is the last, no lock held. */
@@ -299,9 +299,9 @@ int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 }
 
 /*
- * Stop taking and answering requests of a ring, because its connection is @down or the peer returns
- * it. The caller has a reference. A ring that is returned leaves the table; -EPROTO: a request is
- * unanswered, or the ring has ended already. Process context, no lock held.
+ * Stop taking and answering requests of a ring, because its connection is @down or the peer gives
+ * it back. The caller has a reference. A ring given back leaves the table. Process context, no lock
+ * held. Return: 0; if not @down, -EPROTO: a request is unanswered, or the ring has ended already.
  */
 int lite_ring_end(struct lite_ring *ring, bool down)
 {
