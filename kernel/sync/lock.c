@@ -19,7 +19,7 @@
 
 /* Attempts per swap, across sessions. */
 #define LITE_LOCK_TRIES 6
-/* How many other values to find in the word before asking the home. */
+/* Number of other values that a taker finds in the word before it asks the home. */
 #define LITE_LOCK_SWAPS 8
 
 struct lite_hold_key {
@@ -152,7 +152,7 @@ int lite_lock_check(const struct lite_lock_args *args)
 	return lite_atomic_may(&a, args->offset, sizeof(u64));
 }
 
-/* What to do about a value in the word. 0: swap it; -EINPROGRESS: ask the home; else fail. */
+/* What to do about the word's value. Return: 0: swap it; -EINPROGRESS: ask the home; else fail. */
 static int lite_lock_judge(struct lite_hold *h, const struct lite_lock_args *args, u64 word)
 {
 	switch (lite_lock_step(word)) {

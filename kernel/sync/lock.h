@@ -192,7 +192,7 @@ struct lite_lock {
 	struct rb_node node;      /* in locks->home */
 	struct lite_lock_key key; /* its key there */
 	struct lite_word word;    /* without a uid */
-	/* Participants of a barrier; 0: a lock. @owners has a complete round until it is told. */
+	/* Participants of a barrier; 0: a lock. @owners: a complete round, until each is told. */
 	u32 n;
 	bool managed;             /* the word is MANAGED: @owners and @queue decide */
 	bool busy;                /* @job is at work */
@@ -208,7 +208,7 @@ struct lite_lock {
 	struct list_head owners;  /* claims that own it: one, or several shared ones */
 	struct list_head queue;   /* claims that wait, in order of arrival */
 	u32 n_queued;             /* length of @queue */
-	struct list_head tries;   /* claims in @queue that do not want to wait */
+	struct list_head tries;   /* claims in @queue that do not wait */
 	/* Claims released before the word was known; @status is how they ended. */
 	struct list_head early;
 	struct rb_root claims;    /* owners, @queue and @early, by name */

@@ -487,7 +487,7 @@ static struct lite_lock *lite_lock_from(struct lite_locks *locks, const struct l
 }
 
 /*
- * Call @step for all locks or, if @id is not 0, those of an LMR. It may remove the lock. If it
+ * Call @step for all locks or, if @id is not 0, those of an LMR. @step may remove the lock; if it
  * returns true, the lock is still there, and @step is called for it again. Drops home_lock now and
  * then: locks that are entered meanwhile may be missed.
  */
@@ -563,11 +563,11 @@ static void lite_locks_sweep(struct work_struct *work)
 }
 
 /*
- * Forget a lock and all its claims; no claims are entered any more. Return true: some are left for
- * the next call. If those are granted meanwhile, their takers find that the word is gone. Owners
- * that do not know it yet are told instead: otherwise, if the LMR grows again, a late GRANT may
- * give them the lock while another claim has the new word. (One that is being sent still may.)
- * Participants of a complete round of a barrier are not told.
+ * Forget a lock and all its claims; no claims are entered any more. If claims that are left for the
+ * next call are granted meanwhile, their takers find that the word is gone. An owner that does not
+ * know it yet is told @err instead: otherwise, if the LMR grows again, a late GRANT may give it the
+ * lock while another claim has the new word. (A GRANT that is being sent still may.) Participants
+ * of a complete round of a barrier are not told. Return: true: claims are left.
  */
 static bool lite_lock_drop(struct lite_lock *l, int err)
 {

@@ -19,7 +19,7 @@
 #include "trace.h"
 
 #define LITE_SETTLE_PERIOD HZ
-/* How many other values to find in the word before the worker yields. */
+/* Number of other values that a worker finds in the word before it yields. */
 #define LITE_SETTLE_SWAPS 16
 
 /*
@@ -68,9 +68,9 @@ static void lite_lock_settle_failed(struct lite_lock *l, int err)
 }
 
 /*
- * Has the holder in the HELD @word, which has become MANAGED, released the lock already? Then
- * l->died or l->ended is set as its RELEASE said. The other early claims were not in the word:
- * lite_lock_go_on() ends them all.
+ * @word was HELD, and is MANAGED now. If the holder's RELEASE has come already (EARLY), set l->died
+ * or l->ended as it says. Other EARLY claims were not in the word. lite_lock_go_on() ends them all.
+ * Return: has it come?
  */
 static bool lite_lock_was_early(struct lite_lock *l, u64 word)
 {

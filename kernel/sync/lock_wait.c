@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waiting for locks, requests from homes meanwhile, and releasing locks: see locks.rst.
+ * Waiting for locks, answering GRANT and PROBE, and releasing locks: see locks.rst.
  *
  * What runs concurrently: the waiter and the GRANT handlers. locks->lock decides: a GRANT that
  * finds the hold WAITING is accepted, whatever else ended the wait. A later GRANT is refused, and
@@ -43,7 +43,7 @@ static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *aga
 
 /*
  * Begin or end repeating an arrival. Meanwhile the GRANT for the first try is not accepted: else
- * the repeat would count for the next round. False: GRANT came first, do not arrive.
+ * the repeat would count for the next round. Return: false: GRANT came first, do not arrive.
  */
 static bool lite_hold_arriving(struct lite_hold *h, bool arriving)
 {
@@ -71,7 +71,7 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn, bool try, 
 	int err;
 
 	if (h->n) {
-		/* Do not abandon WAIT: after RELEASE it would count a departed participant. */
+		/* Do not abandon WAIT: served after RELEASE, it would enter a departed claim. */
 		d.timeout = kcalls->timeout;
 		d.slot_timeout = kcalls->timeout; /* killable: nothing is sent yet */
 		d.killable = false;
@@ -93,7 +93,7 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn, bool try, 
 	return err;
 }
 
-/* What the answer to WAIT means. 0: wait for GRANT. */
+/* What the answer to WAIT means. Return: 0: wait for GRANT; -EAGAIN: ask again; other errnos. */
 static int lite_lock_asked(struct lite_hold *h, struct lite_conn *conn, int err)
 {
 	switch (err) {
@@ -197,8 +197,8 @@ static int lite_lock_wait_verdict(struct lite_hold *h, const struct lite_lock_ar
 }
 
 /*
- * Take an arrival back after a time-out. If the round is complete, the caller goes on with the
- * others (0): the home's answer is enough for that, as its GRANT may never come.
+ * Withdraw from a barrier after a time-out. Return: 0: the round is complete, and the caller goes
+ * on with the other participants (its GRANT may never come); -ETIMEDOUT: withdrawn; other errnos.
  */
 static int lite_barrier_leave(struct lite_hold *h)
 {
@@ -283,7 +283,7 @@ static bool lite_hold_is_pending(struct lite_hold *h, int err)
 	       lite_cluster_incarnation(h->locks->cl, h->word.home) == h->word.incarnation;
 }
 
-/* Release a lock, if possible now. -ENOLCK: the holder had lost it. */
+/* Release a lock, if possible now. Return: 0; -ENOLCK: the holder had lost it; other errnos. */
 static int lite_hold_release(struct lite_hold *h, enum lite_lock_end end)
 {
 	struct lite_locks *locks = h->locks;
@@ -387,7 +387,7 @@ static struct lite_hold *lite_hold_unpublish(struct lite_locks *locks, struct li
 
 /*
  * Release a lock, even if the handle has lost its rights. Whatever is returned, the holder no
- * longer has it. May sleep; killable. Return: 0; -EPERM: it had not; else as LITE_IOC_UNLOCK.
+ * longer has it. May sleep; killable. Return: 0; -EPERM: not its holder; else as LITE_IOC_UNLOCK.
  */
 int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner)
 {
