@@ -111,8 +111,8 @@ static int lite_open(struct inode *inode, struct file *file)
 }
 
 /*
- * Wait for the end of a closed file, unless a close() of its user has waited in vain recently, or
- * the calling thread may be another user's: of a process to which the file was sent, or the kernel
+ * Wait until a closed file is released, unless a close() of its user has recently waited in vain,
+ * or this thread may be another user's: of a process to which the file was sent, or the kernel
  * thread that closes files for all.
  */
 static void lite_file_await(struct lite_file *lf)

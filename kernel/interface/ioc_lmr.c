@@ -7,7 +7,7 @@
 #include "core/name.h"
 #include "command.h"
 
-/* Copy @k to or from memory of the caller. A process's may keep it waiting: leave the node. */
+/* Copy @k to or from the caller's memory. A copy from or to a process may block: leave the node. */
 static int lite_cmd_copy(struct lite_command *cmd, u64 caller, void *k, size_t n, bool out)
 {
 	void __user *user = u64_to_user_ptr(caller);

@@ -115,9 +115,9 @@ static int lite_ioc_writeable(void __user *user, u32 size)
 }
 
 /*
- * Any ioctl but LITE_IOC_OP; not inlined, because it has a large frame. With @nowait it must not
- * wait for a peer: if its flags do not make it quick (struct lite_ioc), or it would wait, it does
- * nothing and returns -LITE_EPUTOFF. Otherwise as lite_ioctl(). May sleep; killable.
+ * Any ioctl but LITE_IOC_OP; not inlined, because it has a large frame. With @nowait it does not
+ * wait for a peer. May sleep; killable. Return: as lite_ioctl(); with @nowait, -LITE_EPUTOFF: it
+ * did nothing, as its flags do not make it quick (struct lite_ioc), or it would have to wait.
  */
 noinline long lite_ioctl_any(struct lite_file *lf, unsigned int nr, void __user *user, bool nowait)
 {
@@ -163,7 +163,7 @@ noinline long lite_ioctl_any(struct lite_file *lf, unsigned int nr, void __user 
 	return lite_ioc_give(&cmd, ioc, arg, user, err);
 }
 
-/* Fetch a structure in one go. False: it does not have the size known here, or a fault occurred. */
+/* Fetch a structure in one go. Return: false: not of the size known here, or a fault occurred. */
 static bool lite_op_get(struct lite_op *op, const struct lite_op __user *from)
 {
 	const u64 __user *u = (const u64 __user *)from;

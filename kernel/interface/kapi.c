@@ -11,7 +11,7 @@
 
 const struct lite_cred lite_root = {};
 
-/* Where a command may wait, so may its client. Return: NULL if the node has stopped. */
+/* Enter a client's node. The client may sleep, as commands do. Return: NULL: the node stopped. */
 struct lite_node *lite_kapi_enter(struct lite_ctx *ctx)
 {
 	struct lite_node *node = ctx->mem->priv;

@@ -55,7 +55,7 @@ int lite_node_join(struct lite_node *node, const struct lite_wire_addr *addr,
 		*why = "the node is joining or leaving";
 		return -EBUSY;
 	}
-	/* If the node is alone, lite_memory_idle() gives back mappings of own LMRs: no calls. */
+	/* A node that is alone maps only LMRs of its own: lite_memory_idle() makes no calls. */
 	err = lite_cluster_begin_join(cl, true, why);
 	if (err)
 		return err;
@@ -106,7 +106,7 @@ void lite_node_leave_work(struct work_struct *work)
 	/* Handlers of sessions that have ended may still run. */
 	lite_kcall_flush(&node->kcalls);
 	lite_locks_changed(&node->locks);
-	/* Safe: only members of the cluster that we left could use it. */
+	/* Safe: only members of the cluster that this node has left could use it. */
 	lite_memory_forget(&node->memory);
 	lite_cluster_end_leave(&node->cluster, id);
 	lite_node_exit(node);

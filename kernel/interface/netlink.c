@@ -48,7 +48,7 @@ static const struct nla_policy lite_policy[LITE_A_MAX + 1] = {
 	[LITE_A_CGROUP] = NLA_POLICY_FULL_RANGE(NLA_U64, &lite_cgroup_ids),
 };
 
-/* Tell the caller why; @why may be NULL. Returns @err. */
+/* Tell the caller why; @why may be NULL. Return: @err. */
 int lite_nl_say(struct netlink_ext_ack *extack, int err, const char *why)
 {
 	/* The ack keeps the pointer: constant texts only. */
@@ -377,7 +377,7 @@ static int lite_nl_get(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
-/* Append a message, made by @fill of @item, to a dump. Returns true if there was room for it. */
+/* Append a message, made by @fill of @item, to a dump. Return: was there room for it? */
 bool lite_dump(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
 	       int (*fill)(struct sk_buff *, struct lite_node *, void *),
 	       struct lite_node *node, void *item)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the handlers of generic netlink share. netlink.c */
+/* What the handlers of generic netlink share: netlink.c */
 #ifndef _LITE_NETLINK_H
 #define _LITE_NETLINK_H
 

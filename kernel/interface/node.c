@@ -385,7 +385,7 @@ static void lite_node_stop_work(struct work_struct *work)
 	struct lite_node *node = container_of(work, struct lite_node, stop_work);
 
 	mutex_lock(&lite_registry.lock);
-	/* If not, its device was removed, or it could not be built. */
+	/* Otherwise its device was removed, or it could not be built. */
 	if (xa_load(&lite_registry.nodes, node->index) == node)
 		lite_node_unbuild(node, true);
 	mutex_unlock(&lite_registry.lock);

@@ -74,7 +74,7 @@ struct lite_node *lite_node_find(u32 index);
 struct lite_node *lite_node_next(unsigned long from);
 void lite_node_put(struct lite_node *node);
 
-/* Become a user of a node; false: it is stopping. */
+/* Become a user of a node. Return: false: it is stopping. */
 static inline bool lite_node_enter(struct lite_node *node)
 {
 	return percpu_ref_tryget_live(&node->active);

@@ -155,7 +155,7 @@ static struct lite_uring *lite_uring_new(struct io_uring_cmd *cmd, struct lite_o
 	return u;
 }
 
-/* Begin a small operation. -EAGAIN: leave the command to a worker. */
+/* Begin a small operation. Return: -EAGAIN: leave it to a worker; else as lite_uring_cmd(). */
 static int lite_uring_op(struct io_uring_cmd *cmd, struct lite_op __user *user)
 {
 	struct lite_file *lf = cmd->file->private_data;
@@ -183,7 +183,7 @@ static int lite_uring_op(struct io_uring_cmd *cmd, struct lite_op __user *user)
 	return put_user(op.length, &user->result) ? -EFAULT : 0;
 }
 
-/* Try in the submitting thread. -EAGAIN: leave the command to a worker. */
+/* Try in the submitting thread. Return: -EAGAIN: leave it to a worker; else as lite_uring_cmd(). */
 static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg, unsigned int issue_flags)
 {
 	void __user *user = (void __user *)arg;
