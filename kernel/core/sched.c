@@ -2,17 +2,14 @@
 /*
  * The policy of the scheduler: see sched.h. Documentation/scheduling.rst has rules and reasons.
  *
- * Tenants are served by start-time fair queueing (Goyal et al., 1996). Slots keep them in order in
- * constant time, as in QFQ (Checconi et al., 2013): a slot is as wide as 1/8 to 1/4 of what a
- * quantum costs the lightest tenant of its stratum. The window follows the mean latency, as in TCP
- * Vegas: by Little's law the mean tells how much is in flight, however latencies vary.
+ * Tenants are served by start-time fair queueing (Goyal et al., 1996). A class keeps them in a sorted
+ * list, because a connection has few (LITE_TENANTS_MAX). The window follows the mean latency, as in
+ * TCP Vegas: by Little's law the mean tells how much is in flight, however latencies vary.
  */
 #include "sched.h"
 
 /* Fraction bits of virtual time. */
 #define LITE_SCHED_VTIME_SHIFT 20
-/* A tenant that enters a slot is compared with at most this many others there. */
-#define LITE_SCHED_SORTED 8
 /* Time between measurements of the base latency. */
 #define LITE_SCHED_RESTART_NS 10000000000ULL
 /* Completions that a measurement takes. */
@@ -31,6 +28,12 @@ static u64 lite_sched_elapsed(u64 from, u64 now)
 static u32 lite_sched_bit(u64 word)
 {
 	return 63 - __builtin_clzll(word);
+}
+
+/* What @cost takes of the virtual time of a class. */
+static u64 lite_sched_vtime(u32 cost, const struct lite_sched_tenant *tenant)
+{
+	return ((u64)cost << LITE_SCHED_VTIME_SHIFT) / tenant->weight;
 }
 
 static s64 lite_sched_in_flight(const struct lite_sched *s)
@@ -59,7 +62,7 @@ static void lite_sched_restart(struct lite_sched *s, u64 now)
 /* @conf: slice + op_cost are at most 16 MB, window_max is at most 1 GB. */
 void lite_sched_init(struct lite_sched *s, const struct lite_sched_conf *conf)
 {
-	u32 prio, k, i;
+	u32 prio;
 
 	memset(s, 0, sizeof(*s));
 	s->mode = conf->mode;
@@ -68,9 +71,7 @@ void lite_sched_init(struct lite_sched *s, const struct lite_sched_conf *conf)
 	s->window_max = conf->window_max;
 	s->age_ns = conf->age_ns;
 	for (prio = 0; prio < LITE_SCHED_CLASSES; prio++)
-		for (k = 0; k < LITE_SCHED_STRATA; k++)
-			for (i = 0; i < LITE_SCHED_SLOTS; i++)
-				INIT_LIST_HEAD(&s->classes[prio].strata[k].slots[i]);
+		INIT_LIST_HEAD(&s->classes[prio].due);
 	atomic64_set(&s->room, s->mode == LITE_SCHED_SW_PRI ? -LITE_SCHED_GATE : 0);
 	lite_sched_restart(s, 0);
 }
@@ -95,83 +96,36 @@ void lite_sched_set_mode(struct lite_sched *s, enum lite_sched_mode mode)
 	s->round = (struct lite_sched_round){ .begun = s->round.begun };
 }
 
-static u32 lite_sched_stratum(u32 weight)
+/* Enter a queue with items behind those that are due earlier or at the same time. */
+static void lite_sched_join(struct lite_sched_class *class, struct lite_sched_queue *queue)
 {
-	return lite_sched_bit(weight) / 2;
-}
+	struct lite_sched_queue *last;
+	struct list_head *at;
 
-/*
- * log2 of the virtual time of a slot. Tenants of stratum @k are ahead of their class by at most a
- * quantum / 4^@k: eight slots, and one on each side for rounding.
- */
-static u32 lite_sched_slot_shift(const struct lite_sched *s, u32 k)
-{
-	return LITE_SCHED_VTIME_SHIFT + lite_sched_bit(s->quantum) - 2 - 2 * k;
-}
-
-/* Put a tenant with items into the slot of its virtual time, sorted among the last ones there. */
-static void lite_sched_join(struct lite_sched *s, struct lite_sched_tenant *tenant, u32 prio)
-{
-	u32 k = lite_sched_stratum(tenant->weight);
-	struct lite_sched_stratum *stratum = &s->classes[prio].strata[k];
-	struct lite_sched_queue *queue = &tenant->queue[prio], *last;
-	u32 slot = (queue->vtime >> lite_sched_slot_shift(s, k)) % LITE_SCHED_SLOTS;
-	struct list_head *at = &stratum->slots[slot];
-	int i;
-
-	stratum->used |= 1U << slot;
-	for (i = 0; i < LITE_SCHED_SORTED && at->prev != &stratum->slots[slot]; i++) {
-		last = list_entry(at->prev, struct lite_sched_queue, slot);
+	list_for_each_prev(at, &class->due) {
+		last = list_entry(at, struct lite_sched_queue, due);
 		if ((s64)(last->vtime - queue->vtime) <= 0)
 			break;
-		at = at->prev;
 	}
-	list_add_tail(&queue->slot, at);
-}
-
-static void lite_sched_quit(struct lite_sched *s, struct lite_sched_tenant *tenant, u32 prio)
-{
-	u32 k = lite_sched_stratum(tenant->weight);
-	struct lite_sched_stratum *stratum = &s->classes[prio].strata[k];
-	struct lite_sched_queue *queue = &tenant->queue[prio];
-	u32 slot = (queue->vtime >> lite_sched_slot_shift(s, k)) % LITE_SCHED_SLOTS;
-
-	list_del(&queue->slot);
-	if (list_empty(&stratum->slots[slot]))
-		stratum->used &= ~(1U << slot);
+	list_add(&queue->due, at);
 }
 
 /* Change the weight of a tenant. Its waiting items are due now. */
 void lite_sched_set_weight(struct lite_sched *s, struct lite_sched_tenant *tenant, u32 weight)
 {
-	u32 prio, old = tenant->weight;
+	u32 prio;
 
+	tenant->weight = weight;
 	for (prio = 0; prio < LITE_SCHED_CLASSES; prio++) {
-		bool waits = !list_empty(&tenant->queue[prio].items);
+		struct lite_sched_class *class = &s->classes[prio];
+		struct lite_sched_queue *queue = &tenant->queue[prio];
 
-		tenant->weight = old;
-		if (waits)
-			lite_sched_quit(s, tenant, prio);
-		tenant->weight = weight;
-		tenant->queue[prio].vtime = s->classes[prio].vtime;
-		if (waits)
-			lite_sched_join(s, tenant, prio);
+		queue->vtime = class->vtime;
+		if (!list_empty(&queue->items)) {
+			list_del(&queue->due);
+			lite_sched_join(class, queue);
+		}
 	}
-}
-
-/*
- * A tenant that comes back begins at the present virtual time, or later if it was served lately.
- * (A tenant that seems further ahead was away until virtual time wrapped.)
- */
-static void lite_sched_catch_up(const struct lite_sched *s, struct lite_sched_tenant *tenant,
-				u32 prio)
-{
-	u32 shift = lite_sched_slot_shift(s, lite_sched_stratum(tenant->weight));
-	struct lite_sched_queue *queue = &tenant->queue[prio];
-	u64 present = s->classes[prio].vtime;
-
-	if ((queue->vtime - present) >> shift >= LITE_SCHED_SLOTS - 1)
-		queue->vtime = present;
 }
 
 /*
@@ -192,8 +146,10 @@ void lite_sched_push(struct lite_sched *s, struct lite_sched_item *item,
 	item->bytes = bytes;
 	item->since = now;
 	if (list_empty(&queue->items)) {
-		lite_sched_catch_up(s, tenant, prio);
-		lite_sched_join(s, tenant, prio);
+		/* Served lately, it is ahead by up to a quantum; otherwise it begins at the present. */
+		if (queue->vtime - class->vtime > lite_sched_vtime(s->quantum, tenant))
+			queue->vtime = class->vtime;
+		lite_sched_join(class, queue);
 	}
 	list_add_tail(&item->list, &queue->items);
 	if (!class->stats.queued++) {
@@ -214,7 +170,7 @@ void lite_sched_remove(struct lite_sched *s, struct lite_sched_item *item)
 
 	list_del(&item->list);
 	if (list_empty(&tenant->queue[prio].items))
-		lite_sched_quit(s, tenant, prio);
+		list_del(&tenant->queue[prio].due);
 	tenant->stats.queued--;
 	if (!--s->classes[prio].stats.queued)
 		s->waiting &= ~(1U << prio);
@@ -245,36 +201,6 @@ static u32 lite_sched_next_class(const struct lite_sched *s, u64 now, u32 *level
 	return next;
 }
 
-/*
- * The queue of a class to serve next. Each stratum offers its first used slot, from the present one
- * on; the slot that begins first is taken, and @vtime is set to its begin.
- */
-static struct lite_sched_queue *lite_sched_next_queue(const struct lite_sched *s,
-						      const struct lite_sched_class *class,
-						      u64 *vtime)
-{
-	const struct list_head *next = NULL;
-	u32 k;
-
-	for (k = 0; k < LITE_SCHED_STRATA; k++) {
-		const struct lite_sched_stratum *stratum = &class->strata[k];
-		u32 shift = lite_sched_slot_shift(s, k);
-		u64 now = class->vtime >> shift;
-		u32 at = now % LITE_SCHED_SLOTS;
-		u64 slot;
-
-		if (!stratum->used)
-			continue;
-		at = __builtin_ctz((stratum->used << LITE_SCHED_SLOTS | stratum->used) >> at);
-		slot = (now + at) << shift;
-		if (!next || (s64)(slot - *vtime) < 0) {
-			next = &stratum->slots[(now + at) % LITE_SCHED_SLOTS];
-			*vtime = slot;
-		}
-	}
-	return list_first_entry(next, struct lite_sched_queue, slot);
-}
-
 /* High levels may exceed the window by a quantum: urgent operations need not wait for low ones. */
 static bool lite_sched_has_room(const struct lite_sched *s, u32 prio, u32 level, u32 cost)
 {
@@ -290,7 +216,7 @@ static void lite_sched_charge(struct lite_sched *s, const struct lite_sched_flig
 			      u64 now)
 {
 	struct lite_sched_class *class = &s->classes[flight->prio];
-	struct lite_sched_tenant *tenant = flight->tenant;
+	struct lite_sched_queue *queue = &flight->tenant->queue[flight->prio];
 	bool low = flight->prio >= LITE_SCHED_LOW;
 
 	class->spent += flight->cost;
@@ -298,10 +224,10 @@ static void lite_sched_charge(struct lite_sched *s, const struct lite_sched_flig
 		class->spent = 0;
 		class->since = now;
 	}
-	lite_sched_quit(s, tenant, flight->prio);
-	tenant->queue[flight->prio].vtime +=
-		((u64)flight->cost << LITE_SCHED_VTIME_SHIFT) / tenant->weight;
-	lite_sched_join(s, tenant, flight->prio);
+	class->vtime = queue->vtime;
+	queue->vtime += lite_sched_vtime(flight->cost, flight->tenant);
+	list_del(&queue->due);
+	lite_sched_join(class, queue);
 	s->round.cost[low] += flight->cost;
 	s->in_flight[low] += flight->cost;
 }
@@ -324,22 +250,20 @@ struct lite_sched_item *lite_sched_pop(struct lite_sched *s, u64 now)
 	struct lite_sched_class *class;
 	struct lite_sched_queue *queue;
 	struct lite_sched_item *item;
-	u64 waited, vtime = 0;
 	u32 prio, level;
+	u64 waited;
 
 	if (!s->queued)
 		return NULL;
 	prio = lite_sched_next_class(s, now, &level);
 	class = &s->classes[prio];
-	queue = lite_sched_next_queue(s, class, &vtime);
+	queue = list_first_entry(&class->due, struct lite_sched_queue, due);
 	item = list_first_entry(&queue->items, struct lite_sched_item, list);
 	flight = &item->flight;
 	if (!lite_sched_has_room(s, prio, level, flight->cost)) {
 		s->round.limited = true;
 		return NULL;
 	}
-	if ((s64)(vtime - class->vtime) > 0)
-		class->vtime = vtime;
 	lite_sched_charge(s, flight, now);
 	waited = lite_sched_elapsed(item->since, now);
 	lite_sched_count(&class->stats, item->bytes, waited);

@@ -35,9 +35,6 @@ static inline u32 lite_sched_class_of(u32 prio)
 
 #define LITE_SCHED_WEIGHT_DEFAULT 100
 #define LITE_SCHED_WEIGHT_MAX 1000
-/* Tenants with weights from 4^k to below 4^(k+1) share a stratum, in slots by virtual time. */
-#define LITE_SCHED_STRATA 5
-#define LITE_SCHED_SLOTS 16
 /* Buckets of lite_sched_stats.waited. */
 #define LITE_SCHED_WAITS 24
 
@@ -74,8 +71,8 @@ struct lite_sched_stats {
 /* What a tenant has waiting in one class. */
 struct lite_sched_queue {
 	struct list_head items;
-	struct list_head slot; /* in one of lite_sched_stratum.slots while there are items */
-	u64 vtime;             /* virtual time when the next item is due */
+	struct list_head due; /* in lite_sched_class.due while there are items */
+	u64 vtime;            /* virtual time when the next item is due */
 };
 
 /* A user or control group. The caller keeps it while it has items queued or in flight. */
@@ -101,17 +98,11 @@ struct lite_sched_item {
 	u64 since;                       /* ns, when it was queued */
 };
 
-/* Tenants of a class that have items, by virtual time; the slots are a ring. */
-struct lite_sched_stratum {
-	struct list_head slots[LITE_SCHED_SLOTS]; /* of struct lite_sched_queue */
-	u32 used;                                 /* bitmap of slots that are not empty */
-};
-
 struct lite_sched_class {
-	struct lite_sched_stratum strata[LITE_SCHED_STRATA];
-	u64 vtime; /* virtual time: cost per weight; wraps */
-	u64 since; /* ns, start of its present wait for a turn */
-	u32 spent; /* cost taken out since then */
+	struct list_head due; /* of struct lite_sched_queue, by virtual time */
+	u64 vtime;            /* virtual time: cost per weight; wraps; no queue is due before it */
+	u64 since;            /* ns, start of its present wait for a turn */
+	u32 spent;            /* cost taken out since then */
 	struct lite_sched_stats stats;
 };
 

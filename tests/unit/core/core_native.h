@@ -46,6 +46,7 @@ struct list_head {
 
 #define list_entry(ptr, type, member) ((type*)((char*)(ptr)-offsetof(type, member)))
 #define list_first_entry(head, type, member) list_entry((head)->next, type, member)
+#define list_for_each_prev(pos, head) for (pos = (head)->prev; pos != (head); pos = pos->prev)
 
 static inline void INIT_LIST_HEAD(struct list_head* list) {
     list->next = list;
@@ -54,11 +55,15 @@ static inline void INIT_LIST_HEAD(struct list_head* list) {
 
 static inline bool list_empty(const struct list_head* head) { return head->next == head; }
 
+static inline void list_add(struct list_head* entry, struct list_head* head) {
+    entry->prev = head;
+    entry->next = head->next;
+    head->next->prev = entry;
+    head->next = entry;
+}
+
 static inline void list_add_tail(struct list_head* entry, struct list_head* head) {
-    entry->prev = head->prev;
-    entry->next = head;
-    head->prev->next = entry;
-    head->prev = entry;
+    list_add(entry, head->prev);
 }
 
 static inline void list_del(struct list_head* entry) {

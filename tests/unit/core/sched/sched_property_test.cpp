@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Invariants of the scheduler: a million random steps, compared with a model of the rules that has
-// no slots and strata. Documentation/scheduling.rst has the bounds.
+// no virtual time. Documentation/scheduling.rst has the bounds.
 #include "../support.hpp"
 #include "sched_link.hpp"
 
@@ -296,8 +296,7 @@ class Property {
         };
         for (const auto& of : s_.classes) {
             add(0, of.stats);
-            for (const auto& stratum : of.strata)
-                MUST(stratum.used == 0);
+            MUST(list_empty(&of.due));
         }
         for (const auto& tenant : tenants_)
             add(1, tenant.stats);
