@@ -7,9 +7,10 @@
  * page from another pool. If all are empty, a page is made for the caller, charged to its memory
  * cgroup, and freed after use: the caller must not depend on other threads, which keep pages until
  * they get a processor and their turn (turn.c), and may have many in flight (issue.c). Without
- * memory the caller waits, if it may. While there are waiters, only waiters get pages. Each page
- * wakes the first waiter, but a newer one may take it.
+ * memory for one (a cgroup at its limit, a full IOMMU), the caller tries again each jiffy, if it may
+ * sleep.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "fabric.h"
@@ -67,7 +68,6 @@ int lite_bounce_init(struct lite_fabric *fab)
 {
 	int cpu, err;
 
-	init_waitqueue_head(&fab->bounce_wait);
 	fab->bounce = alloc_percpu(struct lite_bounce_pool);
 	if (!fab->bounce)
 		return -ENOMEM;
@@ -128,44 +128,13 @@ static struct lite_bounce *lite_bounce_steal(struct lite_fabric *fab)
 	return NULL;
 }
 
-static bool lite_bounce_is_free(struct lite_fabric *fab)
-{
-	int cpu;
-
-	for_each_possible_cpu(cpu) {
-		if (atomic64_read(&per_cpu_ptr(fab->bounce, cpu)->free))
-			return true;
-	}
-	return false;
-}
-
-/* Take a bounce page. Process context. Return: NULL: none is free, or threads wait for one. */
+/* Take a bounce page. Process context. Return: NULL: none is free. */
 struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
 {
-	struct lite_bounce *b;
+	struct lite_bounce *b = lite_bounce_take(raw_cpu_ptr(fab->bounce));
 
-	if (unlikely(atomic_read(&fab->bounce_waiting)))
-		return NULL;
-	b = lite_bounce_take(raw_cpu_ptr(fab->bounce));
 	if (!b)
 		b = lite_bounce_steal(fab);
-	if (b)
-		lite_stat_inc(fab->stats, LITE_STAT_SLOTS_BUSY);
-	return b;
-}
-
-/* Wait until a page comes back. May sleep. Return: NULL: lite_given_up(). */
-static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
-{
-	struct lite_bounce *b = NULL;
-
-	atomic_inc(&fab->bounce_waiting);
-	/* A barrier comes before each look for a page; pairs with lite_bounce_put(). */
-	___wait_event(fab->bounce_wait, (b = lite_bounce_steal(fab)), lite_wait_state(), 1, 0,
-		      schedule());
-	/* A wake-up for another page may have come after this thread had one: pass it on. */
-	if (atomic_dec_return(&fab->bounce_waiting) && lite_bounce_is_free(fab))
-		wake_up(&fab->bounce_wait);
 	if (b)
 		lite_stat_inc(fab->stats, LITE_STAT_SLOTS_BUSY);
 	return b;
@@ -187,8 +156,12 @@ static struct lite_bounce *lite_bounce_make(struct lite_fabric *fab, gfp_t gfp)
 /* Take a bounce page, or wait for one. May sleep. Return: NULL: lite_given_up(). */
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 {
-	return lite_bounce_tryget(fab) ?: lite_bounce_make(fab, GFP_KERNEL) ?:
-	       lite_bounce_wait(fab);
+	struct lite_bounce *b;
+
+	while (!(b = lite_bounce_tryget(fab) ?: lite_bounce_make(fab, GFP_KERNEL)) &&
+	       !lite_given_up())
+		memalloc_retry_wait(GFP_KERNEL);
+	return b;
 }
 
 /* Take a bounce page. Process context. Return: NULL: there is no memory for one just now. */
@@ -209,9 +182,6 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 	/* Accesses to the page come first; pairs with lite_bounce_take(). */
 	smp_mb__before_atomic();
 	atomic64_or(b->bit, &b->pool->free);
-	smp_mb__after_atomic(); /* pairs with lite_bounce_wait() */
-	if (unlikely(atomic_read(&fab->bounce_waiting)))
-		wake_up(&fab->bounce_wait);
 }
 
 /*

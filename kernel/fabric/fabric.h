@@ -5,8 +5,8 @@
  * announced by immediate data, and a fence. The life of a connection: Documentation/lifetime.rst.
  *
  * Locking, outermost first: lite_conn.lock, conns.xa_lock, lite_cq.lock, lite_cq.wait,
- * lite_poller.lock, lite_poller.asleep; lite_turns.lock, lite_qp.lock; lite_fabric.bounce_wait;
- * lite_auth.lock. No spinlock is held while completion handlers run.
+ * lite_poller.lock, lite_poller.asleep; lite_turns.lock, lite_qp.lock; lite_auth.lock. No
+ * spinlock is held while completion handlers run.
  */
 #ifndef _LITE_FABRIC_H
 #define _LITE_FABRIC_H
@@ -462,8 +462,6 @@ struct lite_fabric {
 	struct lite_auth auth;
 	struct lite_poller poller;
 	struct lite_bounce_pool __percpu *bounce;
-	wait_queue_head_t bounce_wait; /* threads waiting for a page */
-	atomic_t bounce_waiting;    /* their number */
 	struct lite_stats __percpu *stats;
 	struct lite_pool *pools;    /* of the node: enum lite_pool_number */
 	struct lite_qos *qos;       /* of the node */
