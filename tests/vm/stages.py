@@ -19,7 +19,7 @@ STAGES = ("enter", "look-up", "check", "translate", "post", "device", "complete"
 # belong to "return".
 _FUNCTIONS = {
     "enter": ("lite_ioctl", "lite_ioctl_op", "lite_op_run", "lite_transfer", "lite_atomic"),
-    "look-up": ("lite_access_tryenter", "lite_access_try"),
+    "look-up": ("lite_access_try",),
     "check": ("lite_tryenter_range", "lite_tryenter_at", "lite_bounds_check", "lite_atomic_check", "lite_atomic_check_entered"),
     "translate": ("lite_piece", "lite_piece_entered", "lite_piece_small", "lite_piece_put", "lite_atomic_try", "lite_atomic_run",
                   "lite_devop_run", "lite_devop_conn"),

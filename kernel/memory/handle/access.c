@@ -173,33 +173,6 @@ struct lite_mapping *lite_access_enter(const struct lite_access *a)
 	}
 }
 
-/* Enter an entered unpinned LMR's chunk that has byte @at. Return: ERR_PTR: -EAGAIN, -ERANGE. */
-static noinline struct lite_mapping *lite_access_chunk(const struct lite_access *a,
-						       struct lite_mapping *m, u64 at)
-{
-	if (at >= m->length)
-		return ERR_PTR(-ERANGE);
-	return lite_chunk_enter(m, at, a->right & ~LITE_RIGHT_READ);
-}
-
-/*
- * As lite_access_tryenter(), but if the LMR is unpinned, enters the chunk that has the byte @at:
- * also -ERANGE then. The caller checks the bounds of the mapping.
- */
-struct lite_mapping *lite_tryenter_byte(const struct lite_access *a, u64 at,
-					const struct lite_mapping **stale)
-{
-	struct lite_mapping *m = lite_access_tryenter(a, stale);
-	struct lite_mapping *chunk;
-
-	if (IS_ERR(m) || likely(!m->chunked))
-		return m;
-	chunk = lite_access_chunk(a, m, at);
-	*stale = m;
-	lite_access_exit(m);
-	return chunk;
-}
-
 /*
  * Begin to operate on a range of an LMR, from its byte @at on. If it is unpinned, the mapping is
  * that of the chunk that has the byte, and its extents end with the chunk. Context: any process.
@@ -220,7 +193,9 @@ struct lite_mapping *lite_tryenter_at(const struct lite_access *a, u64 offset, u
 	err = lite_bounds_check(offset, length, m->length);
 	if (likely(!err && !m->chunked))
 		return m;
-	chunk = err ? ERR_PTR(err) : lite_access_chunk(a, m, at);
+	if (!err && at >= m->length)
+		err = -ERANGE;
+	chunk = err ? ERR_PTR(err) : lite_chunk_enter(m, at, a->right & ~LITE_RIGHT_READ);
 	*stale = m;
 	lite_access_exit(m);
 	return chunk;

@@ -187,8 +187,6 @@ struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
 					  const struct lite_mapping **stale);
 struct lite_mapping *lite_tryenter_at(const struct lite_access *a, u64 offset, u64 length, u64 at,
 				      const struct lite_mapping **stale);
-struct lite_mapping *lite_tryenter_byte(const struct lite_access *a, u64 at,
-					const struct lite_mapping **stale);
 int lite_range_renew(const struct lite_access *a, u64 at, const struct lite_mapping *stale,
 		     unsigned long *until);
 int lite_access_await(const struct lite_access *a, int *backs);

@@ -57,7 +57,8 @@ static int lite_atomic_try(const struct lite_access *a, struct lite_devop *d, st
 
 	if (!bounce)
 		return -EINTR;
-	d->m = lite_tryenter_byte(a, op->offset, &stale);
+	/* lite_atomic_check_entered() checks the word, in the chunk if the LMR is unpinned. */
+	d->m = lite_tryenter_at(a, 0, 1, op->offset, &stale);
 	err = PTR_ERR_OR_ZERO(d->m);
 	if (!err) {
 		stale = d->m;
