@@ -190,6 +190,21 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn);
 void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn);
 
 /* Between the files of this layer. */
+
+/* The value of @expr, which uses __peer, the peer @node, under RCU; or @none. Any context. */
+#define lite_peer_look(cl, node, expr, none)				\
+({									\
+	struct lite_peer *__peer;					\
+	typeof(expr) __value = none;					\
+									\
+	rcu_read_lock();						\
+	__peer = xa_load(&(cl)->peers, node);				\
+	if (__peer)							\
+		__value = expr;						\
+	rcu_read_unlock();						\
+	__value;							\
+})
+
 lite_handler lite_serve_attach, lite_serve_join, lite_serve_leave, lite_serve_members,
 	lite_serve_ping;
 

@@ -21,14 +21,7 @@ void lite_peer_put(struct lite_peer *peer)
 /* Look up another member by its id, with a reference; or NULL. Any context. */
 struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id)
 {
-	struct lite_peer *peer;
-
-	rcu_read_lock();
-	peer = xa_load(&cl->peers, id);
-	if (peer && !refcount_inc_not_zero(&peer->ref))
-		peer = NULL;
-	rcu_read_unlock();
-	return peer;
+	return lite_peer_look(cl, id, refcount_inc_not_zero(&__peer->ref) ? __peer : NULL, NULL);
 }
 
 /*
@@ -390,12 +383,5 @@ struct lite_conn *lite_peer_conn_get(struct lite_peer *peer)
 /* As lite_peer_conn_get(), for the node with id @node. NULL for this node. */
 struct lite_conn *lite_cluster_conn_get(struct lite_cluster *cl, u32 node)
 {
-	struct lite_conn *conn;
-	struct lite_peer *peer;
-
-	rcu_read_lock();
-	peer = xa_load(&cl->peers, node);
-	conn = peer ? lite_peer_conn_get(peer) : NULL;
-	rcu_read_unlock();
-	return conn;
+	return lite_peer_look(cl, node, lite_peer_conn_get(__peer), NULL);
 }

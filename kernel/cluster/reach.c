@@ -19,16 +19,8 @@
 /* Is a node up, suspect, or this one? Any context. */
 bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
 {
-	struct lite_peer *peer;
-	bool live;
-
-	if (node == lite_cluster_id(cl))
-		return true;
-	rcu_read_lock();
-	peer = xa_load(&cl->peers, node);
-	live = peer && lite_peer_is_live(peer);
-	rcu_read_unlock();
-	return live;
+	return node == lite_cluster_id(cl) ||
+	       lite_peer_look(cl, node, lite_peer_is_live(__peer), false);
 }
 
 /*
@@ -37,13 +29,8 @@ bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
  */
 bool lite_cluster_may_act(struct lite_cluster *cl, u32 node)
 {
-	struct lite_peer *peer;
-	bool attaching;
+	bool attaching = lite_peer_look(cl, node, READ_ONCE(__peer->attaching), false);
 
-	rcu_read_lock();
-	peer = xa_load(&cl->peers, node);
-	attaching = peer && READ_ONCE(peer->attaching);
-	rcu_read_unlock();
 	smp_rmb(); /* with lite_peer_connect(): up before it ceases to attach */
 	return attaching || lite_cluster_is_live(cl, node);
 }
@@ -51,17 +38,10 @@ bool lite_cluster_may_act(struct lite_cluster *cl, u32 node)
 /* The known life of a member; 0: not a member, or it has left. Any context. */
 u64 lite_cluster_incarnation(struct lite_cluster *cl, u32 node)
 {
-	struct lite_peer *peer;
-	u64 incarnation = 0;
-
 	if (node == lite_cluster_id(cl))
 		return cl->fab->self.incarnation;
-	rcu_read_lock();
-	peer = xa_load(&cl->peers, node);
-	if (peer && READ_ONCE(peer->life) == LITE_PEER_MEMBER)
-		incarnation = READ_ONCE(peer->incarnation);
-	rcu_read_unlock();
-	return incarnation;
+	return lite_peer_look(cl, node, READ_ONCE(__peer->life) == LITE_PEER_MEMBER ?
+					READ_ONCE(__peer->incarnation) : 0, 0);
 }
 
 /* Are there other members, all down? Then this node may be the isolated one. */
@@ -268,14 +248,7 @@ int lite_cluster_flush(struct lite_cluster *cl, u32 node)
 /* Is a node suspect, so that waiting for it may help? Any context. */
 bool lite_cluster_is_suspect(struct lite_cluster *cl, u32 node)
 {
-	struct lite_peer *peer;
-	bool suspect;
-
-	rcu_read_lock();
-	peer = xa_load(&cl->peers, node);
-	suspect = peer && lite_peer_is_suspect(peer);
-	rcu_read_unlock();
-	return suspect;
+	return lite_peer_look(cl, node, lite_peer_is_suspect(__peer), false);
 }
 
 /*
