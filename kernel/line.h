@@ -42,8 +42,9 @@ static inline int lite_order(u64 a, u64 b)
 }
 
 /*
- * Define @name_cmp() for rb_find() and @name_less() for rb_add() in a tree of structures @type, by
- * their @field. @order compares the wanted field, at @key, with that of a node, at @has.
+ * Define functions for a tree of structures @type by their @field: @name_less() for rb_add(),
+ * @name_cmp() for rb_for_each(), @name_find(), and @name_after(): the first one behind a key. Both
+ * return NULL if there is none. @order compares the wanted field, at @key, with a node's, at @has.
  */
 #define LITE_TREE(name, type, node, field, order)				\
 static inline const void *name##_field(const struct rb_node *rb)		\
@@ -61,15 +62,32 @@ static inline int name##_cmp(const void *key, const struct rb_node *rb)		\
 static inline bool name##_less(struct rb_node *a, const struct rb_node *b)	\
 {										\
 	return name##_cmp(name##_field(a), b) < 0;				\
+}										\
+										\
+static inline type *name##_find(const void *key, const struct rb_root *root)	\
+{										\
+	return rb_entry_safe(rb_find(key, root, name##_cmp), type, node);	\
+}										\
+										\
+static inline type *name##_after(const void *key, const struct rb_root *root)	\
+{										\
+	struct rb_node *rb = root->rb_node, *found = NULL;			\
+										\
+	while (rb) {								\
+		bool before = name##_cmp(key, rb) < 0;				\
+										\
+		found = before ? rb : found;					\
+		rb = before ? rb->rb_left : rb->rb_right;			\
+	}									\
+	return rb_entry_safe(found, type, node);				\
 }
 
-LITE_TREE(lite_line, struct lite_line_place, by_kind, kind,
+LITE_TREE(lite_line_tree, struct lite_line_place, by_kind, kind,
 	  lite_order(*(const u64 *)key, *(const u64 *)has))
 
 static inline struct lite_line_place *lite_line_first(struct lite_line *line, u64 kind)
 {
-	return rb_entry_safe(rb_find(&kind, &line->kinds, lite_line_cmp), struct lite_line_place,
-			     by_kind);
+	return lite_line_tree_find(&kind, &line->kinds);
 }
 
 /* The first of the kind that has its turn, or NULL. */
@@ -113,7 +131,7 @@ static inline void lite_line_enter(struct lite_line *line, struct lite_line_plac
 	INIT_LIST_HEAD(&place->same);
 	if (!first) {
 		list_add_tail(&place->firsts, &line->firsts);
-		rb_add(&place->by_kind, &line->kinds, lite_line_less);
+		rb_add(&place->by_kind, &line->kinds, lite_line_tree_less);
 		return;
 	}
 	list_add_tail(&place->same, &first->same);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/slab.h>
 
+#include "line.h"
 #include "pool.h"
 
 /* Initialise an unused pool of @limit units, of which @reserve are for uid 0 only. */
 void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve)
 {
-	memset(pool, 0, sizeof(*pool)); /* so the table is empty */
+	memset(pool, 0, sizeof(*pool)); /* so the tree is empty */
 	spin_lock_init(&pool->lock);
 	pool->rule.limit = limit;
 	pool->rule.reserve = min(reserve, limit);
@@ -14,21 +15,16 @@ void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve)
 
 void lite_pool_exit(struct lite_pool *pool)
 {
-	WARN_ON_ONCE(pool->used || pool->root.holds || !hash_empty(pool->parts));
+	WARN_ON_ONCE(pool->used || pool->root.holds || !RB_EMPTY_ROOT(&pool->parts));
 }
+
+LITE_TREE(lite_pool_tree, struct lite_pool_part, node, uid,
+	  lite_order(*(const u32 *)key, *(const u32 *)has))
 
 static struct lite_pool_part *lite_pool_find(struct lite_pool *pool, u32 uid)
 {
-	struct lite_pool_part *part;
-
 	lockdep_assert_held(&pool->lock);
-	if (!uid)
-		return &pool->root;
-	hash_for_each_possible(pool->parts, part, node, uid) {
-		if (part->uid == uid)
-			return part;
-	}
-	return NULL;
+	return uid ? lite_pool_tree_find(&uid, &pool->parts) : &pool->root;
 }
 
 /* Unlink a part that is no longer in use. Return: the part, for kfree(), or NULL. */
@@ -37,7 +33,7 @@ static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool, struct li
 	lockdep_assert_held(&pool->lock);
 	if (part == &pool->root || part->holds || part->has)
 		return NULL;
-	hash_del(&part->node);
+	rb_erase(&part->node, &pool->parts);
 	return part;
 }
 
@@ -61,7 +57,7 @@ struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid, gfp_t gfp
 	part = lite_pool_find(pool, uid);
 	if (!part) {
 		swap(part, new);
-		hash_add(pool->parts, &part->node, uid);
+		rb_add(&part->node, &pool->parts, lite_pool_tree_less);
 	}
 	part->holds++;
 	spin_unlock(&pool->lock);

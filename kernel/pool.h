@@ -19,7 +19,7 @@
 #define _LITE_POOL_H
 
 #include <linux/cred.h>
-#include <linux/hashtable.h>
+#include <linux/rbtree.h>
 #include <linux/spinlock.h>
 
 #include "core/share.h"
@@ -39,7 +39,7 @@ enum lite_pool_number {
 
 /* What a uid has of a pool. */
 struct lite_pool_part {
-	struct hlist_node node; /* in the pool's table; root's is not */
+	struct rb_node node; /* in the pool's tree; root's is not */
 	u32 uid;
 	u32 holds; /* lite_pool_hold() calls not dropped yet */
 	u64 has;   /* units taken */
@@ -51,7 +51,7 @@ struct lite_pool {
 	u64 used; /* units that all have taken */
 	u64 by_users; /* the part of @used that uid 0 does not have */
 	struct lite_pool_part root; /* uid 0's part */
-	DECLARE_HASHTABLE(parts, 6); /* of other uids, by uid */
+	struct rb_root parts; /* of other uids, by uid */
 };
 
 /* The uid of the calling thread, as pools count it. */

@@ -33,7 +33,7 @@ void lite_lock_claim_put(struct lite_lock_claim *c)
 	kfree(c);
 }
 
-LITE_TREE(lite_lock_claim, struct lite_lock_claim, node, name,
+LITE_TREE(lite_lock_claim_tree, struct lite_lock_claim, node, name,
 	  memcmp(key, has, sizeof(struct lite_claim_name)))
 
 /* Find a claim that is not OVER, or NULL; @l may be NULL. */
@@ -43,27 +43,15 @@ struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,
 	if (!l)
 		return NULL;
 	lockdep_assert_held(&l->locks->home_lock);
-	return rb_entry_safe(rb_find(name, &l->claims, lite_lock_claim_cmp),
-			     struct lite_lock_claim, node);
+	return lite_lock_claim_tree_find(name, &l->claims);
 }
 
 /* The claim with the next name after @name, in the order of the tree, or NULL. */
 struct lite_lock_claim *lite_lock_claim_after(const struct lite_lock *l,
 					      const struct lite_claim_name *name)
 {
-	struct rb_node *node = l->claims.rb_node;
-	struct lite_lock_claim *found = NULL;
-
 	lockdep_assert_held(&l->locks->home_lock);
-	while (node) {
-		if (lite_lock_claim_cmp(name, node) >= 0) {
-			node = node->rb_right;
-		} else {
-			found = rb_entry(node, struct lite_lock_claim, node);
-			node = node->rb_left;
-		}
-	}
-	return found;
+	return lite_lock_claim_tree_after(name, &l->claims);
 }
 
 /*
@@ -87,7 +75,7 @@ static struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, struct l
 	INIT_LIST_HEAD(&c->list);
 	INIT_LIST_HEAD(&c->tried);
 	INIT_DELAYED_WORK(&c->timer, lite_lock_claim_due);
-	rb_add(&c->node, &l->claims, lite_lock_claim_less);
+	rb_add(&c->node, &l->claims, lite_lock_claim_tree_less);
 	lite_stat_inc(l->locks->stats, LITE_STAT_LOCK_CLAIMS);
 	return c;
 }

@@ -42,7 +42,7 @@ void lite_lock_put(struct lite_lock *l)
 }
 
 /* Ordered by the bytes of the key, so that the locks of one LMR are side by side. */
-LITE_TREE(lite_lock, struct lite_lock, node, key,
+LITE_TREE(lite_lock_tree, struct lite_lock, node, key,
 	  memcmp(key, has, sizeof(struct lite_lock_key)))
 
 static struct lite_lock_key lite_lock_key(const struct lite_wire_lock *w, bool barrier)
@@ -61,7 +61,7 @@ static struct lite_lock *lite_lock_find(struct lite_locks *locks, const struct l
 	const struct lite_lock_key key = lite_lock_key(w, barrier);
 
 	lockdep_assert_held(&locks->home_lock);
-	return rb_entry_safe(rb_find(&key, &locks->home, lite_lock_cmp), struct lite_lock, node);
+	return lite_lock_tree_find(&key, &locks->home);
 }
 
 /* The reference of the timer becomes the job's. */
@@ -107,7 +107,7 @@ static struct lite_lock *lite_lock_make(struct lite_locks *locks,
 	l->claims = RB_ROOT;
 	l->n = n;
 	INIT_DELAYED_WORK(&l->timer, lite_lock_due);
-	rb_add(&l->node, &locks->home, lite_lock_less);
+	rb_add(&l->node, &locks->home, lite_lock_tree_less);
 	return l;
 
 err_tellers:
@@ -469,23 +469,6 @@ static int lite_serve_lock_release(void *priv, struct lite_conn *conn, u16 call,
 	return err;
 }
 
-/* The first lock from @key on, in the order of the tree; NULL: none. */
-static struct lite_lock *lite_lock_from(struct lite_locks *locks, const struct lite_lock_key *key)
-{
-	struct rb_node *node = locks->home.rb_node;
-	struct lite_lock *found = NULL;
-
-	while (node) {
-		if (lite_lock_cmp(key, node) > 0) {
-			node = node->rb_right;
-		} else {
-			found = rb_entry(node, struct lite_lock, node);
-			node = node->rb_left;
-		}
-	}
-	return found;
-}
-
 /*
  * Call @step for all locks or, if @id is not 0, those of an LMR. @step may remove the lock; if it
  * returns true, the lock is still there, and @step is called for it again. Drops home_lock now and
@@ -501,7 +484,8 @@ static void lite_locks_walk(struct lite_locks *locks, u64 id,
 
 	do {
 		mutex_lock(&locks->home_lock);
-		next = lite_lock_from(locks, &key);
+		next = lite_lock_tree_find(&key, &locks->home) ?:
+		       lite_lock_tree_after(&key, &locks->home);
 		again = false;
 		for (n = 0; next && (!id || next->key.id == id) && n < LITE_LOCK_WALK && !again;
 		     n++) {

@@ -309,7 +309,7 @@ static u64 lite_client_ring_key(u32 function, u32 uid)
 	return (u64)function << 32 | uid;
 }
 
-LITE_TREE(lite_client_ring, struct lite_client_ring, by_function, key,
+LITE_TREE(lite_client_ring_tree, struct lite_client_ring, by_function, key,
 	  lite_order(*(const u64 *)key, *(const u64 *)has))
 
 /* The LIVE ring of a function, if @uid is LITE_RING_OF_ALL, else a user's NEW one; or NULL. */
@@ -318,8 +318,7 @@ static struct lite_client_ring *lite_client_ring_of(struct lite_rpc_peer *rp, u3
 	u64 key = lite_client_ring_key(function, uid);
 
 	lockdep_assert_held(&rp->lock);
-	return rb_entry_safe(rb_find(&key, &rp->by_function, lite_client_ring_cmp),
-			     struct lite_client_ring, by_function);
+	return lite_client_ring_tree_find(&key, &rp->by_function);
 }
 
 /* The ring for new calls of a user to a function, LIVE or NEW, or NULL. */
@@ -334,7 +333,7 @@ static void lite_client_ring_enter(struct lite_client_ring *ring, u32 uid)
 {
 	lockdep_assert_held(&ring->rp->lock);
 	ring->key = lite_client_ring_key(ring->function, uid);
-	rb_add(&ring->by_function, &ring->rp->by_function, lite_client_ring_less);
+	rb_add(&ring->by_function, &ring->rp->by_function, lite_client_ring_tree_less);
 }
 
 /* Bind a NEW ring. On failure it leaves the tables. */

@@ -26,12 +26,12 @@ void lite_func_put(struct lite_func *func)
 	}
 }
 
-LITE_TREE(lite_func, struct lite_func, by_name, name, strcmp(key, has))
+LITE_TREE(lite_func_tree, struct lite_func, by_name, name, strcmp(key, has))
 
 static struct lite_func *lite_func_by_name(struct lite_service *svc, const char *name)
 {
 	lockdep_assert_held(&svc->lock);
-	return rb_entry_safe(rb_find(name, &svc->names, lite_func_cmp), struct lite_func, by_name);
+	return lite_func_tree_find(name, &svc->names);
 }
 
 /*
@@ -290,7 +290,7 @@ static int lite_func_enter(struct lite_func *func, u32 number, struct lite_pool_
 	}
 	func->number = number;
 	if (func->name[0])
-		rb_add(&func->by_name, &svc->names, lite_func_less);
+		rb_add(&func->by_name, &svc->names, lite_func_tree_less);
 	return 0;
 }
 

@@ -477,18 +477,8 @@ static const struct mmu_interval_notifier_ops lite_unpinned_ops = {
 	.invalidate = lite_unpinned_invalidate,
 };
 
-static int lite_parting_cmp(const void *mm, const struct rb_node *node)
-{
-	const struct mm_struct *other = rb_entry(node, struct lite_unpinned, parting)->mm;
-
-	return (const struct mm_struct *)mm < other ? -1 : mm != other;
-}
-
-static bool lite_parting_less(struct rb_node *a, const struct rb_node *b)
-{
-	return rb_entry(a, struct lite_unpinned, parting)->mm <
-	       rb_entry(b, struct lite_unpinned, parting)->mm;
-}
+LITE_TREE(lite_parting, struct lite_unpinned, parting, mm,
+	  lite_order(*(const unsigned long *)key, *(const unsigned long *)has))
 
 /* Do very many ended LMRs still watch the memory of a process, and so delay its changes? */
 static bool lite_partings_many(const struct mm_struct *mm)
@@ -497,7 +487,7 @@ static bool lite_partings_many(const struct mm_struct *mm)
 	u32 n = 0;
 
 	spin_lock(&lite_partings.lock);
-	rb_for_each(node, mm, &lite_partings.by_mm, lite_parting_cmp) {
+	rb_for_each(node, &mm, &lite_partings.by_mm, lite_parting_cmp) {
 		if (++n == LITE_UNPINNED_PARTING)
 			break;
 	}
