@@ -19,6 +19,9 @@
 #include "memory/memory.h"
 #include "memory/store/store.h"
 
+/* Pages per vm_insert_pages(), on the stack. */
+#define LITE_INSERT_PAGES 32
+
 /* Drop a reference. Context: process. */
 void lite_arena_put(struct lite_arena *arena)
 {
@@ -159,9 +162,48 @@ err_put:
 	return ERR_PTR(err);
 }
 
-/* The page at an offset in a block; @n: pages wanted, reduced to those that are contiguous. */
-static struct page *lite_block_page(struct lite_alloc *block, u64 offset, size_t *n)
+/*
+ * Insert pages of @of, from @offset on, into a page table from @addr to @end. Pages that @page_at
+ * does not find are skipped. Fails only if the first page does. Return: 0; -EFAULT: there is no
+ * memory for an upper level of the page table; other errnos of vm_insert_pages() or @page_at.
+ */
+int lite_pages_insert(struct vm_area_struct *vma, unsigned long addr, unsigned long end,
+		      lite_page_at page_at, void *of, u64 offset)
 {
+	struct page *pages[LITE_INSERT_PAGES];
+	bool first = true;
+
+	while (addr < end) {
+		size_t i, n = min_t(size_t, (end - addr) >> PAGE_SHIFT, LITE_INSERT_PAGES);
+		struct page *page = page_at(of, offset, &n);
+		unsigned long left = n, done = 1;
+		int err = PTR_ERR_OR_ZERO(page);
+
+		if (!err) {
+			for (i = 0; i < n; i++)
+				pages[i] = page + i;
+			err = vm_insert_pages(vma, addr, pages, &left);
+			done = n - left;
+			if (err == -EBUSY) { /* inserted by another thread's fault */
+				done++;
+				err = 0;
+			}
+		}
+		if (err && first)
+			return err;
+		if (err && !IS_ERR(page))
+			break;
+		first = false;
+		addr += done << PAGE_SHIFT;
+		offset += (u64)done << PAGE_SHIFT;
+	}
+	return 0;
+}
+
+/* See lite_page_at. */
+static struct page *lite_block_page(void *of, u64 offset, size_t *n)
+{
+	struct lite_alloc *block = of;
 	size_t bytes = *n << PAGE_SHIFT;
 	struct page *page;
 	u32 i;
@@ -171,51 +213,6 @@ static struct page *lite_block_page(struct lite_alloc *block, u64 offset, size_t
 	page = lite_store_page(block->mem, block->pieces[i].dma + offset, &bytes);
 	*n = bytes >> PAGE_SHIFT;
 	return page;
-}
-
-/*
- * Insert up to LITE_INSERT_PAGES contiguous pages into a page table. @done: set to how many are
- * there now. Return: 0, or an errno of vm_insert_pages().
- */
-int lite_pages_insert(struct vm_area_struct *vma, unsigned long addr, struct page *page, size_t n,
-		      unsigned long *done)
-{
-	struct page *pages[LITE_INSERT_PAGES];
-	unsigned long left = n;
-	size_t i;
-	int err;
-
-	for (i = 0; i < n; i++)
-		pages[i] = page + i;
-	err = vm_insert_pages(vma, addr, pages, &left);
-	*done = n - left;
-	if (err != -EBUSY)
-		return err;
-	/* Inserted by another thread's fault. */
-	++*done;
-	return 0;
-}
-
-/* Insert pages of a block, from offset @in on. Fails only if the first one does. */
-static int lite_block_insert(struct vm_area_struct *vma, struct lite_alloc *block, u64 in,
-			     unsigned long addr, unsigned long end)
-{
-	bool first = true;
-
-	while (addr < end) {
-		size_t n = min_t(size_t, (end - addr) >> PAGE_SHIFT, LITE_INSERT_PAGES);
-		struct page *page = lite_block_page(block, in, &n);
-		unsigned long done;
-		int err = lite_pages_insert(vma, addr, page, n, &done);
-
-		/* -EFAULT: there is no memory for an upper level of the page table. */
-		if (err)
-			return first ? -ENOMEM : 0;
-		first = false;
-		addr += done << PAGE_SHIFT;
-		in += (u64)done << PAGE_SHIFT;
-	}
-	return 0;
 }
 
 static vm_fault_t lite_arena_fault(struct vm_fault *vmf)
@@ -237,14 +234,15 @@ static vm_fault_t lite_arena_fault(struct vm_fault *vmf)
 	if (arena->blocks && offset < arena->length) {
 		struct lite_alloc *block = arena->blocks[offset / LITE_ARENA_BLOCK];
 
-		err = lite_block_insert(vma, block, in, addr, addr + after);
-		if (!err && before)
-			lite_block_insert(vma, block, in - before, addr - before, addr);
+		err = lite_pages_insert(vma, addr, addr + after, lite_block_page, block, in);
+		if (!err)
+			lite_pages_insert(vma, addr - before, addr, lite_block_page, block,
+					  in - before);
 	}
 	mutex_unlock(&arena->lock);
 	if (!err)
 		return VM_FAULT_NOPAGE;
-	return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+	return err == -ENXIO ? VM_FAULT_SIGBUS : VM_FAULT_OOM;
 }
 
 /* A VMA was split, or copied to a child (MADV_DOFORK), which may use blocks longer: keep none. */

@@ -58,12 +58,12 @@ struct lite_arena_range {
 	u64 length;
 };
 
-/* Pages per vm_insert_pages(), on the stack. */
-#define LITE_INSERT_PAGES 32
+/* The page at an offset of @of, or ERR_PTR. @n: pages wanted, reduced to contiguous ones. */
+typedef struct page *(*lite_page_at)(void *of, u64 offset, size_t *n);
 
 /* arena.c */
-int lite_pages_insert(struct vm_area_struct *vma, unsigned long addr, struct page *page, size_t n,
-		      unsigned long *done);
+int lite_pages_insert(struct vm_area_struct *vma, unsigned long addr, unsigned long end,
+		      lite_page_at page_at, void *of, u64 offset);
 extern const struct vm_operations_struct lite_arena_vm_ops;
 struct lite_arena *lite_arena_new(struct lite_kept *kept, u64 length, u32 flags, u32 uid);
 void lite_arena_close(struct lite_arena *arena);

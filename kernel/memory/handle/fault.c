@@ -74,31 +74,9 @@ int lite_view_check(const struct lite_view *v, const struct lite_access *a)
 	return err;
 }
 
-/* Insert the page at @addr, and those here up to @end. Fails only if the first page does. */
-static int lite_view_insert(struct lite_view *v, struct lite_mapping *m, struct vm_area_struct *vma,
-			    unsigned long addr, unsigned long end)
+static struct page *lite_view_page_at(void *m, u64 offset, size_t *n)
 {
-	u64 offset = v->offset + (addr - vma->vm_start) + ((u64)vma->vm_pgoff << PAGE_SHIFT);
-	bool first = true;
-
-	while (addr < end) {
-		size_t n = min_t(size_t, (end - addr) >> PAGE_SHIFT, LITE_INSERT_PAGES);
-		struct page *page = lite_view_page(m, offset, &n);
-		unsigned long done = 1;
-		int err = PTR_ERR_OR_ZERO(page);
-
-		if (!err)
-			err = lite_pages_insert(vma, addr, page, n, &done);
-		if (err && first)
-			return err;
-		/* A page that is elsewhere is skipped. */
-		if (err && !IS_ERR(page))
-			break;
-		first = false;
-		addr += done << PAGE_SHIFT;
-		offset += (u64)done << PAGE_SHIFT;
-	}
-	return 0;
+	return lite_view_page(m, offset, n);
 }
 
 /*
@@ -113,6 +91,7 @@ int lite_view_fault(struct lite_view *v, const struct lite_access *a, struct vm_
 	unsigned long addr = vmf->address & PAGE_MASK;
 	unsigned long start = max(addr & PMD_MASK, vma->vm_start);
 	unsigned long end = min((addr & PMD_MASK) + PMD_SIZE, vma->vm_end);
+	u64 offset = v->offset + (addr - vma->vm_start) + ((u64)vma->vm_pgoff << PAGE_SHIFT);
 	const struct lite_mapping *stale;
 	struct lite_mapping *m;
 	unsigned long none = 0;
@@ -129,9 +108,9 @@ int lite_view_fault(struct lite_view *v, const struct lite_access *a, struct vm_
 		return PTR_ERR(m);
 	err = lite_view_attach(v, m, a->right & LITE_RIGHT_WRITE);
 	if (!err)
-		err = lite_view_insert(v, m, vma, addr, end);
-	if (!err && start < addr)
-		lite_view_insert(v, m, vma, start, addr);
+		err = lite_pages_insert(vma, addr, end, lite_view_page_at, m, offset);
+	if (!err)
+		lite_pages_insert(vma, start, addr, lite_view_page_at, m, offset - (addr - start));
 	lite_access_exit(m);
 	return err;
 }
