@@ -97,7 +97,6 @@ static int lite_part_extents_remote(struct lite_lmr *lmr, struct lite_part *part
 		.life = part->at.incarnation,
 		.killable = true,
 	};
-	u64 length = 0;
 	int err = 0;
 	u32 i;
 
@@ -109,24 +108,14 @@ static int lite_part_extents_remote(struct lite_lmr *lmr, struct lite_part *part
 	d.reply = r;
 	while (!err && part->n_extents < n_extents) {
 		req.first = cpu_to_le32(part->n_extents);
-		err = lite_cluster_call(lmr->mem->cl, part->at.node, &d);
-		if (!err && le32_to_cpu(r->count) > n_extents - part->n_extents)
-			err = -EPROTO;
-		for (i = 0; !err && i < le32_to_cpu(r->count); i++) {
-			struct lite_extent *e = &part->extents[part->n_extents++];
-
-			*e = (struct lite_extent){
-				.addr = le64_to_cpu(r->extent[i].addr),
-				.length = le64_to_cpu(r->extent[i].length_share) >> 8,
-			};
-			if (!e->length || e->length % PAGE_SIZE || e->length > LITE_LMR_SIZE_MAX)
-				err = -EPROTO;
-			length += e->length;
-		}
+		err = lite_cluster_call(lmr->mem->cl, part->at.node, &d) ?:
+		      lite_extents_take(part->extents, &part->n_extents, n_extents, r->extent,
+					le32_to_cpu(r->count));
 	}
 	kfree(r);
-	if (!err && length != part->bytes)
-		err = -EPROTO;
+	err = err ?: lite_extent_table_check(part->extents, part->n_extents, part->bytes, 1);
+	for (i = 0; !err && i < part->n_extents; i++)
+		err = part->extents[i].length % PAGE_SIZE ? -EPROTO : 0;
 	/* The store took the memory back when the session of the request ended. */
 	return err == -ENOENT ? -EHOSTDOWN : err;
 }

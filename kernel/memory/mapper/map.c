@@ -97,30 +97,6 @@ int lite_home_call(struct lite_memory *mem, struct lite_conn *conn, struct lite_
 	return conn ? lite_kcall(conn, d) : lite_kcall_local(mem->cl->kcalls, d);
 }
 
-/* Append extents that the home has sent. Return: 0; -EPROTO: more than the LMR has. */
-static int lite_mapping_take(struct lite_mapping *m, const struct lite_wire_extent *told, u32 n,
-			     u32 n_extents)
-{
-	const struct lite_extent *last = m->n_extents ? &m->extents[m->n_extents - 1] : NULL;
-	u64 at = last ? last->start + last->length : 0;
-	u32 i;
-
-	if (n > n_extents - m->n_extents)
-		return -EPROTO;
-	for (i = 0; i < n; i++) {
-		u64 ls = le64_to_cpu(told[i].length_share);
-
-		m->extents[m->n_extents++] = (struct lite_extent){
-			.start = at,
-			.length = ls >> 8,
-			.addr = le64_to_cpu(told[i].addr),
-			.share = ls & 0xff,
-		};
-		at += ls >> 8;
-	}
-	return 0;
-}
-
 /* Fetch the extents that are still missing. */
 static int lite_mapping_fetch(struct lite_mapping *m, u32 n_extents)
 {
@@ -140,7 +116,8 @@ static int lite_mapping_fetch(struct lite_mapping *m, u32 n_extents)
 	while (!err && m->n_extents < n_extents) {
 		req.first = cpu_to_le32(m->n_extents);
 		err = lite_home_call(m->mem, m->conn, &d) ?:
-		      lite_mapping_take(m, r->extent, le32_to_cpu(r->count), n_extents);
+		      lite_extents_take(m->extents, &m->n_extents, n_extents, r->extent,
+					le32_to_cpu(r->count));
 	}
 	kfree(r);
 	return err;
@@ -156,8 +133,8 @@ static int lite_mapping_extents(struct lite_mapping *m, const struct lite_wire_m
 	m->extents = kvmalloc_array(n, sizeof(*m->extents), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!m->extents)
 		return -ENOMEM;
-	err = lite_mapping_take(m, lite_wire_map_extents(r),
-				confirm ? 0 : le32_to_cpu(r->n_told), n);
+	err = lite_extents_take(m->extents, &m->n_extents, n, lite_wire_map_extents(r),
+				confirm ? 0 : le32_to_cpu(r->n_told));
 	if (!err && m->n_extents < n)
 		err = lite_mapping_fetch(m, n);
 	err = err ?: lite_extent_table_check(m->extents, m->n_extents, m->length, m->n_shares);

@@ -539,6 +539,26 @@ u32 lite_extents_put(struct lite_wire_extents_reply *r, const struct lite_extent
 	return struct_size(r, extent, count);
 }
 
+/* Append what a message has to a table of *@n extents. Return: 0; -EPROTO: more than @max. */
+int lite_extents_take(struct lite_extent *table, u32 *n, u32 max,
+		      const struct lite_wire_extent *told, u32 count)
+{
+	u64 ls, at = *n ? table[*n - 1].start + table[*n - 1].length : 0;
+
+	if (count > max - *n)
+		return -EPROTO;
+	for (; count--; at += ls >> 8, told++) {
+		ls = le64_to_cpu(told->length_share);
+		table[(*n)++] = (struct lite_extent){
+			.start = at,
+			.length = ls >> 8,
+			.addr = le64_to_cpu(told->addr),
+			.share = ls & 0xff,
+		};
+	}
+	return 0;
+}
+
 int lite_serve_mem_alloc(struct lite_memory *mem, struct lite_conn *conn, const void *req,
 			 void *reply)
 {

@@ -121,6 +121,8 @@ void lite_store_exit(struct lite_memory *mem);
 void lite_extents_copy(struct lite_wire_extent *to, const struct lite_extent *from, u32 n);
 u32 lite_extents_put(struct lite_wire_extents_reply *r, const struct lite_extent *table, u32 n,
 		     u32 first);
+int lite_extents_take(struct lite_extent *table, u32 *n, u32 max,
+		      const struct lite_wire_extent *told, u32 count);
 
 /* pinned.c */
 struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr, u64 length);
