@@ -111,7 +111,7 @@ static void lite_monitor_session(struct lite_cluster *cl,
 				 struct lite_peer *peer, struct lite_conn *conn)
 {
 	unsigned long now = jiffies, since;
-	/* Soft-RoCE retries for ever, and no thread waits for the read of beat.c. */
+	/* A device may retry for ever (cm.c), and no thread waits for the read of beat.c. */
 	unsigned long unanswered = max(cl->fab->op_timeout / 2, (unsigned long)LITE_UNANSWERED_MIN);
 
 	if (lite_session_silent(cl, conn)) {

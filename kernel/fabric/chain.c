@@ -44,8 +44,8 @@ void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr)
 	chain->n++;
 }
 
-/* Add a read that confirms earlier ones: see lite_qp_confirm(). */
-void lite_chain_confirm(struct lite_chain *chain, struct lite_link *link)
+/* Add a read without effect: see lite_qp_touch(). */
+void lite_chain_touch(struct lite_chain *chain, struct lite_link *link)
 {
 	u64 raddr = lite_conn_scratch(chain->qp->conn, &link->sge);
 

@@ -30,7 +30,7 @@ struct lite_chain {
 
 void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp, struct lite_io *io, u8 prio);
 void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr);
-void lite_chain_confirm(struct lite_chain *chain, struct lite_link *link);
+void lite_chain_touch(struct lite_chain *chain, struct lite_link *link);
 void lite_chain_post(struct lite_chain *chain, bool wait);
 
 #endif /* _LITE_FABRIC_CHAIN_H */

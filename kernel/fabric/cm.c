@@ -21,8 +21,8 @@
 #include "fabric.h"
 
 /*
- * A packet is resent 7 times, which on Soft-RoCE means for ever: Documentation/decisions.rst. Times
- * between: lite_fabric.ack_timeout. Receives are always posted, so RNR is an error.
+ * A packet is resent 7 times, which some devices take as for ever: Documentation/decisions.rst.
+ * Times between: lite_fabric.ack_timeout. Receives are always posted, so RNR is an error.
  */
 #define LITE_RETRY_COUNT 7
 #define LITE_RNR_RETRY_COUNT 6
@@ -42,21 +42,6 @@
 /* How long to wait for the end of that connection. */
 #define LITE_STALE_PAUSE (HZ / 10)
 
-static u8 lite_cm_quirks(const struct lite_fabric *fab)
-{
-	return (fab->quirks.repeats ? LITE_CM_REPEATS : 0) |
-	       (fab->quirks.fetch_apart ? LITE_CM_FETCH_APART : 0);
-}
-
-/* Both ends respect the quirks of both devices. Called before queue pairs are made. */
-static void lite_cm_agree(struct lite_conn *conn, u8 quirks)
-{
-	quirks |= lite_cm_quirks(conn->fab);
-	conn->repeats = quirks & LITE_CM_REPEATS;
-	if (quirks & LITE_CM_FETCH_APART)
-		conn->nqps = max_t(u8, conn->nqps, 2);
-}
-
 static void lite_cm_hdr_fill(struct lite_fabric *fab, struct lite_cm_hdr *hdr,
 			     enum lite_cm_kind kind)
 {
@@ -65,7 +50,7 @@ static void lite_cm_hdr_fill(struct lite_fabric *fab, struct lite_cm_hdr *hdr,
 		.version = LITE_WIRE_VERSION,
 		.kind = kind,
 		.nqps = fab->nqps,
-		.quirks = lite_cm_quirks(fab),
+		.quirks = fab->quirks & LITE_CM_QUIRKS,
 	};
 }
 
@@ -196,7 +181,7 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 	lite_cm_take_depth(conn, param);
 	conn->passive = true;
 	conn->nqps = min(conn->nqps, connect->hdr.nqps);
-	lite_cm_agree(conn, connect->hdr.quirks);
+	lite_quirks_agree(conn, connect->hdr.quirks);
 	conn->id = id;
 	id->context = conn;
 	id->event_handler = lite_cm_conn_event;
@@ -493,7 +478,7 @@ static int lite_cm_handshake(struct lite_conn *conn, const struct lite_wire_addr
 	err = lite_cm_hello(conn, dst, number, &hello, &challenge, deadline);
 	if (err)
 		return err;
-	lite_cm_agree(conn, challenge.hdr.quirks);
+	lite_quirks_agree(conn, challenge.hdr.quirks);
 
 	connect.hdr = hello.hdr;
 	connect.hdr.kind = LITE_CM_CONNECT;

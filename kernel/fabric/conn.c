@@ -200,8 +200,7 @@ static void lite_conn_gone_work(struct work_struct *work)
 	if (conn->id)
 		rdma_destroy_id(conn->id);
 	conn->id = NULL;
-	if (fab->quirks.tasklets)
-		lite_cq_barrier();
+	lite_cq_barrier(fab);
 	for (i = 0; i < conn->nqps; i++) {
 		if (conn->qp[i].scq)
 			lite_cq_destroy(conn->qp[i].scq, conn->qp[i].stuck);
@@ -289,6 +288,7 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 		return ERR_PTR(-ENOMEM);
 	}
 	conn->fab = fab;
+	conn->quirks = fab->quirks;
 	conn->nqps = fab->nqps;
 	conn->n_connected = 1;
 	conn->n_up = 1;
@@ -460,7 +460,7 @@ static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		lite_conn_kill(conn, -EIO);
 	rcu_read_unlock();
 	/* Skip a repeated message: the next one may be arriving in the same place. */
-	if (unlikely(!wc->byte_len) && conn->repeats)
+	if (unlikely(!wc->byte_len) && lite_conn_repeats(conn))
 		return;
 	conn->fab->ops->recv(conn->fab->priv, conn, be32_to_cpu(wc->ex.imm_data));
 }
@@ -505,8 +505,8 @@ static void lite_conn_use(struct lite_conn *conn, u32 prio, bool fetch, u32 firs
 }
 
 /*
- * Share the queue pairs that are up among kinds of operations, by the node's mode and quirks.
- * Called when these, or the number of queue pairs, have changed. Process context.
+ * Share the queue pairs that are up among kinds of operations, by the node's mode. Called when
+ * that, or the number of queue pairs, has changed. Process context.
  */
 void lite_conn_share_qps(struct lite_conn *conn)
 {
@@ -515,7 +515,7 @@ void lite_conn_share_qps(struct lite_conn *conn)
 
 	/* Under the lock, so that the last caller sees all changes. */
 	xa_lock(&fab->conns);
-	apart = fab->quirks.fetch_apart ? conn->n_connected - 1 : 0;
+	apart = lite_conn_apart(conn);
 	for (prio = 0; prio < LITE_PRIOS; prio++) {
 		lite_conn_use(conn, prio, false, 0, apart ? max(conn->n_up - 1, 1) : conn->n_up);
 		lite_conn_use(conn, prio, true, apart, apart ? 1 : conn->n_up);
@@ -556,7 +556,6 @@ static int lite_qp_connect(struct lite_conn *conn, struct lite_qp *qp,
  */
 int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote, u8 n)
 {
-	const struct lite_quirks *quirks = &conn->fab->quirks;
 	/*
 	 * The peer may use the connection already, and so map unpinned memory here, which can be
 	 * reclaimed only after a fence. That takes this lock, so do not wait for memory.
@@ -565,15 +564,13 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 	int i, err;
 
 	mutex_lock(&conn->lock);
-	err = lite_conn_is_dead(conn) ? -ECONNABORTED : lite_conn_trust_reads(conn);
-	if (!err)
-		WRITE_ONCE(conn->fab->poller.napi, quirks->soft ? lite_napi_of(conn->id) : 0);
+	err = lite_conn_is_dead(conn) ? -ECONNABORTED : lite_quirks_connected(conn);
 	for (i = 0; !err && i < n && i + 1 < conn->nqps; i++) {
 		err = lite_qp_connect(conn, &conn->qp[i + 1], &remote[i]);
 		if (!err)
 			conn->n_connected = i + 2;
 	}
-	/* With fetch_apart the last QP is used at once: what its peer cannot take yet is resent. */
+	/* A queue pair for fetches is used at once: what the peer is not ready for is resent. */
 	lite_conn_share_qps(conn);
 	mutex_unlock(&conn->lock);
 	memalloc_noreclaim_restore(noreclaim);

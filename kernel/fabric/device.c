@@ -22,10 +22,6 @@ static int lite_device_check(struct lite_fabric *fab, const char **why)
 	fab->rd_atom = clamp_t(int, min(attr->max_qp_rd_atom, attr->max_qp_init_rd_atom),
 			       1, LITE_RD_ATOM_MAX);
 	fab->atomics = attr->atomic_cap != IB_ATOMIC_NONE;
-	fab->quirks = lite_quirks_of(dev);
-	/* One more queue pair, for fetches: lite_conn_qps(). */
-	if (fab->quirks.fetch_apart && fab->nqps < LITE_QPS_MAX)
-		fab->nqps++;
 
 	/* iWARP has no RDMA write with immediate. */
 	if (!rdma_cap_ib_cm(dev, fab->port_num))
@@ -120,8 +116,8 @@ int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *p
 		*why = "the address does not belong to that RDMA device";
 		return -ENODEV;
 	}
+	lite_quirks_init(fab, params);
 	err = lite_device_check(fab, why) ?: lite_dma_check(fab, why);
-	fab->ack_timeout = lite_ack_timeout(&fab->quirks, params);
 	if (err)
 		return err;
 
@@ -186,7 +182,7 @@ void lite_fabric_exit(struct lite_fabric *fab)
 	if (lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED))
 		pr_warn("lite: %lld pages stay in quarantine\n",
 			lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED));
-	/* The debugging of the DMA API would report this, but rxe does not use that API. */
+	/* The debugging of the DMA API would report this, but not all drivers use that API. */
 	WARN_ONCE(lite_stat_sum(fab->stats, LITE_STAT_DMA_PAGES),
 		  "lite: pages left mapped\n");
 }

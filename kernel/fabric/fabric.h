@@ -31,7 +31,6 @@
 #include "stats.h"
 #include "wire/wire.h"
 #include "pacing.h"
-#include "quirks.h"
 
 struct lite_conn;
 struct lite_fabric;
@@ -61,7 +60,7 @@ struct lite_poller {
 	atomic_t attending;       /* lite_fabric_attend() calls not ended yet */
 	wait_queue_head_t asleep; /* threads that serve @ready when woken: lite_poller_await() */
 	struct timer_list guard;  /* wakes @task if these threads are late */
-	u32 napi;                 /* quirk soft: NAPI id for the last connection; 0: none */
+	u32 napi;                 /* for lite_poller_receive(): of the last connection; 0: none */
 };
 
 struct lite_cq {
@@ -239,7 +238,7 @@ int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send
 int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io, struct ib_sge *sge,
 		   u64 raddr, u32 imm);
 u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge);
-int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io, u32 prio);
+int lite_qp_touch(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op, u32 prio);
 int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first);
 void lite_qp_flush(struct lite_qp *qp);
 bool lite_qp_in_flight(const struct lite_qp *qp);
@@ -369,14 +368,14 @@ struct lite_conn {
 	} cm_reply;                   /* private data of that event */
 	struct lite_ident from;
 	u8 nonce[LITE_NONCE_SIZE];    /* of the handshake */
-	bool repeats;                 /* the quirk, of either device */
+	u8 quirks;                    /* of this device, and what the peer tells of its own */
 	u8 nqps;                      /* queue pairs made */
 	u8 n_connected;               /* queue pairs connected */
 	u8 n_up;                      /* queue pairs that the peer has connected, too; only grows */
 	/* By priority, by kind (1: fetches), and by CPU: lite_conn_qp(). */
 	struct lite_qp *use[LITE_PRIOS][2][LITE_QPS_MAX];
 	u8 rd_atom;                   /* negotiated outstanding reads and atomics per QP */
-	u32 read_trusted;             /* longer reads need lite_qp_confirm() */
+	u32 read_trusted;             /* bytes: see lite_must_confirm() */
 	struct lite_turns *turns;     /* NULL until the node schedules operations; then permanent */
 	struct lite_qp qp[LITE_QPS_MAX];
 	struct lite_wr message[LITE_MESSAGES]; /* for messages, on the first QP */
@@ -448,10 +447,11 @@ struct lite_fabric {
 	u16 max_sge_rd;
 	u8 rd_atom;
 	bool atomics;
-	struct lite_quirks quirks;
+	u8 quirks;                  /* enum lite_quirk */
 	size_t map_max;             /* maximum bytes of a mapping */
 	unsigned long op_timeout;
 	u8 ack_timeout;             /* a packet is resent after 4.096 us << this */
+	u32 inline_max;             /* maximum bytes of a write in its work request; 0: none */
 	struct ib_pd *pd;
 	struct ib_mr *mr;
 	u32 lkey;
@@ -607,8 +607,8 @@ static inline int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_w
 
 /*
  * The queue pairs of a live connection for operations of priority @prio (LITE_POST_PRIO): a table
- * of LITE_QPS_MAX entries, in which they repeat in turn. @fetch: for reads and atomics, which with
- * the quirk fetch_apart have the last queue pair to themselves. Any context.
+ * of LITE_QPS_MAX entries, in which they repeat in turn. @fetch: for reads and atomics, which may
+ * have a queue pair to themselves: lite_conn_apart(). Any context.
  */
 static inline struct lite_qp *const *lite_conn_qps(const struct lite_conn *conn, bool fetch,
 						   u8 prio)
@@ -623,5 +623,14 @@ static inline struct lite_qp *lite_conn_qp(const struct lite_conn *conn, bool fe
 
 	return READ_ONCE(lite_conn_qps(conn, fetch, prio)[cpu % LITE_QPS_MAX]);
 }
+
+/* soft.c */
+void lite_quirks_init(struct lite_fabric *fab, const struct lite_fabric_params *params);
+void lite_quirks_agree(struct lite_conn *conn, u8 told);
+int lite_quirks_connected(struct lite_conn *conn);
+void lite_napi_poll(u32 napi);
+void lite_cq_barrier(const struct lite_fabric *fab);
+
+#include "quirks.h"
 
 #endif /* _LITE_FABRIC_H */

@@ -96,7 +96,7 @@ static int lite_cq_take(struct lite_cq *cq, struct ib_wc *wc)
 
 /*
  * Take completions and run their handlers, which do not sleep. Process context, preemptible or not.
- * Return: the number handled, at most LITE_CQ_BATCH; 0 also if another thread is polling.
+ * Return: how many this thread has handled: at most LITE_CQ_BATCH; 0 while another one polls.
  */
 int lite_cq_poll(struct lite_cq *cq)
 {
@@ -117,8 +117,8 @@ int lite_cq_poll(struct lite_cq *cq)
 	return max(n, 0);
 }
 
-/* Empty the CQ, unless another thread is polling. Return: false: not empty: the poller goes on. */
-static bool lite_cq_empty(struct lite_cq *cq)
+/* Take what is there and not another thread's. False: there may be more, so the poller goes on. */
+static bool lite_cq_take_all(struct lite_cq *cq)
 {
 	int turns;
 
@@ -141,13 +141,13 @@ static bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io, unsigned
 
 	atomic_inc(&cq->sleepers);
 	for (;;) {
-		bool empty = lite_cq_empty(cq);
+		bool all = lite_cq_take_all(cq);
 
 		if (lite_io_ended(io) || !timeout)
 			break;
 		prepare_to_wait_exclusive(&cq->wait, &wait, TASK_UNINTERRUPTIBLE);
 		/* Completions that came earlier raise no event. */
-		if (!(empty && lite_cq_notify(cq)) && !lite_io_ended(io))
+		if (!(all && lite_cq_notify(cq)) && !lite_io_ended(io))
 			timeout = schedule_timeout(timeout);
 		finish_wait(&cq->wait, &wait);
 		if (lite_io_ended(io))
@@ -176,7 +176,7 @@ static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp, struct lite_pac
 		cond_resched();
 	}
 	do {
-		lite_napi_receive(READ_ONCE(cq->poller->napi));
+		lite_poller_receive(cq->poller);
 		lite_cq_poll(cq);
 		if (lite_io_ended(io))
 			return true;

@@ -180,7 +180,7 @@ static bool lite_poller_work(struct lite_poller *poller, struct completion *done
 	lite_poller_watch(poller);
 	while (!completion_done(done)) {
 		if (awake_end)
-			lite_napi_receive(READ_ONCE(poller->napi));
+			lite_poller_receive(poller);
 		else if (!got || lite_poller_empty(poller))
 			break;
 		got = lite_poller_step(poller);

@@ -20,9 +20,6 @@
 /* A device that takes this long to destroy a queue pair has given up on it: dma.c. */
 #define LITE_DESTROY_TIMEOUT (40 * HZ)
 
-/* Longest write sent inline, which costs a copy, and saves looking up a mapping. */
-#define LITE_INLINE_BYTES 256
-
 /* Work requests per post: enough for few completions, but slots still come free early. */
 #define LITE_POST_STEP (LITE_SQ_DEPTH / 2)
 /* Slots spared for single posts, such as messages of functions. */
@@ -57,7 +54,7 @@ void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 		lite_wr_complete(wr, 0);
 		return;
 	}
-	if (lite_quirks_lost(&conn->fab->quirks, wc->status)) {
+	if (lite_wc_lost(conn, wc->status)) {
 		status = -EHOSTDOWN;
 		lite_conn_end(conn, LITE_END_TRANSPORT, wc->status, status);
 	} else {
@@ -80,11 +77,9 @@ static noinline void lite_qp_submit_failed(struct lite_wr *wr, int err, bool non
  * Give @n work requests to the device: one for each slot in @wr->before, and the last for @wr,
  * which alone is signalled. The caller has taken these slots, and @io counts the work requests.
  *
- * Process context, with preemption off (lite_quirks_post_begin()) since before the slots were
- * taken: no thread loses the processor with slots, or a turn, that the device does not have. And
- * the QP, which is destroyed a grace period after DEAD, still exists if the connection is not dead.
- * Return: 0 or a negative errno; if @n > 1, some may be in flight even then, until the slot is
- * completed.
+ * Process context, with preemption off (lite_posting_begin()) since before the slots were taken: no
+ * thread loses the processor with slots, or a turn, that the device does not have. And the QP,
+ * which is destroyed a grace period after DEAD, still exists if the connection is not dead.
  */
 static __always_inline int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
 					  struct lite_io *io, const struct ib_send_wr *send, int n)
@@ -185,6 +180,20 @@ void lite_post_with(struct lite_post *post, int slot)
 		lite_post_fail(post, err);
 }
 
+/* Post what can be posted now: sets @err. Return: -EAGAIN if nothing can. Process context. */
+static __always_inline int lite_post_try(struct lite_post *post)
+{
+	const struct lite_conn *conn = post->qp->conn;
+	int slot;
+
+	lite_posting_begin(conn);
+	slot = lite_slot_try(post);
+	if (slot >= 0)
+		lite_post_with(post, slot);
+	lite_posting_end(conn);
+	return slot;
+}
+
 /*
  * Post all work requests of @post, which its io counts; @posted of them may be in flight
  * afterwards. Of those posted together only the last is signalled. Process context; with @wait,
@@ -193,15 +202,10 @@ void lite_post_with(struct lite_post *post, int slot)
  */
 int lite_qp_post_list(struct lite_post *post, bool wait)
 {
-	const struct lite_quirks *quirks = &post->qp->conn->fab->quirks;
 	int slot;
 
 	while (post->n && !post->err) {
-		lite_quirks_post_begin(quirks);
-		slot = lite_slot_try(post);
-		if (slot >= 0)
-			lite_post_with(post, slot);
-		lite_quirks_post_end(quirks);
+		slot = lite_post_try(post);
 		if (slot < 0 && wait)
 			lite_slot_wait(post);
 		else if (slot < 0)
@@ -213,9 +217,7 @@ int lite_qp_post_list(struct lite_post *post, bool wait)
 static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class kind,
 				       struct lite_io *io, struct ib_send_wr *send, u32 how)
 {
-	const struct lite_quirks *quirks = &qp->conn->fab->quirks;
 	struct lite_post post;
-	int slot;
 
 	/* Set only what is read before it is set elsewhere: clearing all costs more than a turn. */
 	post.qp = qp;
@@ -233,12 +235,7 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
 		return lite_qp_post_list(&post, false);
 	}
 	/* As in lite_qp_post_list(), but cheaper: most operations need not queue. */
-	lite_quirks_post_begin(quirks);
-	slot = lite_slot_try(&post);
-	if (slot >= 0)
-		lite_post_with(&post, slot);
-	lite_quirks_post_end(quirks);
-	return slot >= 0 ? post.err : lite_qp_post_list(&post, true);
+	return lite_post_try(&post) >= 0 ? post.err : lite_qp_post_list(&post, true);
 }
 
 /*
@@ -250,8 +247,8 @@ static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class 
  */
 int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send, u32 how)
 {
-	const struct lite_quirks *quirks = &qp->conn->fab->quirks;
 	enum lite_slot_class kind = LITE_SLOT_SMALL;
+	const struct lite_conn *conn = qp->conn;
 	int slot, err;
 
 	if (unlikely((send->num_sge != 1 || send->sg_list->length > LITE_BULK_BYTES) &&
@@ -260,14 +257,14 @@ int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send
 	/* There are waiters, or the connection is scheduled. */
 	if (unlikely(READ_ONCE(qp->waiting[kind])))
 		return lite_qp_post_later(qp, kind, io, send, how);
-	lite_quirks_post_begin(quirks);
+	lite_posting_begin(conn);
 	slot = lite_slot_get(qp, kind);
 	if (unlikely(slot < 0)) {
-		lite_quirks_post_end(quirks);
+		lite_posting_end(conn);
 		return lite_qp_post_later(qp, kind, io, send, how);
 	}
 	err = lite_qp_post_to(qp, &qp->wr[slot], io, send);
-	lite_quirks_post_end(quirks);
+	lite_posting_end(conn);
 	return err;
 }
 
@@ -286,9 +283,9 @@ int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io, struct ib_
 	int err;
 
 	lite_rdma_wr(&rdma, qp, IB_WR_RDMA_WRITE_WITH_IMM, sge, 1, raddr, imm);
-	lite_quirks_post_begin(&conn->fab->quirks);
+	lite_posting_begin(conn);
 	err = lite_qp_post_to(qp, &conn->message[n], io, &rdma.wr);
-	lite_quirks_post_end(&conn->fab->quirks);
+	lite_posting_end(conn);
 	return err;
 }
 
@@ -307,16 +304,16 @@ u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge)
 }
 
 /*
- * Post a read that confirms earlier reads on @qp of more than lite_conn.read_trusted bytes: it
- * fails if one of them has ended the queue pair. @io is that of these reads; the data is not used.
- * (Not a write: the QP may be for fetches only.) @prio, context, return: as for lite_qp_rdma().
+ * Post a read or write without effect. It confirms earlier work requests on @qp: it fails if one of
+ * them has ended the queue pair. (Not a write if the queue pair may be for fetches only.) @io,
+ * @prio, context, return: as for lite_qp_rdma().
  */
-int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io, u32 prio)
+int lite_qp_touch(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op, u32 prio)
 {
 	struct ib_sge sge;
 	u64 raddr = lite_conn_scratch(qp->conn, &sge);
 
-	return lite_qp_rdma(qp, io, IB_WR_RDMA_READ, &sge, 1, raddr, prio);
+	return lite_qp_rdma(qp, io, op, &sge, 1, raddr, prio);
 }
 
 /*
@@ -333,7 +330,8 @@ int lite_conn_flush(struct lite_conn *conn)
 
 	for (i = 0; i < n; i++) {
 		lite_io_init(&io[i]);
-		posted = lite_qp_confirm(&conn->qp[i], &io[i], LITE_POST_UNSCHEDULED);
+		posted = lite_qp_touch(&conn->qp[i], &io[i], IB_WR_RDMA_READ,
+				       LITE_POST_UNSCHEDULED);
 		err = err ?: posted;
 	}
 	for (i = 0; i < n; i++) {
@@ -394,8 +392,7 @@ int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 		return PTR_ERR(ib);
 	qp->ib = ib;
 	qp->qpn = ib->qp_num;
-	if (fab->quirks.inlines)
-		qp->inline_max = min_t(u32, attr.cap.max_inline_data, LITE_INLINE_BYTES);
+	qp->inline_max = min(attr.cap.max_inline_data, fab->inline_max);
 	return 0;
 }
 

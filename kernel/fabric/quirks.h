@@ -1,74 +1,69 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * How devices differ from what LITE expects. Hardware has no quirks. This is the only place that
- * asks which driver a device has.
- *
- * soft.c has what only software devices need. Elsewhere the quirks decide how vectors go
- * (memory/batch/pack.h), which reads have to be confirmed (lite_conn.read_trusted: memory/io/,
- * memory/batch/, serve_bulk.c), how repeated messages are ignored (lite_conn.repeats: conn.c,
- * kcall/, function/), and whether awake waiters receive packets (lite_poller.napi: io.c, poller.c).
+ * asks which driver a device has; soft.c has what takes more than a few lines. All other files know
+ * only what these functions tell. Documentation/decisions.rst (Quirks of devices) says what each
+ * quirk is, where it acts, and what that is worth. Part of fabric.h.
  */
 #ifndef _LITE_FABRIC_QUIRKS_H
 #define _LITE_FABRIC_QUIRKS_H
 
 #include <linux/bottom_half.h>
-#include <rdma/ib_verbs.h>
 
 #include "compat.h"
 
-struct lite_conn;
-struct lite_fabric_params;
-struct rdma_cm_id;
-
-/*
- * Quirks of a device; Documentation/decisions.rst has more on most of them
- * @soft: it is software, and uses processors of both nodes: many small operations go in messages
- *	(memory/batch/pack.c), awake waiters receive packets (soft.c), and memory operations need no
- *	fence before them (memory/memop/memop.c)
- * @early_reads: a read of several packets may complete with success before its data is there, and
- *	then the QP ends: lite_qp_confirm()
- * @fetch_apart: it may take the acknowledgement of a repeated write for the response to a read or
- *	atomic, so these have a queue pair of their own (lite_conn_qps()). The peer makes at least
- *	two queue pairs, whatever its device
- * @repeats: rxe before 6.10 may send a write with immediate again after it has completed, without
- *	its bytes: req_retry() reads the oldest request and its PSN while the completer advances
- *	both. The receiver ignores it, whatever its kernel (lite_conn.repeats)
- * @misnumbers: the peer may refuse what follows a repeated write as an invalid request: this is a
- *	failure of the transport
- * @inlines: a work request can carry the bytes of a small write (IB_SEND_INLINE), which not all
- *	drivers support in the kernel
- * @tasklets: it works in tasklets, and destroying a CQ does not wait for those: lite_cq_barrier()
- */
-struct lite_quirks {
-	bool soft;
-	bool early_reads;
-	bool fetch_apart;
-	bool repeats;
-	bool misnumbers;
-	bool inlines;
-	bool tasklets;
+/* Quirks of a device; its peers are told the first two. */
+enum lite_quirk {
+	LITE_QUIRK_REPEATS = LITE_CM_REPEATS, /* it may announce a message twice */
+	LITE_QUIRK_FETCH_APART = LITE_CM_FETCH_APART, /* reads need a queue pair of their own */
+	LITE_QUIRK_SOFT = BIT(2),        /* it is software: processors of both nodes do its work */
+	LITE_QUIRK_EARLY_READS = BIT(3), /* a read may succeed before its data is there */
+	LITE_QUIRK_MISNUMBERS = BIT(4),  /* it may make the peer refuse valid requests */
+	LITE_QUIRK_INLINES = BIT(5),     /* the kernel, too, may use IB_SEND_INLINE */
+	LITE_QUIRK_TASKLETS = BIT(6),    /* it uses these; destroying a CQ does not wait for them */
 };
 
-static inline struct lite_quirks lite_quirks_of(const struct ib_device *dev)
+static inline u8 lite_quirks_of(const struct ib_device *dev)
 {
 	switch (dev->ops.driver_id) {
 	case RDMA_DRIVER_RXE:
-		return (struct lite_quirks){
-			.soft = true,
-			.early_reads = true, /* 6.1 to 6.12 at least */
-			.fetch_apart = true, /* 6.1 to 6.12 at least */
-			.repeats = true, /* of peers before 6.10 */
-			.misnumbers = true, /* 6.1 to 6.12 at least */
-			.inlines = LITE_RXE_INLINES,
-			.tasklets = LITE_RXE_TASKLETS,
-		};
+		return LITE_QUIRK_SOFT | LITE_QUIRK_REPEATS | LITE_QUIRK_FETCH_APART |
+		       LITE_QUIRK_EARLY_READS | LITE_QUIRK_MISNUMBERS |
+		       (LITE_RXE_INLINES ? LITE_QUIRK_INLINES : 0) |
+		       (LITE_RXE_TASKLETS ? LITE_QUIRK_TASKLETS : 0);
 	default:
-		return (struct lite_quirks){};
+		return 0;
 	}
 }
 
+/* Do processors do the device's work, at both ends of a connection? */
+static inline bool lite_device_is_soft(const struct lite_fabric *fab)
+{
+	return fab->quirks & LITE_QUIRK_SOFT;
+}
+
+/*
+ * Turn preemption off while posting. If the device works in tasklets, turn softirqs off: then a
+ * tasklet that is raised runs as soon as they are on again, not some time later in ksoftirqd.
+ */
+static __always_inline void lite_posting_begin(const struct lite_conn *conn)
+{
+	if (conn->quirks & LITE_QUIRK_TASKLETS)
+		local_bh_disable();
+	else
+		preempt_disable();
+}
+
+static __always_inline void lite_posting_end(const struct lite_conn *conn)
+{
+	if (conn->quirks & LITE_QUIRK_TASKLETS)
+		local_bh_enable();
+	else
+		preempt_enable();
+}
+
 /* Has a request failed with @status because the peer was lost, so that it may be repeated? */
-static inline bool lite_quirks_lost(const struct lite_quirks *quirks, enum ib_wc_status status)
+static inline bool lite_wc_lost(const struct lite_conn *conn, enum ib_wc_status status)
 {
 	switch (status) {
 	case IB_WC_WR_FLUSH_ERR:
@@ -77,44 +72,43 @@ static inline bool lite_quirks_lost(const struct lite_quirks *quirks, enum ib_wc
 	case IB_WC_RESP_TIMEOUT_ERR:
 		return true;
 	case IB_WC_REM_INV_REQ_ERR:
-		return quirks->misnumbers;
+		return conn->quirks & LITE_QUIRK_MISNUMBERS;
 	default:
 		return false;
 	}
 }
 
-/*
- * Turn preemption off while posting. If the device works in tasklets, turn softirqs off: then a
- * tasklet that is raised runs as soon as they are on again, not some time later in ksoftirqd.
- */
-static __always_inline void lite_quirks_post_begin(const struct lite_quirks *quirks)
+/* May a message on @conn, NULL within a node, be announced twice? */
+static inline bool lite_conn_repeats(const struct lite_conn *conn)
 {
-	if (quirks->tasklets)
-		local_bh_disable();
-	else
-		preempt_disable();
+	return conn && conn->quirks & LITE_QUIRK_REPEATS;
 }
 
-static __always_inline void lite_quirks_post_end(const struct lite_quirks *quirks)
+/* Index of the queue pair that reads and atomics have to themselves; 0: none. */
+static inline u32 lite_conn_apart(const struct lite_conn *conn)
 {
-	if (quirks->tasklets)
-		local_bh_enable();
-	else
-		preempt_enable();
+	return conn->fab->quirks & LITE_QUIRK_FETCH_APART ? conn->n_connected - 1 : 0;
 }
 
-u32 lite_napi_of(const struct rdma_cm_id *id);
-void lite_napi_poll(u32 napi);
-
-/* Called in each round of an awake wait; does something for software devices only. */
-static inline void lite_napi_receive(u32 napi)
+/* Must reads of @n bytes be confirmed, by a lite_qp_touch() that has been posted after them? */
+static inline bool lite_must_confirm(const struct lite_conn *conn, u64 n)
 {
+	return n > conn->read_trusted;
+}
+
+/* Bytes at a time for a read of @n bytes: small reads are cut, so as not to be confirmed. */
+static inline u32 lite_read_step(const struct lite_conn *conn, u32 n)
+{
+	return n <= LITE_BOUNCE_SIZE ? conn->read_trusted : U32_MAX;
+}
+
+/* Called in each round of an awake wait: receives packets, if the device relies on processors. */
+static inline void lite_poller_receive(const struct lite_poller *poller)
+{
+	u32 napi = READ_ONCE(poller->napi);
+
 	if (napi)
 		lite_napi_poll(napi);
 }
-
-void lite_cq_barrier(void);
-int lite_conn_trust_reads(struct lite_conn *conn);
-u8 lite_ack_timeout(const struct lite_quirks *quirks, const struct lite_fabric_params *params);
 
 #endif /* _LITE_FABRIC_QUIRKS_H */

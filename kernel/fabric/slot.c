@@ -79,7 +79,7 @@ bool lite_slots_grant(struct lite_qp *qp)
 
 	do {
 		/* A dequeued waiter depends on this thread. */
-		lite_quirks_post_begin(&qp->conn->fab->quirks);
+		lite_posting_begin(qp->conn);
 		dead = lite_conn_is_dead(qp->conn);
 		post = lite_slot_next(qp, dead, &slot);
 		if (post) {
@@ -92,7 +92,7 @@ bool lite_slots_grant(struct lite_qp *qp)
 			else
 				lite_slot_enter_line(post);
 		}
-		lite_quirks_post_end(&qp->conn->fab->quirks);
+		lite_posting_end(qp->conn);
 	} while (post && !dead);
 	return post;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What only software devices need: quirks.h.
+ * What only devices with quirks need: quirks.h.
  *
  * Receiving: Soft-RoCE gets its packets from the network stack, which gets them in the interrupt
  * and softirq of the network device. An awake waiter takes them from that device's queue itself, as
@@ -18,6 +18,42 @@
 #include "fabric.h"
 
 #define LITE_NAPI_JIFFIES 16
+
+/* Longest write sent inline, which costs a copy, and saves looking up a mapping. */
+#define LITE_INLINE_BYTES 256
+
+/*
+ * The time after which a packet is resent, as a shift of 4.096 us: 14 is 67 ms. Software resends
+ * all that is not acknowledged, and slow machines would do little but drop duplicates. So where a
+ * peer may be silent for long, it is a fortieth of that time or less, up to 537 ms; and at most a
+ * tenth of the operation time-out.
+ */
+static u8 lite_ack_timeout(const struct lite_fabric *fab, const struct lite_fabric_params *params)
+{
+	unsigned long dead = min3(params->dead, 4 * params->op_timeout, 60UL * HZ);
+
+	if (!lite_device_is_soft(fab))
+		return 14;
+	return clamp(ilog2(jiffies_to_usecs(dead) / 160 + 1), 14, 17);
+}
+
+/* Find out what the device needs: maybe one more queue pair than the node was asked to make. */
+void lite_quirks_init(struct lite_fabric *fab, const struct lite_fabric_params *params)
+{
+	fab->quirks = lite_quirks_of(fab->dev);
+	if (fab->quirks & LITE_QUIRK_FETCH_APART && fab->nqps < LITE_QPS_MAX)
+		fab->nqps++;
+	fab->ack_timeout = lite_ack_timeout(fab, params);
+	fab->inline_max = fab->quirks & LITE_QUIRK_INLINES ? LITE_INLINE_BYTES : 0;
+}
+
+/* Respect the quirks that the peer has @told of its device. No queue pairs have been made yet. */
+void lite_quirks_agree(struct lite_conn *conn, u8 told)
+{
+	conn->quirks |= told;
+	if (conn->quirks & LITE_QUIRK_FETCH_APART)
+		conn->nqps = max_t(u8, conn->nqps, 2);
+}
 
 /* The only queue of a network device; 0: it has none, or several. */
 static u32 lite_napi_only(struct net_device *dev)
@@ -37,7 +73,7 @@ static u32 lite_napi_only(struct net_device *dev)
 }
 
 /* NAPI id of the queue where packets for a bound @id arrive; 0: not known. Process context. */
-u32 lite_napi_of(const struct rdma_cm_id *id)
+static u32 lite_napi_of(const struct rdma_cm_id *id)
 {
 	const struct rdma_dev_addr *addr = &id->route.addr.dev_addr;
 	struct net_device *dev;
@@ -75,8 +111,8 @@ static void lite_cq_barrier_ipi(void *tasklet)
 }
 
 /*
- * Wait until pending completion events have been delivered, on a device with the quirk tasklets. No
- * more completions come on the CQs in question. May sleep.
+ * Wait until pending completion events have been delivered, if destroying a CQ does not. No more
+ * completions come on the CQs in question. May sleep.
  *
  * The tasklets of a CPU run in order, so this function's, scheduled behind a CQ's, waits for that.
  * But a CQ's tasklet that is found running on another CPU is requeued behind it. In a second round
@@ -86,11 +122,13 @@ static void lite_cq_barrier_ipi(void *tasklet)
  * An interrupt schedules the tasklet, which runs at the interrupt's end. So this needs no thread on
  * the other CPU, which a real-time thread may occupy for good.
  */
-void lite_cq_barrier(void)
+void lite_cq_barrier(const struct lite_fabric *fab)
 {
 	struct tasklet_struct t;
 	int round, cpu;
 
+	if (!(fab->quirks & LITE_QUIRK_TASKLETS))
+		return;
 	tasklet_setup(&t, lite_cq_barrier_tasklet);
 	cpus_read_lock();
 	for (round = 0; round < 2; round++) {
@@ -106,35 +144,23 @@ void lite_cq_barrier(void)
 }
 
 /*
- * Find out which reads can be trusted: with the quirk early_reads those of one packet. The first
- * queue pair of @conn is connected. May sleep. Return: 0 or a negative errno.
+ * Find out which reads can be trusted (with the quirk EARLY_READS, those of one packet), and where
+ * packets arrive. The first queue pair of @conn is connected. May sleep. Return: 0 or a negative errno.
  */
-int lite_conn_trust_reads(struct lite_conn *conn)
+int lite_quirks_connected(struct lite_conn *conn)
 {
+	struct lite_fabric *fab = conn->fab;
 	struct ib_qp_init_attr init;
 	struct ib_qp_attr attr;
 	int err;
 
 	conn->read_trusted = U32_MAX;
-	if (!conn->fab->quirks.early_reads)
-		return 0;
-	err = ib_query_qp(conn->qp[0].ib, &attr, IB_QP_PATH_MTU, &init);
-	if (!err)
+	if (fab->quirks & LITE_QUIRK_EARLY_READS) {
+		err = ib_query_qp(conn->qp[0].ib, &attr, IB_QP_PATH_MTU, &init);
+		if (err)
+			return err;
 		conn->read_trusted = ib_mtu_enum_to_int(attr.path_mtu);
-	return err;
-}
-
-/*
- * The time after which a packet is resent, as a shift of 4.096 us: 14 is 67 ms. Software resends
- * all that is not acknowledged, and slow machines would do little but drop duplicates. So where a
- * peer may be silent for long, it is a fortieth of that time or less, up to 537 ms; and at most a
- * tenth of the operation time-out.
- */
-u8 lite_ack_timeout(const struct lite_quirks *quirks, const struct lite_fabric_params *params)
-{
-	unsigned long dead = min3(params->dead, 4 * params->op_timeout, 60UL * HZ);
-
-	if (!quirks->soft)
-		return 14;
-	return clamp(ilog2(jiffies_to_usecs(dead) / 160 + 1), 14, 17);
+	}
+	WRITE_ONCE(fab->poller.napi, lite_device_is_soft(fab) ? lite_napi_of(conn->id) : 0);
+	return 0;
 }

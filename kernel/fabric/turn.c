@@ -27,7 +27,7 @@
 #include "wait.h"
 
 /*
- * What a work request costs a device besides its bytes, in bytes: about what it does on Soft-RoCE.
+ * What a work request costs a device besides its bytes, in bytes: about right for software devices.
  * So the window holds few more small work requests than a queue pair has slots.
  */
 #define LITE_TURN_OP_COST (LITE_TURN_WINDOW / LITE_SQ_DEPTH)
@@ -155,7 +155,7 @@ bool lite_turns_grant(struct lite_conn *conn)
 		return false;
 	do {
 		/* A dequeued waiter depends on this thread. */
-		lite_quirks_post_begin(&conn->fab->quirks);
+		lite_posting_begin(conn);
 		dead = lite_conn_is_dead(conn);
 		post = lite_turn_next(turns, dead);
 		if (post && dead) {
@@ -166,7 +166,7 @@ bool lite_turns_grant(struct lite_conn *conn)
 				lite_turn_trace(conn, &post->item);
 			lite_turn_give(post);
 		}
-		lite_quirks_post_end(&conn->fab->quirks);
+		lite_posting_end(conn);
 	} while (post && !dead);
 	return post;
 }
@@ -304,7 +304,7 @@ static void lite_turn_tick(struct lite_io *turn)
 	if (!post->stale)
 		return;
 	/* Other threads depend on this one while it has a turn and is in no line. */
-	lite_quirks_post_begin(&conn->fab->quirks);
+	lite_posting_begin(conn);
 	spin_lock(&turns->lock);
 	/* If it is not in line, @io may have ended. */
 	waits = !list_empty(&post->line) && (lite_given_up() || post->stale(post->io));
@@ -327,7 +327,7 @@ static void lite_turn_tick(struct lite_io *turn)
 		else
 			lite_turns_grant(conn);
 	}
-	lite_quirks_post_end(&conn->fab->quirks);
+	lite_posting_end(conn);
 }
 
 static bool lite_turn_never_stale(const struct lite_io *io)

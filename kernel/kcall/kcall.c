@@ -414,8 +414,8 @@ void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot)
 
 	spin_lock(&rc->lock);
 	seq = s->seq;
-	/* With the quirk repeats, the reply to the slot's previous call may be announced again. */
-	if (!rc->conn->repeats || le64_to_cpu(msg->seq) == seq) {
+	/* Ignore the reply to the slot's previous call, announced again. */
+	if (le64_to_cpu(msg->seq) == seq || !lite_conn_repeats(rc->conn)) {
 		if (s->state == LITE_SLOT_WAITING) {
 			call = s->call;
 			err = lite_call_take_reply(s, s->desc->reply, s->desc->reply_max,

@@ -78,7 +78,7 @@ static void lite_serve(struct lite_serve_slot *s)
 		return;
 	}
 	if (le64_to_cpu(msg.seq) == s->seq) {
-		if (!conn->repeats)
+		if (!lite_conn_repeats(conn))
 			lite_serve_protocol_error(conn, call);
 		return;
 	}

@@ -16,9 +16,9 @@
 #define LITE_ERRNO_MAX 4095U
 
 struct lite_payload {
-	u16 call;
 	const void *data;
 	size_t len;
+	u32 arg; /* lite_form.arg */
 };
 
 enum lite_rule_kind {
@@ -51,6 +51,7 @@ struct lite_form {
 	const struct lite_rule *rules; /* of its fields, or NULL */
 	const struct lite_rule *entry; /* of the fields of each entry, or NULL */
 	bool (*ok)(const struct lite_payload *p); /* checks the rest, or NULL */
+	u32 arg; /* for @ok */
 };
 
 struct lite_call_row {
@@ -91,23 +92,14 @@ static bool lite_map_reply_ok(const struct lite_payload *p)
 	u32 n = le32_to_cpu(r->n_shares);
 	u32 i;
 
-	if (p->len != sizeof(*r) + (n + told) * sizeof(r->share[0]))
-		return false;
-	/* The reply of a directory that is not the home. */
-	if (!n)
-		return p->call == LITE_CALL_NAME_OPEN && !told && !length && !extents &&
-		       !r->rights && !r->of && !r->base;
-	if (!r->id || le64_to_cpu(r->id) > LITE_LMR_ID_MAX)
+	if (p->len != sizeof(*r) + (n + told) * sizeof(r->share[0]) || !r->id ||
+	    le64_to_cpu(r->id) > LITE_LMR_ID_MAX)
 		return false;
 	for (i = 0; i < n; i++) {
 		if (r->share[i].reserved)
 			return false;
 	}
-	/* Only LMR_CHUNK and LMR_MAP map chunks: no handle or name stands for one. */
 	if (!r->of && r->base)
-		return false;
-	if (p->call == LITE_CALL_LMR_CHUNK ? !r->of || n > 1 || told != extents :
-					     r->of && p->call != LITE_CALL_LMR_MAP)
 		return false;
 	/* An unpinned LMR is stored by its home only, and is no chunk. */
 	if (!extents && (n > 1 || r->of))
@@ -116,78 +108,75 @@ static bool lite_map_reply_ok(const struct lite_payload *p)
 	       extents <= (length + LITE_PAGE_SIZE - 1) / LITE_PAGE_SIZE;
 }
 
-static bool lite_op_ok(const struct lite_payload *p)
+static bool lite_open_reply_ok(const struct lite_payload *p)
 {
-	const struct lite_wire_op *op = p->data;
-	bool prepare = p->call == LITE_CALL_OP_PREPARE;
-	/* PREPARE has one or two ranges. */
-	bool two = p->call == LITE_CALL_OP_COPY ||
-		   p->call == LITE_CALL_OP_COMPARE || (prepare && op->from.id);
-	u32 flags = prepare ? 0 : LITE_WIRE_OP_CAREFUL;
-	u32 arg = le32_to_cpu(op->arg);
-	bool opcode = arg >= LITE_OP_SWAP && arg <= LITE_OP_FETCH_OR;
+	const struct lite_wire_map_reply *r = p->data;
 
-	if (!lite_wire_range_ok(&op->range) ||
-	    (two ? !lite_wire_range_ok(&op->from) :
-		   op->from.id || op->from.home || op->from.reserved))
-		return false;
-	if (p->call == LITE_CALL_OP_COPY)
-		flags |= LITE_WIRE_OP_BACKWARD;
-	if (le32_to_cpu(op->flags) & ~flags || !op->length)
-		return false;
-	switch (p->call) {
-	case LITE_CALL_OP_SET:
-		return !lite_pattern_check(le64_to_cpu(op->operand), arg);
-	case LITE_CALL_OP_CHECKSUM:
-		return !arg && le64_to_cpu(op->operand) <= (u32)~0U;
-	case LITE_CALL_OP_ATOMIC:
-		return opcode;
-	default:
-		return !arg || (prepare && opcode);
-	}
+	/* The reply of a directory that is not the home. */
+	if (!r->n_shares)
+		return p->len == sizeof(*r) && !r->n_told && !r->length && !r->n_extents &&
+		       !r->rights && !r->base;
+	return lite_map_reply_ok(p);
 }
 
+static bool lite_chunk_reply_ok(const struct lite_payload *p)
+{
+	const struct lite_wire_map_reply *r = p->data;
+
+	return r->n_told == r->n_extents && lite_map_reply_ok(p);
+}
+
+static bool lite_op_has_ranges(const struct lite_wire_op *op, u32 n)
+{
+	return lite_wire_range_ok(&op->range) &&
+	       (n == 2 ? lite_wire_range_ok(&op->from) :
+			 !op->from.id && !op->from.home && !op->from.reserved);
+}
+
+/* @arg: its ranges. */
+static bool lite_op_ok(const struct lite_payload *p)
+{
+	return lite_op_has_ranges(p->data, p->arg);
+}
+
+static bool lite_op_set_ok(const struct lite_payload *p)
+{
+	const struct lite_wire_op *op = p->data;
+
+	return lite_op_ok(p) &&
+	       !lite_pattern_check(le64_to_cpu(op->operand), le32_to_cpu(op->arg));
+}
+
+/* One or two ranges, and the opcode of an atomic or none. */
+static bool lite_op_prepare_ok(const struct lite_payload *p)
+{
+	const struct lite_wire_op *op = p->data;
+
+	return (!op->arg || le32_to_cpu(op->arg) >= LITE_OP_SWAP) &&
+	       lite_op_has_ranges(op, op->from.id ? 2 : 1);
+}
+
+/* @arg: the status that only this operation has, or LITE_WIRE_OP_OK. */
 static bool lite_op_reply_ok(const struct lite_payload *p)
 {
 	const struct lite_wire_op_reply *r = p->data;
+	u32 status = le32_to_cpu(r->status);
 
-	switch (le32_to_cpu(r->status)) {
-	case LITE_WIRE_OP_OK:
+	if (status == LITE_WIRE_OP_OK)
 		return le32_to_cpu(r->error) <= LITE_ERRNO_MAX;
-	case LITE_WIRE_OP_DIFFERENT:
-		return !r->error && p->call == LITE_CALL_OP_COMPARE;
-	case LITE_WIRE_OP_UNMAPPED:
-	case LITE_WIRE_OP_ELSEWHERE:
-		return !r->error;
-	case LITE_WIRE_OP_BUSY:
-		return !r->error && p->call == LITE_CALL_OP_ATOMIC;
-	default:
-		return false;
-	}
+	return !r->error && (status == LITE_WIRE_OP_UNMAPPED || status == LITE_WIRE_OP_ELSEWHERE ||
+			     status == p->arg);
 }
 
-static bool lite_lock_ok(const struct lite_payload *p)
+static bool lite_lock_wait_ok(const struct lite_payload *p)
 {
 	const struct lite_wire_lock *l = p->data;
-	u32 ticket = le32_to_cpu(l->ticket);
 	u32 arg = le32_to_cpu(l->arg);
-	u32 n = le32_to_cpu(l->n);
 
-	if (!l->id || !ticket || ticket > LITE_TICKET_MAX || le64_to_cpu(l->offset) % sizeof(u64) ||
-	    ((l->value || n) && p->call != LITE_CALL_LOCK_WAIT))
-		return false;
-	switch (p->call) {
-	case LITE_CALL_LOCK_WAIT:
-		if (n)
-			return !(arg & ~LITE_WIRE_LOCK_AGAIN) && !l->value && n <= LITE_BARRIER_MAX;
-		return !(arg & ~(LITE_WIRE_LOCK_SHARED | LITE_WIRE_LOCK_TRY));
-	case LITE_CALL_LOCK_GRANT:
-		return !l->uid && arg <= LITE_ERRNO_MAX;
-	case LITE_CALL_LOCK_RELEASE:
-		return arg <= LITE_LOCK_UNUSED;
-	default:
-		return !l->uid && !arg;
-	}
+	/* An arrival at a barrier. */
+	if (l->n)
+		return !(arg & ~LITE_WIRE_LOCK_AGAIN) && !l->value;
+	return !(arg & ~(LITE_WIRE_LOCK_SHARED | LITE_WIRE_LOCK_TRY));
 }
 
 static bool lite_pack_ok(const struct lite_payload *p)
@@ -319,6 +308,11 @@ static const struct lite_rule lite_lmr_rules[] = {
 	NUMBER(lmr, id, 1, LITE_LMR_ID_MAX), UPTO(lmr, n_shares, LITE_SPREAD_MAX), NAME0(lmr), END
 };
 
+static const struct lite_rule lite_claim_rules[] = {
+	NONZERO(lock, id), BITS(lock, offset, ~7ULL),
+	NUMBER(lock, ticket, 1, LITE_TICKET_MAX), END
+};
+
 static const struct lite_rule lite_func_rules[] = {
 	NONZERO(rpc_func, cookie), NUMBER(rpc_func, function, 1, LITE_FUNCTION_MAX),
 	BITS(rpc_func, mode, LITE_MODE_MASK), UPTO(rpc_func, max_request, LITE_RPC_BULK_MAX),
@@ -334,21 +328,26 @@ static const struct lite_rule lite_func_rules[] = {
 #define NAMED FORM(name, RULES(NAME(name)))
 #define CHANGE(type, ...)                                                                          \
 	FORM(type, RULES(PART(type, change, lite_change_rules), __VA_ARGS__))
-#define MAPPED                                                                                     \
+/* Only LMR_CHUNK and LMR_MAP map chunks (@of): no handle or name stands for one. */
+#define MAPPED(check, ...)                                                                         \
 	FORM(map_reply, .open = true,                                                              \
-	     RULES(UPTO(map_reply, n_shares, LITE_SPREAD_MAX),                                     \
-		   UPTO(map_reply, length, LITE_LMR_SIZE_MAX), UPTO(map_reply, anonymous, 1),      \
+	     RULES(UPTO(map_reply, length, LITE_LMR_SIZE_MAX), UPTO(map_reply, anonymous, 1),      \
 		   UPTO(map_reply, n_told, LITE_MAP_ENTRIES),                                      \
 		   UPTO(map_reply, base, LITE_LMR_SIZE_MAX),                                       \
-		   BITS(map_reply, rights, LITE_RIGHTS_ALL)),                                      \
-	     .ok = lite_map_reply_ok)
+		   BITS(map_reply, rights, LITE_RIGHTS_ALL), __VA_ARGS__),                         \
+	     .ok = check)
 #define EXTENTS                                                                                    \
 	FORM(extents_reply, RULES(ZERO(extents_reply, reserved)),                                  \
 	     ENTRIES(extents_reply, count, extent, 1, LITE_EXTENTS_PER_REPLY))
-#define OP FORM(op, .ok = lite_op_ok)
-#define OP_REPLY FORM(op_reply, .ok = lite_op_reply_ok)
-#define LOCK FORM(lock, .ok = lite_lock_ok)
+#define OP(ranges, check, bits, ...)                                                               \
+	FORM(op, RULES(NONZERO(op, length), BITS(op, flags, bits), __VA_ARGS__),                   \
+	     .ok = check, .arg = ranges)
+#define OP_REPLY(status) FORM(op_reply, .ok = lite_op_reply_ok, .arg = status)
+#define LOCK(...)                                                                                  \
+	FORM(lock, RULES(PART(lock, id, lite_claim_rules), ZERO(lock, value), ZERO(lock, n),       \
+			 __VA_ARGS__))
 
+/* The handler is no part of a row, but registered by its layer: this file is below all of them. */
 static const struct lite_call_row lite_calls[] = {
 	CALL(PING, SHORT, PLAIN(ping), PLAIN(ping)),
 	CALL_BY(LITE_BY_GUEST | LITE_BY_MEMBER, ATTACH, SHORT, ATTACH, ATTACH),
@@ -369,16 +368,18 @@ static const struct lite_call_row lite_calls[] = {
 	CALL(NAME_OPEN, SHORT,
 	     FORM(map, RULES(ZERO(map, id), ZERO(map, renew), NAME(map), CRED(map),
 			     BITS(map, rights, LITE_RIGHTS_ALL))),
-	     MAPPED),
+	     MAPPED(lite_open_reply_ok, UPTO(map_reply, n_shares, LITE_SPREAD_MAX),
+		    ZERO(map_reply, of))),
 	CALL(LMR_CREATE, CALLER,
 	     FORM(create, RULES(NUMBER(create, n_nodes, 1, LITE_SPREAD_MAX), UPTO(create, map, 1),
 				LENGTH(create), BITS(create, mode, LITE_MODE_MASK),
 				NAME0(create), CRED(create))),
-	     MAPPED),
+	     MAPPED(lite_map_reply_ok, NUMBER(map_reply, n_shares, 1, LITE_SPREAD_MAX),
+		    ZERO(map_reply, of))),
 	CALL(LMR_MAP, SHORT,
 	     FORM(map, RULES(UPTO(map, renew, 1), NAME0(map), CRED(map),
 			     BITS(map, rights, LITE_RIGHTS_ALL))),
-	     MAPPED),
+	     MAPPED(lite_map_reply_ok, NUMBER(map_reply, n_shares, 1, LITE_SPREAD_MAX))),
 	CALL(LMR_EXTENTS, SHORT, ANY(extents), EXTENTS),
 	CALL(LMR_UNMAP, CALLER,
 	     FORM(unmaps, RULES(ZERO(unmaps, reserved)),
@@ -420,17 +421,29 @@ static const struct lite_call_row lite_calls[] = {
 	     FORM(mem_copy, ENTRIES(mem_copy, count, extent, 1, LITE_COPY_EXTENTS_MAX),
 		  EACH(NUMBER(extent, length_share, 1 << 8, U64_MAX))), NONE),
 	CALL(LMR_CHUNK, ALLOC, FORM(chunk, RULES(UPTO(chunk, write, 1), ZERO(chunk, reserved))),
-	     MAPPED),
+	     MAPPED(lite_chunk_reply_ok, NUMBER(map_reply, n_shares, 1, 1),
+		    NONZERO(map_reply, of))),
 	CALL(LMR_ENDS, ENDS,
 	     FORM(ends, RULES(ZERO(ends, reserved)),
 		  ENTRIES(ends, count, chunk, 1, LITE_ENDS_PER_CALL)), NONE),
 	CALL(MEM_SESSION, SHORT, ANY(mem_session), PLAIN(mem_session_reply)),
-	CALL(OP_SET, WORK, OP, OP_REPLY),
-	CALL(OP_COPY, WORK, OP, OP_REPLY),
-	CALL(OP_COMPARE, WORK, OP, OP_REPLY),
-	CALL(OP_CHECKSUM, WORK, OP, OP_REPLY),
-	CALL(OP_ATOMIC, WORK, OP, OP_REPLY),
-	CALL(OP_PREPARE, AWAIT, OP, NONE),
+	CALL(OP_SET, WORK,
+	     OP(1, lite_op_set_ok, LITE_WIRE_OP_CAREFUL, NUMBER(op, arg, 1, LITE_PATTERN_MAX)),
+	     OP_REPLY(LITE_WIRE_OP_OK)),
+	CALL(OP_COPY, WORK,
+	     OP(2, lite_op_ok, LITE_WIRE_OP_CAREFUL | LITE_WIRE_OP_BACKWARD, ZERO(op, arg)),
+	     OP_REPLY(LITE_WIRE_OP_OK)),
+	CALL(OP_COMPARE, WORK, OP(2, lite_op_ok, LITE_WIRE_OP_CAREFUL, ZERO(op, arg)),
+	     OP_REPLY(LITE_WIRE_OP_DIFFERENT)),
+	CALL(OP_CHECKSUM, WORK,
+	     OP(1, lite_op_ok, LITE_WIRE_OP_CAREFUL, ZERO(op, arg), UPTO(op, operand, (u32)~0U)),
+	     OP_REPLY(LITE_WIRE_OP_OK)),
+	CALL(OP_ATOMIC, WORK,
+	     OP(1, lite_op_ok, LITE_WIRE_OP_CAREFUL,
+		NUMBER(op, arg, LITE_OP_SWAP, LITE_OP_FETCH_OR)),
+	     OP_REPLY(LITE_WIRE_OP_BUSY)),
+	CALL(OP_PREPARE, AWAIT, OP(0, lite_op_prepare_ok, 0, UPTO(op, arg, LITE_OP_FETCH_OR)),
+	     NONE),
 	CALL(OP_PACK, WORK, FORM(pack, .open = true, .ok = lite_pack_ok),
 	     FORM(pack_reply, .open = true, .ok = lite_pack_reply_ok)),
 	CALL(RPC_BIND, ALLOC,
@@ -453,10 +466,12 @@ static const struct lite_call_row lite_calls[] = {
 	     FORM(rpc_find, RULES(ZERO(rpc_find, reserved)), .ok = lite_rpc_find_ok),
 	     FORM(rpc_func, RULES(PART(rpc_func, cookie, lite_func_rules)))),
 	CALL(RPC_GONE, SHORT, ANY(rpc_unbind), NONE),
-	CALL(LOCK_WAIT, SHORT, LOCK, NONE),
-	CALL(LOCK_GRANT, SHORT, LOCK, NONE),
-	CALL(LOCK_RELEASE, SHORT, LOCK, NONE),
-	CALL(LOCK_PROBE, SHORT, LOCK,
+	CALL(LOCK_WAIT, SHORT,
+	     FORM(lock, RULES(PART(lock, id, lite_claim_rules), UPTO(lock, n, LITE_BARRIER_MAX)),
+		  .ok = lite_lock_wait_ok), NONE),
+	CALL(LOCK_GRANT, SHORT, LOCK(ZERO(lock, uid), UPTO(lock, arg, LITE_ERRNO_MAX)), NONE),
+	CALL(LOCK_RELEASE, SHORT, LOCK(UPTO(lock, arg, LITE_LOCK_UNUSED)), NONE),
+	CALL(LOCK_PROBE, SHORT, LOCK(ZERO(lock, uid), ZERO(lock, arg)),
 	     FORM(lock_probe_reply, RULES(UPTO(lock_probe_reply, end, LITE_LOCK_UNUSED),
 					  ZERO(lock_probe_reply, reserved)))),
 };
@@ -526,14 +541,15 @@ static bool lite_rules_ok(const struct lite_rule *rule, const u8 *data)
 	return true;
 }
 
-static bool lite_form_ok(const struct lite_form *f, const struct lite_payload *p)
+static bool lite_form_ok(const struct lite_form *f, const void *payload, size_t len)
 {
-	const u8 *bytes = p->data;
+	const struct lite_payload p = { .data = payload, .len = len, .arg = f->arg };
+	const u8 *bytes = payload;
 	size_t size = f->size;
 	__le32 count;
 	u32 i, n = 0;
 
-	if (p->len < size)
+	if (len < size)
 		return false;
 	if (f->each) {
 		memcpy(&count, bytes + f->count, sizeof(count));
@@ -542,30 +558,27 @@ static bool lite_form_ok(const struct lite_form *f, const struct lite_payload *p
 			return false;
 		size += (size_t)n * f->each;
 	}
-	if ((!f->open && p->len != size) || !lite_rules_ok(f->rules, bytes))
+	if ((!f->open && len != size) || !lite_rules_ok(f->rules, bytes))
 		return false;
 	for (i = 0; i < n; i++) {
 		if (!lite_rules_ok(f->entry, bytes + f->size + i * f->each))
 			return false;
 	}
-	return !f->ok || f->ok(p);
+	return !f->ok || f->ok(&p);
 }
 
 int lite_wire_request_check(u16 call, const void *payload, size_t len)
 {
-	const struct lite_payload p = { .call = call, .data = payload, .len = len };
 	const struct lite_form *f = &lite_call_row(call)->request;
 
 	if (!f->size)
 		return -EOPNOTSUPP;
-	return lite_form_ok(f, &p) ? 0 : -EPROTO;
+	return lite_form_ok(f, payload, len) ? 0 : -EPROTO;
 }
 
 int lite_wire_reply_check(u16 call, const void *payload, size_t len)
 {
-	const struct lite_payload p = { .call = call, .data = payload, .len = len };
-
-	return lite_form_ok(&lite_call_row(call)->reply, &p) ? 0 : -EPROTO;
+	return lite_form_ok(&lite_call_row(call)->reply, payload, len) ? 0 : -EPROTO;
 }
 
 int lite_wire_refusal(u32 error)

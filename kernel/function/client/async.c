@@ -241,13 +241,13 @@ static void lite_async_unqueue(struct lite_async *a, int err)
 	lite_async_to_ended(a);
 }
 
-/* The call could not be begun yet: it is in line or, with -ESTALE, its node is suspect. */
-static void lite_async_begin_later(struct lite_async *a, int err)
+/* The call could not be begun yet: it is in line in a ring or, without one, its node is suspect. */
+static void lite_async_begin_later(struct lite_async *a)
 {
 	unsigned long left = lite_jiffies_left(a->call.deadline);
 	bool dropped;
 
-	if (err == -ESTALE)
+	if (!a->call.ring)
 		left = min_t(unsigned long, left, LITE_ASYNC_AGAIN);
 	spin_lock(&a->file->lock);
 	dropped = a->dropped;
@@ -269,9 +269,9 @@ static void lite_async_begin_queued(struct lite_async *a)
 	set_active_memcg(memcg);
 	if (!err) {
 		lite_async_sent(a, LITE_ASYNC_BEGINNING);
-	} else if (err == -EINPROGRESS || err == -ESTALE) {
+	} else if (err == -EINPROGRESS) {
 		/* In line: lite_async_in_turn() will run the job again, or already has. */
-		lite_async_begin_later(a, err);
+		lite_async_begin_later(a);
 	} else {
 		a->call.err = err;
 		lite_async_to_ended(a);

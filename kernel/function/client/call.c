@@ -318,9 +318,10 @@ void lite_rcall_unqueue(struct lite_rcall *call)
 
 /*
  * Send a request. May sleep; killable. Return: 0: the call is in flight, and has a ring and a slot;
- * else it was not sent and has neither: an errno as LITE_IOC_RPC_CALL; if @missing is set, copy it.
- * -EAGAIN with LITE_RCALL_TRY: begin it where waiting is allowed. With @in_turn, -ESTALE: its node
- * is suspect, begin it later; -EINPROGRESS: it is in line; begin it again when @in_turn is called.
+ * else a negative errno as LITE_IOC_RPC_CALL: not sent, it has neither. If @missing, copy it.
+ * -EAGAIN with LITE_RCALL_TRY: begin it where waiting is allowed. -EINPROGRESS with @in_turn: begin
+ * it again: when @in_turn is called, if it has a ring and so is in line; else later, as its node is
+ * suspect.
  */
 int lite_rcall_begin(struct lite_rcall *call)
 {
@@ -359,7 +360,7 @@ int lite_rcall_begin(struct lite_rcall *call)
 		if (lite_given_up())
 			return -EINTR;
 		if (call->in_turn && !call->here && lite_cluster_is_suspect(svc->cl, call->node))
-			return -ESTALE;
+			return -EINPROGRESS;
 		if (call->flags & LITE_RCALL_TRY)
 			return -EAGAIN;
 		left = lite_jiffies_left(call->deadline);

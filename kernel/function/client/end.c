@@ -106,43 +106,42 @@ void lite_rcall_finish(struct lite_rcall *call)
 	lite_rcall_unbind(call);
 }
 
-/* No call expects this reply. Return: 1: harmless, as the device may repeat it; or -EPROTO. */
+/* No call expects this reply. Return: 0: ignore it, as the device may repeat one; or -EPROTO. */
 static int lite_reply_stray(const struct lite_client_ring *ring)
 {
-	return ring->rp->conn && ring->rp->conn->repeats ? 1 : -EPROTO;
+	return lite_conn_repeats(ring->rp->conn) ? 0 : -EPROTO;
 }
 
-/* Copy the header and check it. Return: 1: it is of an earlier call, ignore it; 0 or -EPROTO. */
-static int lite_reply_check(struct lite_client_ring *ring, u32 slot, struct lite_wire_rpc *h)
+/* May this be the header of the reply that @s, slot number @slot, waits for? */
+static bool lite_reply_ok(const struct lite_client_ring_slot *s, u32 slot,
+			  const struct lite_wire_rpc *h)
 {
-	struct lite_client_ring_slot *s = &ring->slot[slot];
 	u32 room = s->reply ? min(s->room, LITE_RPC_BULK_INLINE) : s->room;
 
-	lite_area_header(ring->area, s->unit, h);
-	if (le64_to_cpu(h->seq) != s->seq)
-		return lite_reply_stray(ring);
 	if (lite_wire_rpc_check(h, false) || le16_to_cpu(h->slot) != slot)
-		return -EPROTO;
+		return false;
 	if (h->status != LITE_RPC_OK)
-		return 0;
+		return true;
 	if (le32_to_cpu(h->flags) & LITE_RPC_F_BULK)
 		/* The bulk was written before this header. */
-		return s->reply && le32_to_cpu(h->length) <= s->room ? 0 : -EPROTO;
-	return le32_to_cpu(h->length) <= room ? 0 : -EPROTO;
+		return s->reply && le32_to_cpu(h->length) <= s->room;
+	return le32_to_cpu(h->length) <= room;
 }
 
 static int lite_reply_accept(struct lite_client_ring *ring, u32 slot)
 {
 	struct lite_client_ring_slot *s = &ring->slot[slot];
 	struct lite_wire_rpc h;
-	int err;
 
 	if (s->state == LITE_CLIENT_RING_FREE || s->state == LITE_CLIENT_RING_FILLING ||
 	    s->state == LITE_CLIENT_RING_ENDED)
-		return min(lite_reply_stray(ring), 0);
-	err = lite_reply_check(ring, slot, &h);
-	if (err)
-		return min(err, 0);
+		return lite_reply_stray(ring);
+	lite_area_header(ring->area, s->unit, &h);
+	/* It is the reply to an earlier call. */
+	if (le64_to_cpu(h.seq) != s->seq)
+		return lite_reply_stray(ring);
+	if (!lite_reply_ok(s, slot, &h))
+		return -EPROTO;
 	/* A server does not touch the bulks after it has answered. */
 	lite_slot_drop(s);
 	if (s->state == LITE_CLIENT_RING_WAITING) {

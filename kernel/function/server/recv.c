@@ -145,7 +145,7 @@ static size_t lite_recv_copy(const struct lite_request *req, const struct lite_b
 				     req->length, false);
 }
 
-/* Return: 0; an errno; 1: call again: the request is over, or the user's buffer was not present. */
+/* -ERESTART: call it again: the request is over, or the user's buffer was not present. */
 static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 			 struct lite_gate *gate, u32 function, unsigned long deadline, u8 prio)
 {
@@ -179,12 +179,12 @@ static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r
 			lite_request_free(req);
 		else
 			lite_request_return(req, NULL);
-		return err == -EHOSTDOWN || err == -ECANCELED ? 1 : err;
+		return err == -EHOSTDOWN || err == -ECANCELED ? -ERESTART : err;
 	}
 	done = lite_recv_copy(req, &buf);
 	if (unlikely(done < length)) {
 		lite_request_return(req, NULL);
-		return lite_user_fault_in(&buf, done, length, false) ?: 1;
+		return lite_user_fault_in(&buf, done, length, false) ?: -ERESTART;
 	}
 	lite_area_put(req->data);
 	req->data = NULL;
@@ -196,7 +196,7 @@ static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r
 	req->owner = current->files;
 	/* Set the token now: once TAKEN, the request may be cancelled and its slot reused. */
 	r->token = (u64)req->gen << 32 | req->ring->id << 8 | lite_request_slot(req);
-	return lite_request_return(req, file) ? 0 : 1;
+	return lite_request_return(req, file) ? 0 : -ERESTART;
 }
 
 /* Make the file's TAKEN request BUSY, for a reply of @length. Return: ERR_PTR: -ENOENT, -E2BIG. */
@@ -374,7 +374,7 @@ int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r, stru
 	do {
 		r->token = 0;
 		err = lite_recv_one(file, r, gate, function, deadline, prio);
-	} while (err > 0);
+	} while (err == -ERESTART);
 	/* A request that was taken meanwhile has been given back. */
 	if (err && err != -EMSGSIZE)
 		r->function = function;

@@ -56,17 +56,13 @@ int lite_serve_bind(void *priv, struct lite_conn *conn, u16 call, const void *re
  */
 static int lite_rpc_peer_settle(struct lite_conn *conn)
 {
-	struct ib_sge sge;
 	struct lite_io io;
-	u64 raddr;
 	int err;
 
 	if (!lite_conn_tryget(conn))
 		return -EHOSTDOWN;
 	lite_io_init(&io);
-	raddr = lite_conn_scratch(conn, &sge);
-	err = lite_qp_rdma(&conn->qp[0], &io, IB_WR_RDMA_WRITE, &sge, 1, raddr,
-			   LITE_POST_UNSCHEDULED);
+	err = lite_qp_touch(&conn->qp[0], &io, IB_WR_RDMA_WRITE, LITE_POST_UNSCHEDULED);
 	lite_io_wait(&io, &conn->qp[0]);
 	lite_conn_put_live(conn);
 	return err ?: io.status;

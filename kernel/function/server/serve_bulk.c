@@ -127,8 +127,8 @@ static int lite_bulk_batch(struct lite_bulk_io *b, struct lite_qp *qp, enum ib_w
 	b->io.hooks = &lite_bulk_hooks;
 	for (i = 0; i < LITE_BULK_BATCH && b->left && !err; i++)
 		err = lite_bulk_post(b, qp, op);
-	if (op == IB_WR_RDMA_READ && !err && before - b->left > qp->conn->read_trusted)
-		err = lite_qp_confirm(qp, &b->io, b->req->prio);
+	if (op == IB_WR_RDMA_READ && !err && lite_must_confirm(qp->conn, before - b->left))
+		err = lite_qp_touch(qp, &b->io, op, b->req->prio);
 	/* What was posted before an error is still in flight. */
 	lite_io_wait(&b->io, qp);
 	return b->io.status ?: err;

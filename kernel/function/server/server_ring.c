@@ -420,7 +420,7 @@ static bool lite_ring_repeated(const struct lite_ring *ring, const struct lite_w
 {
 	u16 slot = le16_to_cpu(h->slot);
 
-	return ring->rp->conn && ring->rp->conn->repeats && slot < LITE_RPC_DEPTH &&
+	return lite_conn_repeats(ring->rp->conn) && slot < LITE_RPC_DEPTH &&
 	       ring->req[array_index_nospec(slot, LITE_RPC_DEPTH)].seq == le64_to_cpu(h->seq);
 }
 

@@ -163,8 +163,7 @@ static bool lite_issue_post(struct lite_issue *i)
 	if (IS_ERR(conn))
 		return false;
 	qps = lite_conn_qps(conn, lite_devop_fetches(d), d->prio);
-	/* Reads of more than @read_trusted need a second one, which confirms them. */
-	if (d->opcode == LITE_OP_READ && d->n > conn->read_trusted)
+	if (!lite_devop_is_single(d, conn))
 		n = 0;
 	lite_io_init_unwaited(&i->io, lite_issue_end);
 	for (k = 0; k < n && err == -EAGAIN; k++) {

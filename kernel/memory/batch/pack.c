@@ -2,7 +2,7 @@
 /*
  * Small reads and writes, many in a message, at their caller's node.
  *
- * Normal operation: a work request costs Soft-RoCE thousands of instructions at either end,
+ * Normal operation: a work request costs a software device thousands of instructions at either end,
  * whatever its size; a message is two of them. So many small reads and writes for one node go
  * together, in calls to its kernel (OP_PACK). As with memory operations (memop.c), that kernel
  * works through mappings of its own (pack_serve.c), and no LMR is entered here meanwhile. The

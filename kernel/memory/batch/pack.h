@@ -35,7 +35,7 @@ static inline unsigned long lite_pack_time(const struct lite_fabric *fab)
 static inline bool lite_pack_may(const struct lite_ctx *ctx, const struct lite_conn *conn,
 				 u32 opcode, u32 length)
 {
-	return ctx->mem->fab->quirks.soft && length <= LITE_PACK_BYTES &&
+	return lite_device_is_soft(ctx->mem->fab) && length <= LITE_PACK_BYTES &&
 	       (opcode == LITE_OP_READ || opcode == LITE_OP_WRITE) &&
 	       (READ_ONCE(ctx->pack_not) != conn->session ||
 		!time_before(jiffies, READ_ONCE(ctx->pack_after)));

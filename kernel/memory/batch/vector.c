@@ -243,7 +243,7 @@ static enum lite_wave_no lite_wave_enter(struct lite_vector *v, struct lite_mapp
 	if (k < 0)
 		return k == -ENOSPC ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
 	to = &v->to[k];
-	if (op->opcode == LITE_OP_READ && d.n > to->conn->read_trusted)
+	if (!lite_devop_is_single(&d, to->conn))
 		return LITE_WAVE_ALONE;
 	if (op->opcode == LITE_OP_WRITE && lite_buf_copy_nofault(&buf, 0, data, d.n, true) != d.n)
 		return LITE_WAVE_ALONE;

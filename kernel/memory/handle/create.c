@@ -143,8 +143,7 @@ static int lite_create_open(struct lite_ctx *ctx, u32 home, struct lite_wire_cre
 	if (IS_ERR(h))
 		return PTR_ERR(h);
 	m = lite_mapping_create(ctx->mem, home, req, payer, &id, &rights);
-	/* A named LMR was created, but changed before it was mapped. */
-	if (m == ERR_PTR(-EAGAIN))
+	if (!m)
 		m = lite_map_id(ctx->mem, home, id, NULL, cred, LITE_RIGHTS_ALL, &rights);
 	return lite_handle_publish(ctx, h, m, rights, lh);
 }

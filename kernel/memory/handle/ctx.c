@@ -55,7 +55,7 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem)
 
 void lite_user_put(struct lite_user *user)
 {
-	/* lite_ask_handle() reads it under RCU. */
+	/* lite_home_request_by_handle() reads it under RCU. */
 	if (user && refcount_dec_and_test(&user->ref))
 		kfree_rcu(user, rcu);
 }

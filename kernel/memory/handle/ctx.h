@@ -163,14 +163,20 @@ void lite_name_cache_add(struct lite_memory *mem, const char *name, struct lite_
 void lite_name_cache_forget(struct lite_memory *mem);
 void lite_name_cache_init(struct lite_memory *mem);
 
-/* ask.c */
+/* home_request.c */
 bool lite_name_search(struct lite_memory *mem, struct lite_name_search *at);
+
+/* lmr_change.c */
 int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target, void *arg);
 int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_target *target, void *arg);
 int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_target *target, void *arg);
 int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_target *target, void *arg);
 int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_target *target, void *arg);
+
+/* move_steps.c */
 int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target, void *arg);
+
+/* lmr_info.c */
 int lite_ctx_grants(struct lite_ctx *ctx, const struct lite_target *target,
 		    struct lite_grant *grants, u32 *n);
 int lite_ctx_stat(struct lite_ctx *ctx, const struct lite_target *target,

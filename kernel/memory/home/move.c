@@ -2,8 +2,8 @@
 /*
  * Moving a range of an LMR to another node (`lite move`), and resizing an LMR, at its home: both
  * replace parts. A MOVE message is one step: it moves the first part of the range that is
- * elsewhere, or what the range has of that part. The caller (lite_ctx_move()) repeats it until all
- * is there. Between steps the LMR is open and in use. A step, and a RESIZE:
+ * elsewhere, or what the range has of that part. The caller (handle/move_steps.c) repeats it until
+ * all is there. Between steps the LMR is open and in use. A step, and a RESIZE:
  *
  *   lite_replace_begin()   no other change begins now; a free begins, but waits for the end
  *   lite_parts_make()      take memory for new parts, while the LMR is in use

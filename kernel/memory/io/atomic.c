@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Fetch-add and compare-and-swap on 8-byte words, by the RDMA device of the node that stores the
- * word. A device's atomics need not be atomic with respect to the CPU's (Soft-RoCE's are not), so
- * local words, too, are accessed through the device, by a connection of the node to itself. The
- * same holds for swap, fetch-and and fetch-or, which no device has (memop/memop_serve.c).
+ * word. A device's atomics need not be atomic with respect to the CPU's, so local words, too, are
+ * accessed through the device, by a connection of the node to itself. The same holds for swap,
+ * fetch-and and fetch-or, which no device has (memop/memop_serve.c).
  */
 #include "memory/memory.h"
 #include "devop.h"

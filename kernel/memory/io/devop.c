@@ -103,16 +103,18 @@ static const struct lite_io_hooks lite_entered_io_hooks = {
 /* Work requests that are posted together. */
 #define LITE_PACKETS 4
 
-/* Post an operation as several work requests, with a read that confirms it if @confirm is set. */
+/* Post an operation as several work requests. */
 static noinline int lite_devop_post_packets(struct lite_devop *d, struct lite_qp *qp,
-					    struct lite_io *io, u32 packet, bool confirm)
+					    struct lite_io *io, u32 packet)
 {
+	bool read = d->opcode == LITE_OP_READ, held = false, last;
 	struct lite_link link[LITE_PACKETS + 1];
-	bool held = false, last;
 	struct lite_chain chain;
 	u32 at = 0, i;
 	int err;
 
+	if (read)
+		packet = min(packet, lite_read_step(qp->conn, d->n));
 	do {
 		lite_chain_init(&chain, qp, io, d->prio);
 		if (min(packet, d->n) > LITE_BULK_BYTES)
@@ -121,8 +123,8 @@ static noinline int lite_devop_post_packets(struct lite_devop *d, struct lite_qp
 			lite_chain_add(&chain, lite_devop_wr(d, qp, &link[i], at,
 							     min(packet, d->n - at)));
 		last = at >= d->n;
-		if (last && confirm)
-			lite_chain_confirm(&chain, &link[i]);
+		if (last && read && lite_must_confirm(qp->conn, packet))
+			lite_chain_touch(&chain, &link[i]);
 		/* The io must not end before all packets are posted. */
 		if (!last && !held)
 			lite_io_expect(io, 1);
@@ -150,7 +152,6 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 	struct lite_conn *conn = lite_devop_conn(d);
 	struct lite_memory *mem = d->m->mem;
 	struct lite_link link LITE_UNINIT;
-	bool confirm = false;
 	struct lite_qp *qp;
 	int err;
 	struct lite_entered_io io LITE_UNINIT;
@@ -158,19 +159,14 @@ int lite_devop_run(struct lite_devop *d, u32 packet)
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
 	qp = lite_conn_qp(conn, lite_devop_fetches(d), d->prio);
-	if (d->opcode == LITE_OP_READ && d->n > conn->read_trusted) {
-		confirm = d->n > LITE_BOUNCE_SIZE;
-		if (!confirm)
-			packet = conn->read_trusted;
-	}
 	lite_io_init(&io.io);
 	io.io.hooks = &lite_entered_io_hooks;
 	io.d = d;
-	if (likely(d->n <= packet && !confirm)) {
+	if (likely(d->n <= packet && lite_devop_is_single(d, conn))) {
 		err = lite_qp_post(qp, &io.io, lite_devop_wr(d, qp, &link, 0, d->n), d->prio);
 		d->posted |= !err;
 	} else {
-		err = lite_devop_post_packets(d, qp, &io.io, packet, confirm);
+		err = lite_devop_post_packets(d, qp, &io.io, packet);
 	}
 	lite_io_wait(&io.io, qp);
 	err = err ?: io.io.status;

@@ -121,6 +121,12 @@ static inline bool lite_devop_fits(const struct lite_devop *d)
 	return d->n <= d->e->length - (d->offset - d->e->start);
 }
 
+/* Is one work request enough? Not for a read that has to be confirmed. */
+static inline bool lite_devop_is_single(const struct lite_devop *d, const struct lite_conn *conn)
+{
+	return d->opcode != LITE_OP_READ || !lite_must_confirm(conn, d->n);
+}
+
 static inline bool lite_devop_fetches(const struct lite_devop *d)
 {
 	return d->opcode != LITE_OP_WRITE;

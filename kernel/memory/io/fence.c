@@ -14,18 +14,19 @@
 /* Attempts per LMR, across sessions. */
 #define LITE_FENCE_TRIES 3
 
-/* Flush a connection held live, and put it. If this node's to itself fails, fence it instead. */
-static int lite_fence_conn(struct lite_cluster *cl, struct lite_conn *conn)
+/* Flush this node's connection to itself, if it has one. If that fails, fencing it will do. */
+static int lite_fence_self(struct lite_cluster *cl)
 {
-	int err = lite_conn_flush(conn);
+	struct lite_conn *conn = lite_cluster_self_conn_tryget(cl);
+	int err;
 
-	if (likely(!err || !conn->other_end)) {
-		lite_conn_put_live(conn);
-		return err;
-	}
+	if (!conn)
+		return 0;
 	lite_conn_get(conn);
+	err = lite_conn_flush(conn);
 	lite_conn_put_live(conn);
-	err = lite_cluster_fence_self(cl, conn);
+	if (err)
+		err = lite_cluster_fence_self(cl, conn);
 	lite_conn_put(conn);
 	return err;
 }
@@ -40,6 +41,7 @@ static int lite_fence_share(const struct lite_access *a, u32 share, u64 *generat
 	struct lite_mapping *m = lite_access_enter(a);
 	struct lite_conn *conn = NULL;
 	bool over, same;
+	int err;
 
 	if (IS_ERR(m))
 		return PTR_ERR(m);
@@ -47,19 +49,21 @@ static int lite_fence_share(const struct lite_access *a, u32 share, u64 *generat
 		*generation = m->generation;
 	same = *generation == m->generation;
 	over = share >= m->n_shares;
-	if (same && !over)
-		conn = m->share[share].node == lite_cluster_id(cl) ?
-			       lite_cluster_self_conn_tryget(cl) :
-			       lite_access_conn(m, share);
+	if (same && !over && m->share[share].node != lite_cluster_id(cl))
+		conn = lite_access_conn(m, share);
 	/* Leave first: no change of the LMR may wait until this thread gets a processor. */
 	lite_access_exit(m);
 	if (!same)
 		return -EAGAIN;
 	if (conn == ERR_PTR(-EAGAIN))
 		return lite_access_renew(a, m) ?: -EAGAIN; /* @m is only compared */
-	if (IS_ERR_OR_NULL(conn))
-		return conn ? PTR_ERR(conn) : over;
-	return lite_fence_conn(cl, conn);
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	if (!conn)
+		return over ? 1 : lite_fence_self(cl);
+	err = lite_conn_flush(conn);
+	lite_conn_put_live(conn);
+	return err;
 }
 
 static int lite_fence_handle(const struct lite_access *a)
@@ -89,14 +93,10 @@ static int lite_fence_handle(const struct lite_access *a)
 /* Flush all nodes that are not down. */
 static int lite_fence_all(struct lite_memory *mem)
 {
-	int err = lite_cluster_ready(mem->cl);
-	struct lite_conn *self;
+	/* The device performs atomics on memory of this node. */
+	int err = lite_cluster_ready(mem->cl) ?: lite_fence_self(mem->cl);
 	u32 node = 0;
 
-	/* The device performs atomics on memory of this node. */
-	self = err ? NULL : lite_cluster_self_conn_tryget(mem->cl);
-	if (self)
-		err = lite_fence_conn(mem->cl, self);
 	while (!err && (node = lite_cluster_next(mem->cl, node))) {
 		err = lite_cluster_flush(mem->cl, node);
 		if (!err && lite_given_up())

@@ -24,7 +24,7 @@
 /* Failures of a large piece before it is cut to LITE_CAREFUL_BYTES. */
 #define LITE_CAREFUL_AFTER 2
 
-/* Copy a local piece. Return: bytes, -EFAULT or -EIO. */
+/* Copy a local piece. Return: bytes; -EFAULT: the first is not present in the buffer; -EIO. */
 static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 				const struct lite_extent *e)
 {
@@ -38,7 +38,7 @@ static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 	return lite_buf_copy_nofault(p->buf, p->at, mem, p->n, lite_piece_writes(p)) ?: -EFAULT;
 }
 
-/* Transfer a piece through @p->bounce. Return: bytes or a negative errno. */
+/* Transfer a piece through @p->bounce. Return: as lite_piece_entered(). */
 static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
 				const struct lite_extent *e)
 {
@@ -67,9 +67,9 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
 }
 
 /*
- * The part of a piece for which the LMR is entered; waits only for the device. Return: bytes or an
- * errno. After leaving, -EFAULT means: make the first of @p->n bytes present; -EAGAIN: renew the
- * handle; -ENOBUFS: wait for a bounce page; -EFBIG: transfer @p->run bytes as a large piece.
+ * The part of a piece for which the LMR is entered; waits only for the device. Return: bytes;
+ * -ENOBUFS: wait for a bounce page; 0: put the bounce page, which is not needed, and try again;
+ * other errnos: see lite_piece_prepare().
  */
 static ssize_t lite_piece_entered(struct lite_piece_io *p)
 {
@@ -78,14 +78,9 @@ static ssize_t lite_piece_entered(struct lite_piece_io *p)
 
 	p->begun = true;
 	p->n = min(p->left, e->start + e->length - p->offset);
-	if (m->share[e->share].local) {
-		/* The bytes became local while the caller waited for the page, which is unused. */
-		if (unlikely(p->bounce)) {
-			lite_bounce_put(m->mem->fab, p->bounce);
-			p->bounce = NULL;
-		}
-		return lite_piece_local(p, m, e);
-	}
+	/* With a page, the bytes became local while lite_piece() waited for it. */
+	if (m->share[e->share].local)
+		return unlikely(p->bounce) ? 0 : lite_piece_local(p, m, e);
 	if (p->n > LITE_CAREFUL_BYTES &&
 	    (p->large >= LITE_CAREFUL_AFTER || lite_mapping_is_careful(m)))
 		p->n = LITE_CAREFUL_BYTES;
@@ -116,16 +111,19 @@ static ssize_t lite_piece_put(struct lite_piece_io *p, ssize_t ret)
 	return ret;
 }
 
-/* Do what must not be done while an LMR is entered or a bounce page is held. */
+/*
+ * Do what must not be done while an LMR is entered or a bounce page is held. @err: says what.
+ * Return: 0: go on with the transfer; or an errno: it has failed.
+ */
 static noinline int lite_piece_prepare(struct lite_piece_io *p, int err,
 				       const struct lite_mapping *stale)
 {
 	switch (err) {
-	case -EFAULT:
-		return lite_buf_fault_in(p->buf, p->at, p->n, lite_piece_writes(p)) ?: -EAGAIN;
-	case -EAGAIN:
-		return lite_piece_renew(p, stale) ?: -EAGAIN;
-	case -EFBIG:
+	case -EFAULT: /* make the first of @p->n bytes of the buffer present */
+		return lite_buf_fault_in(p->buf, p->at, p->n, lite_piece_writes(p));
+	case -EAGAIN: /* renew the handle */
+		return lite_piece_renew(p, stale);
+	case -EFBIG: /* transfer @p->run bytes without copying */
 		return lite_piece_large(p);
 	default:
 		return err;
@@ -133,8 +131,8 @@ static noinline int lite_piece_prepare(struct lite_piece_io *p, int err,
 }
 
 /*
- * Transfer a piece, and advance. Bounce pages are few and shared by all users: wait for one before
- * entering, put it before renewing the handle. Return: 0; -EAGAIN: try again; or another errno.
+ * Transfer a piece, and advance, or prepare for that. Return: as lite_piece_prepare(). Bounce pages
+ * are few and shared by all users: wait for one before entering, put it before renewing the handle.
  */
 static int lite_piece(struct lite_piece_io *p)
 {
@@ -167,15 +165,15 @@ static int lite_piece(struct lite_piece_io *p)
 
 /*
  * If the LMR was never entered, nothing was tried; after that, repeating a piece is safe, because
- * it is idempotent. Return: an errno; -EAGAIN: try again.
+ * it is idempotent. Return: as lite_piece_prepare().
  */
 static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
 {
 	if (err == -EHOSTDOWN && !p->begun)
-		return lite_access_await(p->a, &p->tries) ?: -EAGAIN;
+		return lite_access_await(p->a, &p->tries);
 	if ((err == -EHOSTDOWN || err == -ETIMEDOUT) && !p->a->task &&
 	    ++p->tries < LITE_PIECE_TRIES)
-		return lite_access_await(p->a, NULL) == -EINTR ? -EINTR : -EAGAIN;
+		return lite_access_await(p->a, NULL) == -EINTR ? -EINTR : 0;
 	return err;
 }
 
@@ -207,7 +205,7 @@ int lite_transfer(const struct lite_access *a, struct lite_op *op, const struct 
 		err = lite_piece(&p);
 		if (unlikely(err))
 			err = lite_piece_failed(&p, err);
-		if (err ? err != -EAGAIN : !p.left)
+		if (err || !p.left)
 			break;
 		if (lite_piece_given_up(&p)) {
 			err = -EINTR;

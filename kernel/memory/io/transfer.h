@@ -24,7 +24,7 @@ struct lite_piece_io {
 	size_t n;                    /* bytes of the current piece, if it is not a large one */
 	u64 run;                     /* bytes of a large piece, all in one share of another node */
 	bool chunked;                /* @run is in an unpinned LMR, so batches end with chunks */
-	struct lite_bounce *bounce;  /* held for the current piece, or NULL */
+	struct lite_bounce *bounce;  /* held for the current piece, or NULL; lite_piece() puts it */
 };
 
 static inline bool lite_piece_writes(const struct lite_piece_io *p)

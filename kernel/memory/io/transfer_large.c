@@ -49,7 +49,7 @@ struct lite_batch {
 	struct sg_table sgt;                     /* describes @sg */
 	struct page *pages[LITE_BATCH_PAGES];    /* of the caller */
 	struct scatterlist sg[LITE_BATCH_PAGES]; /* @pages, merged; mapped while in flight */
-	struct lite_link link[LITE_BATCH_WRS];   /* work requests that are being posted */
+	struct lite_link link[LITE_BATCH_WRS + 1]; /* work requests that are being posted */
 	/* SGEs of @link: each ends where a work request or a page does. */
 	struct ib_sge sge[LITE_BATCH_WRS + LITE_BATCH_PAGES];
 };
@@ -107,7 +107,6 @@ struct lite_batch_cursor {
 	const struct lite_extent *e; /* in the LMR */
 	u64 in;                      /* offset in @e */
 	size_t n;                    /* bytes */
-	bool confirm;                /* then a read that confirms them */
 	bool held;                   /* the io has an extra share until all is posted */
 };
 
@@ -141,17 +140,12 @@ static int lite_batch_post_some(struct lite_batch *b, bool write, u32 prio,
 			c->in = 0;
 		}
 	}
-	if (c->confirm && i < LITE_BATCH_WRS) {
-		lite_chain_confirm(&chain, &b->link[i]);
-		c->confirm = false;
-	}
-	chain.held = c->held && !c->n && !c->confirm;
-	if (!c->held && (c->n || c->confirm)) {
+	if (!write && !c->n && lite_must_confirm(b->conn, b->n))
+		lite_chain_touch(&chain, &b->link[i]);
+	chain.held = c->held && !c->n;
+	if (!c->held && c->n)
 		lite_io_expect(&b->io, 1);
-		c->held = true;
-	} else if (chain.held) {
-		c->held = false;
-	}
+	c->held = c->n;
 	lite_chain_post(&chain, true);
 	return chain.cut ? -EAGAIN : READ_ONCE(b->io.status);
 }
@@ -165,11 +159,10 @@ static int lite_batch_rdma(struct lite_batch *b, bool write, u32 prio)
 		.e = e,
 		.in = b->offset - e->start,
 		.n = b->n,
-		.confirm = !write && b->n > b->conn->read_trusted,
 	};
 	int err = 0;
 
-	while ((c.n || c.confirm) && !err)
+	while (c.n && !err)
 		err = lite_batch_post_some(b, write, prio, &c);
 	if (c.held)
 		lite_io_end(&b->io, 0, 1);
@@ -429,8 +422,8 @@ static void lite_large_run(struct lite_large *l)
 }
 
 /*
- * Transfer a piece without copying; @p advances. Entered nowhere. May sleep and fault; a fatal
- * signal ends it after what is in flight. Return: 0; -EAGAIN: try again; or another errno.
+ * Transfer a piece without copying; @p advances. Entered nowhere. Return: 0: go on with what is
+ * left; or an errno. May sleep and fault; a fatal signal ends it after what is in flight.
  */
 int lite_piece_large(struct lite_piece_io *p)
 {
@@ -456,8 +449,8 @@ int lite_piece_large(struct lite_piece_io *p)
 		l->batch[i].n_pages = 0;
 	lite_large_run(l);
 	err = l->err;
-	if (err == -EAGAIN && l->stale)
-		err = lite_piece_renew(p, l->stale) ?: -EAGAIN;
+	if (err == -EAGAIN)
+		err = l->stale ? lite_piece_renew(p, l->stale) : 0;
 	kvfree(l);
 	return err;
 }

@@ -405,7 +405,7 @@ struct lite_map_ask {
 	u32 granted; /* set to the rights granted */
 };
 
-/* Return: NULL: OPEN found the LMR, but only its home can map it; or CREATE was not to map it. */
+/* NULL: there is an LMR (see @q), but only its home can map it (OPEN), or no map is wanted. */
 static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, struct lite_map_ask *q)
 {
 	bool create = q->call == LITE_CALL_LMR_CREATE;
@@ -469,8 +469,8 @@ again:
 }
 
 /*
- * Wait until an LMR is not being changed. May sleep; killable. Return: 0: ask for it again, also if
- * the home could not be reached; -EINTR; -ENOTCONN, -ENODEV: this node is leaving or stopping.
+ * Wait until an LMR is not being changed, or its home is out of reach: asking for it again tells
+ * which. May sleep; killable. Return: 0; -EINTR; -ENOTCONN, -ENODEV: this node leaves or stops.
  */
 int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
 {
@@ -557,8 +557,8 @@ struct lite_mapping *lite_mapping_open(struct lite_memory *mem, const char *name
 /*
  * Create an LMR at @home and, if @req says so, map it. @payer: pays for memory at this node. @id:
  * set, if it was created; @granted: set to the rights granted to its creator. May sleep; killable.
- * Return: as lite_mapping_by_id(), or any error of creating it; -EAGAIN: a named LMR was created,
- * but changed before it could be mapped: map it by @id; NULL: @req says not to map it.
+ * Return: as lite_mapping_by_id(), or any error of creating it; NULL: it was created, but not
+ * mapped: @req says so, or it was changed too soon: map it by @id.
  */
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 struct lite_wire_create *req, struct lite_payer *payer,
@@ -572,11 +572,11 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 	struct lite_mapping *m;
 	int tries = 0;
 
-	/* After -EAGAIN an anonymous LMR is gone: create another. The caller maps a named one. */
+	/* If it was changed before it was mapped, an anonymous LMR is gone: create another. */
 	do {
 		m = lite_mapping_ask(mem, &q);
 	} while (m == ERR_PTR(-EAGAIN) && !req->name[0] && ++tries < LITE_MAP_TRIES);
 	*id = q.id;
 	*granted = q.granted;
-	return m;
+	return m == ERR_PTR(-EAGAIN) ? NULL : m;
 }

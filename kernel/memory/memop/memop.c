@@ -183,24 +183,25 @@ static const struct lite_map_share *lite_memop_client_next(struct lite_memop_cli
 }
 
 /*
- * The session with the node of @s, of an LMR that has been entered. Return: it, with a reference;
- * NULL: @s is at this node; ERR_PTR: -ESTALE: the node has lost the bytes; -EHOSTDOWN.
+ * The session with the node of @s, of an LMR that has been entered. @conn: set to it, with a
+ * reference; NULL: this node, or failure. Return: 0; -ESTALE: the node has lost the bytes;
+ * -EHOSTDOWN.
  */
-static struct lite_conn *lite_memop_client_conn(const struct lite_map_share *s)
+static int lite_memop_client_conn(const struct lite_map_share *s, struct lite_conn **conn)
 {
-	struct lite_conn *conn;
-
+	*conn = NULL;
 	if (s->lost)
-		return ERR_PTR(-ESTALE);
+		return -ESTALE;
 	if (s->local)
-		return NULL;
-	conn = s->peer ? lite_peer_conn_get(s->peer) : NULL;
-	return conn ?: ERR_PTR(-EHOSTDOWN);
+		return 0;
+	if (s->peer)
+		*conn = lite_peer_conn_get(s->peer);
+	return *conn ? 0 : -EHOSTDOWN;
 }
 
 /*
- * Call the node that has the bytes, and put @conn, of lite_memop_client_conn(). Sets @sent: the
- * node may have acted; if false, -EAGAIN means that no slot came free.
+ * Call the node that has the bytes, in the session @conn; NULL: this node. @sent: false; set if
+ * that node may have acted. If it is not set, -EAGAIN means that no slot came free.
  */
 static int lite_memop_client_call(struct lite_memop_client *job, struct lite_conn *conn,
 				  struct lite_wire_op_reply *reply, bool *sent)
@@ -217,13 +218,9 @@ static int lite_memop_client_call(struct lite_memop_client *job, struct lite_con
 	};
 	int err;
 
-	*sent = false;
-	if (IS_ERR(conn))
-		return PTR_ERR(conn);
 	if (!conn)
 		return lite_kcall_local(job->mem->cl->kcalls, &d);
 	err = lite_kcall(conn, &d);
-	lite_conn_put(conn);
 	*sent = d.sent;
 	if (!d.sent && err == -ETIMEDOUT)
 		return -EAGAIN;
@@ -354,7 +351,7 @@ static int lite_memop_client_in_time(const struct lite_memop_client *job)
 /* Do one piece. Return: 0: go on, unless all is done; or an errno. */
 static int lite_memop_client_piece(struct lite_memop_client *job)
 {
-	bool atomic = job->call == LITE_CALL_OP_ATOMIC, once, sent;
+	bool atomic = job->call == LITE_CALL_OP_ATOMIC, sent = false, once;
 	struct lite_wire_op_reply reply = {};
 	const struct lite_map_share *s;
 	unsigned long begun = jiffies;
@@ -376,9 +373,10 @@ static int lite_memop_client_piece(struct lite_memop_client *job)
 	}
 	s = lite_memop_client_next(job);
 	job->node = s->node;
-	conn = lite_memop_client_conn(s);
+	err = lite_memop_client_conn(s, &conn);
 	lite_memop_client_exit(job, job->n);
-	err = lite_memop_client_call(job, conn, &reply, &sent);
+	err = err ?: lite_memop_client_call(job, conn, &reply, &sent);
+	lite_conn_put(conn);
 
 	/* What must not be done twice. */
 	once = atomic || (job->same &&
@@ -461,7 +459,7 @@ static int lite_memop_client_fence(struct lite_memop_client *job)
 	int err = 0;
 	u32 i;
 
-	if (job->mem->fab->quirks.soft || job->call == LITE_CALL_OP_ATOMIC)
+	if (lite_device_is_soft(job->mem->fab) || job->call == LITE_CALL_OP_ATOMIC)
 		return 0;
 	for (i = 0; i < job->n && !err; i++)
 		err = lite_fence(job->range[i].ctx, job->range[i].lh);

@@ -224,8 +224,8 @@ static void lite_publish_end(struct lite_memory *mem, struct lite_name_entry *en
 }
 
 /*
- * Enter a name at its directory. Return: 0: it has an entry, maybe of a home that took the name
- * while out of reach of this one: look-ups find the LMR entered first; a negative errno.
+ * Enter a name at its directory. Return: 0: the directory has an entry for it, maybe another home's
+ * that took the name while out of reach (look-ups find the LMR entered first); a negative errno.
  */
 static int lite_publish(struct lite_memory *mem, const struct lite_name_entry *entry, u32 node)
 {

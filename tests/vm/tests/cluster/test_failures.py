@@ -451,8 +451,8 @@ def test_a_store_that_frees_too_late_is_asked_again(lab):
 @vmtest(nodes=2, timeout=120, kernels=("6.1", "debug"))
 def test_a_node_that_cannot_send_for_a_moment(lab):
     """Unlike with lost packets, the node's RDMA device learns that it cannot send. Soft-RoCE in the other node may then
-    report a read as complete, and print a warning; LITE must not believe it (lite_qp_confirm()). On 6.12 the node's CM
-    does not recover from this (limits.rst)."""
+    report a read as complete, and print a warning; LITE must not believe it (lite_must_confirm()). On 6.12 the node's
+    CM does not recover from this (limits.rst)."""
     lab.cluster.expect(r"rxe_completer")
     _survive(lab, lambda vm: vm.run(
         "modprobe -a -q sch_ingress cls_matchall act_gact; tc qdisc add dev eth0 clsact; "
