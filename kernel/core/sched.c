@@ -2,9 +2,9 @@
 /*
  * The policy of the scheduler: see sched.h. Documentation/scheduling.rst has rules and reasons.
  *
- * Tenants are served by start-time fair queueing (Goyal et al., 1996). A class keeps them in a sorted
- * list, because a connection has few (LITE_TENANTS_MAX). The window follows the mean latency, as in
- * TCP Vegas: by Little's law the mean tells how much is in flight, however latencies vary.
+ * Tenants are served by start-time fair queueing (Goyal et al., 1996). A class keeps them in a
+ * sorted list, because a connection has few (LITE_TENANTS_MAX). The window follows the mean latency,
+ * as in TCP Vegas: by Little's law the mean tells how much is in flight, however latencies vary.
  */
 #include "sched.h"
 
@@ -146,7 +146,7 @@ void lite_sched_push(struct lite_sched *s, struct lite_sched_item *item,
 	item->bytes = bytes;
 	item->since = now;
 	if (list_empty(&queue->items)) {
-		/* Served lately, it is ahead by up to a quantum; otherwise it begins at the present. */
+		/* Served lately, it is ahead by up to a quantum; else it begins at the present. */
 		if (queue->vtime - class->vtime > lite_sched_vtime(s->quantum, tenant))
 			queue->vtime = class->vtime;
 		lite_sched_join(class, queue);

@@ -7,8 +7,8 @@
  * page from another pool. If all are empty, a page is made for the caller, charged to its memory
  * cgroup, and freed after use: the caller must not depend on other threads, which keep pages until
  * they get a processor and their turn (turn.c), and may have many in flight (issue.c). Without
- * memory for one (a cgroup at its limit, a full IOMMU), the caller tries again each jiffy, if it may
- * sleep.
+ * memory for one (a cgroup at its limit, a full IOMMU), the caller tries again each jiffy, if it
+ * may sleep.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>

@@ -145,7 +145,8 @@ void lite_cq_barrier(const struct lite_fabric *fab)
 
 /*
  * Find out which reads can be trusted (with the quirk EARLY_READS, those of one packet), and where
- * packets arrive. The first queue pair of @conn is connected. May sleep. Return: 0 or a negative errno.
+ * packets arrive. The first queue pair of @conn is connected. May sleep. Return: 0 or a negative
+ * errno.
  */
 int lite_quirks_connected(struct lite_conn *conn)
 {

@@ -270,7 +270,7 @@ static void lite_async_begin_queued(struct lite_async *a)
 	if (!err) {
 		lite_async_sent(a, LITE_ASYNC_BEGINNING);
 	} else if (err == -EINPROGRESS) {
-		/* In line: lite_async_in_turn() will run the job again, or already has. */
+		/* lite_async_in_turn() or delayed work will run the job again, or already has. */
 		lite_async_begin_later(a);
 	} else {
 		a->call.err = err;

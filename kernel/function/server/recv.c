@@ -145,7 +145,10 @@ static size_t lite_recv_copy(const struct lite_request *req, const struct lite_b
 				     req->length, false);
 }
 
-/* -ERESTART: call it again: the request is over, or the user's buffer was not present. */
+/*
+ * Return: 0 or a negative errno; -ERESTART, which nothing that it calls returns: call it again, as
+ * the request is over, or the user's buffer was not present.
+ */
 static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 			 struct lite_gate *gate, u32 function, unsigned long deadline, u8 prio)
 {

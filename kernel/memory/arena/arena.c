@@ -277,8 +277,8 @@ static bool lite_arena_covers(struct vm_area_struct *vma, unsigned long addr, u6
 
 /*
  * Is memory of the current process a writable part of one arena of this node? Takes mmap_lock, and
- * its holder may be waiting for user space: call this outside the gate. Killable. Return: 0: it is
- * if @range->file is set, and lite_arena_range_put() must follow; -EINTR.
+ * its holder may be waiting for user space: call this outside the gate. Killable. Return: 0, and
+ * @range->file is NULL if it is not; lite_arena_range_put() must follow in both cases; -EINTR.
  */
 int lite_arena_find(struct lite_memory *mem, unsigned long addr, u64 length,
 		    struct lite_arena_range *range)

@@ -558,7 +558,7 @@ struct lite_mapping *lite_mapping_open(struct lite_memory *mem, const char *name
  * Create an LMR at @home and, if @req says so, map it. @payer: pays for memory at this node. @id:
  * set, if it was created; @granted: set to the rights granted to its creator. May sleep; killable.
  * Return: as lite_mapping_by_id(), or any error of creating it; NULL: it was created, but not
- * mapped: @req says so, or it was changed too soon: map it by @id.
+ * mapped: @req says so, or it was changed too soon: map it by @id (an anonymous one is gone).
  */
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 struct lite_wire_create *req, struct lite_payer *payer,
@@ -578,5 +578,5 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 	} while (m == ERR_PTR(-EAGAIN) && !req->name[0] && ++tries < LITE_MAP_TRIES);
 	*id = q.id;
 	*granted = q.granted;
-	return m == ERR_PTR(-EAGAIN) ? NULL : m;
+	return m == ERR_PTR(-EAGAIN) && *id ? NULL : m;
 }
