@@ -111,8 +111,8 @@ static int lite_open(struct inode *inode, struct file *file)
 }
 
 /*
- * Wait until a closed file is released, unless a close() of its user has recently waited in vain,
- * or this thread may be another user's: of a process to which the file was sent, or the kernel
+ * Wait until a closed file is released, unless a close() of its user has recently waited for a
+ * second or more, or this thread may be another user's: of a process to which the file was sent, or the kernel
  * thread that closes files for all.
  */
 static void lite_file_await(struct lite_file *lf)
@@ -120,11 +120,14 @@ static void lite_file_await(struct lite_file *lf)
 	u32 uid = from_kuid(&init_user_ns, lf->cred->euid);
 	u32 entry = hash_32(uid, LITE_CLOSE_SLOW_BITS);
 	unsigned long was = READ_ONCE(lite_close_slow[entry]);
+	unsigned long begun = jiffies;
 
 	if (current->flags & PF_KTHREAD || uid != lite_current_uid() ||
 	    (was && time_before(jiffies, was + 5 * LITE_CLOSE_WAIT)))
 		return;
-	if (!wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT))
+	wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT);
+	/* A home waits for a second for a silent store. A process may have thousands of files. */
+	if (time_after_eq(jiffies, begun + LITE_CLOSE_WAIT / 2))
 		WRITE_ONCE(lite_close_slow[entry], jiffies);
 }
 

@@ -2,8 +2,8 @@
 // Work of one user that others of the same node must not depend on.
 //
 //   users files INDEX NODE,NODE COUNT
-//       opens the node COUNT times, and each time makes anonymous LMRs at the nodes; says "ready",
-//       and waits to be killed
+//       opens the node COUNT times, and each time makes an anonymous LMR at the nodes; says
+//       "ready", and waits to be killed
 //   users frees INDEX NODE,NODE COUNT
 //       makes COUNT LMRs at the nodes, says "ready", and frees each in a thread of its own when a
 //       line comes from stdin; says "freeing" when all of these run, and "freed" when the first is
@@ -66,7 +66,6 @@ using Words = std::vector<std::string>;
 
 const Identity kAlice{1000, 1000};
 const Identity kBob{1001, 1001};
-constexpr int kLmrs = 3;  // of each file: closing it takes more than the 2 s that close(2) waits
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint32_t kNothing = 60000;  // functions from this number on are not served
 constexpr std::uint64_t kOwner = 1;
@@ -118,9 +117,7 @@ void files(const Words& words) {
     std::vector<lite::region> lmrs;
     for (int i = 0; i < std::stoi(words[2]); i++) {
         contexts.emplace_back(std::stoi(words[0]));
-        for (int j = 0; j < kLmrs; j++)
-            lmrs.push_back(
-                contexts.back().alloc({.length = 2 * kPage, .nodes = numbers(words[1])}));
+        lmrs.push_back(contexts.back().alloc({.length = 2 * kPage, .nodes = numbers(words[1])}));
     }
     say("ready");
     wait_for_the_end();

@@ -12,7 +12,7 @@ setup = prepare_all
 
 @vmtest(nodes=3, timeout=300)
 def test_closing_many_files(lab):
-    """A user's process dies with hundreds of open files, each of which takes seconds to close, because homes wait for a
+    """A user's process dies with hundreds of open files, each of which takes a second to close, because homes wait for a
     silent store. The lock and the function of another user's process are free when that dies."""
     here, home, silent = lites = on_machines(lab, dead=600000 * lab.n1.time_scale)
     vm, program = here.vm, program_path("users")
