@@ -156,11 +156,14 @@ static struct lite_bounce *lite_bounce_make(struct lite_fabric *fab, gfp_t gfp)
 /* Take a bounce page, or wait for one. May sleep. Return: NULL: lite_given_up(). */
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 {
+	gfp_t gfp = GFP_KERNEL;
 	struct lite_bounce *b;
 
-	while (!(b = lite_bounce_tryget(fab) ?: lite_bounce_make(fab, GFP_KERNEL)) &&
-	       !lite_given_up())
+	/* Only the first attempt may have the OOM killer look for a process of the cgroup. */
+	while (!(b = lite_bounce_tryget(fab) ?: lite_bounce_make(fab, gfp)) && !lite_given_up()) {
+		gfp |= __GFP_NORETRY;
 		memalloc_retry_wait(GFP_KERNEL);
+	}
 	return b;
 }
 

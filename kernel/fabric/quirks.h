@@ -23,6 +23,7 @@ enum lite_quirk {
 	LITE_QUIRK_TASKLETS = BIT(6),    /* it uses these; destroying a CQ does not wait for them */
 };
 
+/* All of Soft-RoCE's but the last two are set for every version: decisions.rst says where seen. */
 static inline u8 lite_quirks_of(const struct ib_device *dev)
 {
 	switch (dev->ops.driver_id) {

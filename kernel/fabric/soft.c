@@ -50,7 +50,7 @@ void lite_quirks_init(struct lite_fabric *fab, const struct lite_fabric_params *
 /* Respect the quirks that the peer has @told of its device. No queue pairs have been made yet. */
 void lite_quirks_agree(struct lite_conn *conn, u8 told)
 {
-	conn->quirks |= told;
+	conn->quirks |= told & LITE_CM_QUIRKS;
 	if (conn->quirks & LITE_QUIRK_FETCH_APART)
 		conn->nqps = max_t(u8, conn->nqps, 2);
 }

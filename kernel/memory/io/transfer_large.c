@@ -25,7 +25,8 @@
 
 /*
  * Pages of a batch, and batches in flight. A queue pair has slots for all of these, so a thread
- * that is alone on it waits for batches, but never for a slot (LITE_ROOM_SPIN_NS).
+ * that is alone on it waits for batches, but never for a slot (LITE_ROOM_SPIN_NS), unless its reads
+ * have to be confirmed, which takes one more.
  */
 #define LITE_BATCH_PAGES 64
 #define LITE_BATCH_BYTES (LITE_BATCH_PAGES * PAGE_SIZE)
