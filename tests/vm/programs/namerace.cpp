@@ -16,6 +16,8 @@
 #include "common/raw.hpp"
 #include "common/run_main.hpp"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -25,6 +27,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <random>
@@ -121,17 +124,24 @@ class Runner {
         if (++arena_.arrived == count_) {
             arena_.arrived = 0;
             ++arena_.generation;
+            futex(FUTEX_WAKE, kMaxProcesses, nullptr);
             return;
         }
         const auto deadline = std::chrono::steady_clock::now() + patience();
+        const timespec second{.tv_sec = 1, .tv_nsec = 0};  // to see that another one has failed
         while (arena_.generation == generation) {
             expect(!arena_.failed, "another process has failed");
             expect(std::chrono::steady_clock::now() < deadline, "others did not come");
-            ::usleep(50);  // leaves the CPUs to the other processes
+            futex(FUTEX_WAIT, generation, &second);
         }
     }
 
   private:
+    // Waits for another generation, or wakes who does. (Those of std::atomic wake threads only.)
+    void futex(int operation, std::uint32_t value, const timespec* timeout) {
+        ::syscall(SYS_futex, &arena_.generation, operation, value, timeout, nullptr, 0);
+    }
+
     std::uint64_t create(const std::string& name, bool anywhere) {
         auto args = alloc_args(name, 4096, 0666);
         arena_.homes[number_] = 0;

@@ -16,6 +16,11 @@ def _namerace(lite, *words, **options):
                          env={"LITE_TEST_INDEXES": str(lite.index)}, **options)
 
 
+def _rounds(lab, count):
+    """How many rounds of a race to run; in each one a dozen processes want the name."""
+    return max(20, int(count * program_scale(lab) * lab.part))
+
+
 def _outcomes(process):
     """{number: errno or "0"} from the complete lines that `namerace loose` has printed so far."""
     lines = process.out.split("\n")[:-1]
@@ -37,7 +42,7 @@ def _idle(lites):
 @vmtest(nodes=1, cpus=2, timeout=400)
 def test_exactly_one_wins(lab):
     lites = in_one_machine(lab.n1)
-    run_program(lab, lites, "namerace", "race", "--rounds", max(20, int(300 * program_scale(lab))), timeout=380,
+    run_program(lab, lites, "namerace", "race", "--rounds", _rounds(lab, 300), timeout=380,
                 case_timeout=1200)
     _idle(lites)
 
@@ -76,9 +81,9 @@ def test_while_a_node_joins_and_leaves(lab):
     lites = in_one_machine(lab.n1)
     fourth = nodes_in(lab.n1, 4)[3]
     fourth.start(**times(lab.n1))
-    rounds = max(20, int(200 * program_scale(lab)))
-    turns = 0
-    while turns < 2:
+    rounds = _rounds(lab, 200)
+    turns, wanted = 0, lab.scale(12, 2)
+    while turns < wanted:
         racing = lab.n1.spawn([program_path("namerace"), "race", "--rounds", str(rounds)],
                               env={"LITE_TEST_INDEXES": ",".join(str(lite.index) for lite in lites),
                                    "LITE_TEST_REMOTE": ",".join(str(lite.id) for lite in lites[1:]),
@@ -177,7 +182,7 @@ def _check_loose(processes, lost, count):
 def test_while_a_member_is_killed(lab):
     lites = on_machines(lab)
     survivors, doomed = lites[:3], lites[3]
-    count = lab.scale(300, 40)
+    count = lab.scale(300 * lab.part, 48)
     # What the doomed process prints shortly before the crash may get no further than its machine.
     survivors[0].lite("alloc", "board", count)
     processes = [_namerace(lite, "loose", "--prefix", "raced", "--count", count)
