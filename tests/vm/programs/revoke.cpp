@@ -192,7 +192,7 @@ class Attacker {
             if (now == kOver)
                 return;
             if (now == last) {
-                ::usleep(200);
+                ::usleep(2000);  // each look is an operation that the home has to wait for
                 continue;
             }
             last = now;

@@ -93,7 +93,7 @@ def test_under_fire(lab):
 def test_many_at_once_under_fire(lab):
     """While an LMR is freed, many others are in use."""
     lites = in_one_machine(lab.n1, **_patient(lab))
-    _fire(lab, lites, lab.scale(256, 32), timeout=180, at_once=lab.scale(32, 8), nice=-15)
+    _fire(lab, lites, lab.scale(256 * lab.part, 32), timeout=180, at_once=lab.scale(32, 8), nice=-15)
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=36000, slow=True, fresh=True)
