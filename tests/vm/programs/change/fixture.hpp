@@ -75,6 +75,11 @@ struct ChangeEverywhere : Change {
     Placement where = GENERATE(from_range(env().placements()));
 };
 
+// With an LMR in some kinds of place: for storms.
+struct ChangeSomewhere : Change {
+    Placement where = GENERATE(from_range(env().some_placements(test_name())));
+};
+
 inline SlotPlan slots_for(std::size_t users, std::uint64_t more) {
     SlotPlan plan;
     plan.users = users;

@@ -7,3 +7,13 @@
 #else
 #include <catch2/catch.hpp>
 #endif
+
+#include <string>
+
+namespace lite_test {
+
+inline std::string test_name() {
+    return std::string(Catch::getResultCapture().getCurrentTestName());
+}
+
+}  // namespace lite_test

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
@@ -92,6 +93,26 @@ std::vector<Placement> Env::placements() const {
     if (remote.size() > 1)
         all.push_back({"spread over three", {remote[1], self, remote[0]}});
     return all;
+}
+
+std::vector<Placement> Env::some_placements(const std::string& test) const {
+    auto all = placements();
+    if (scale >= 1)
+        return all;
+    std::seed_seq mixed(test.begin(), test.end());
+    std::array<std::uint32_t, 1> salt{};
+    mixed.generate(salt.begin(), salt.end());
+    std::mt19937_64 random(seed + salt[0]);
+    std::shuffle(all.begin(), all.end(), random);
+    std::vector<Placement> some;
+    for (const bool spread : {false, true}) {
+        const auto first = std::find_if(all.begin(), all.end(), [&](const Placement& each) {
+            return (each.nodes.size() > 1) == spread;
+        });
+        if (first != all.end())
+            some.push_back(*first);
+    }
+    return some;
 }
 
 const Env& env() {

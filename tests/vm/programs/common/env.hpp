@@ -43,6 +43,10 @@ struct Env {
     // Local, remote, and spread over each possible number of nodes, starting at this node and
     // starting elsewhere.
     std::vector<Placement> placements() const;
+
+    // All placements at full scale. Else two, one node and several, by the seed and the test: for
+    // storms that are the same everywhere.
+    std::vector<Placement> some_placements(const std::string& test) const;
 };
 
 // Reads the environment once; throws std::runtime_error if it is invalid.

@@ -30,6 +30,11 @@ struct LifeEverywhere : Life {
     Placement where = GENERATE(from_range(env().placements()));
 };
 
+// For storms.
+struct LifeSomewhere : Life {
+    Placement where = GENERATE(from_range(env().some_placements(test_name())));
+};
+
 // The device for the @i-th of several users: they use the nodes of this machine in turn.
 inline Device device_for(std::size_t i) { return Device(env().indexes[i % env().indexes.size()]); }
 

@@ -191,14 +191,14 @@ TEST_CASE_METHOD(LifeEverywhere, "owners: handles of a killed process do not cou
         wait_until("the mappings are gone", [&] { return dev.stat(lmr.name()).n_mappers == 1; }));
 }
 
-TEST_CASE_METHOD(LifeEverywhere, "owners: many files and handles, closed in one go", "[owners]") {
+TEST_CASE_METHOD(LifeSomewhere, "owners: many files and handles, closed in one go", "[owners]") {
     INFO(where.label);
     NamedLmr lmr(dev, kPage, where.nodes, 0666);
     REQUIRE_NOTHROW(in_child([&] {
         std::vector<Device> files;
-        for (std::size_t i = 0; i < env().scaled(24, 4); ++i) {
+        for (std::size_t i = 0; i < env().scaled(24, 8); ++i) {
             files.push_back(device_for(i));
-            for (std::size_t n = 0; n < env().scaled(24, 4); ++n)
+            for (std::size_t n = 0; n < env().scaled(24, 8); ++n)
                 (void)files.back().map(lmr.name());
         }
         // No unmap, no close: the exit does both.

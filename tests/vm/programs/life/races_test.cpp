@@ -19,7 +19,7 @@ constexpr std::uint64_t kRacedLength = 1 << 20;
 
 }  // namespace
 
-TEST_CASE_METHOD(LifeEverywhere, "races: unmap waits for operations in flight", "[races]") {
+TEST_CASE_METHOD(LifeSomewhere, "races: unmap waits for operations in flight", "[races]") {
     INFO(where.label);
     for (std::size_t round = 0; round < env().scaled(8, 2); ++round) {
         NamedLmr lmr(dev, kRacedLength, where.nodes);
@@ -46,7 +46,7 @@ TEST_CASE_METHOD(LifeEverywhere, "races: unmap waits for operations in flight", 
     }
 }
 
-TEST_CASE_METHOD(LifeEverywhere, "races: the descriptor closed by another thread", "[races]") {
+TEST_CASE_METHOD(LifeSomewhere, "races: the descriptor closed by another thread", "[races]") {
     INFO(where.label);
     for (std::size_t round = 0; round < env().scaled(8, 2); ++round) {
         Device own(env().indexes.front());
@@ -74,7 +74,7 @@ TEST_CASE_METHOD(LifeEverywhere, "races: the descriptor closed by another thread
     check_nothing_used();
 }
 
-TEST_CASE_METHOD(LifeEverywhere, "races: a process that exits while its threads transfer",
+TEST_CASE_METHOD(LifeSomewhere, "races: a process that exits while its threads transfer",
                  "[races]") {
     INFO(where.label);
     for (std::size_t round = 0; round < env().scaled(6, 2); ++round) {
@@ -115,7 +115,7 @@ TEST_CASE_METHOD(LifeEverywhere, "races: a fatal signal ends a transfer soon", "
     check_nothing_used();
 }
 
-TEST_CASE_METHOD(LifeEverywhere, "races: signals that are handled do not disturb", "[races]") {
+TEST_CASE_METHOD(LifeSomewhere, "races: signals that are handled do not disturb", "[races]") {
     INFO(where.label);
     static std::atomic<int> handled;
     handled = 0;

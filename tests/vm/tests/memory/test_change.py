@@ -8,7 +8,7 @@ import re
 import time
 
 from litelab import (Lite, dead_seconds, in_one_machine, join_all, nodes_in, on_machines, patient, prepare, prepare_all,
-                     probed, program_path, run_catch, stop_all, times, wait_complete, wait_until)
+                     probed, program_path, program_scale, run_catch, stop_all, times, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -17,6 +17,11 @@ _PAGE = 4096
 # No heartbeat is due, and no session with a silent node ends, before a test is over. A quarter of the operation time-out is
 # less than the kernel lets a task wait without a complaint.
 _RARE = {"heartbeat": 1_000_000, "dead": 3_000_000, "op_timeout": 100_000}
+
+
+def _scale(lab):
+    """LITE_TEST_SCALE for change_test, whose cases each do many rounds."""
+    return {"LITE_TEST_SCALE": program_scale(lab) * lab.part}
 
 
 def _bring_back(crashed, through, lites):
@@ -39,7 +44,7 @@ def _nodes(lite, name):
 def test_three_nodes_in_one_machine(lab):
     lites = in_one_machine(lab.n1)
     for spec in ("[rename]", "[resize]", "[move]"):
-        run_catch(lab, lites, "change_test", spec, timeout=300)
+        run_catch(lab, lites, "change_test", spec, timeout=300, env=_scale(lab))
         for lite in lites:
             lite.check_idle()
 

@@ -15,7 +15,8 @@ setup = prepare_all
 @vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=500)
 def test_three_nodes_in_one_machine(lab):
     lites = in_one_machine(lab.n1)
-    run_catch(lab, lites, "life_test", timeout=480)
+    # Of its cases each does many rounds.
+    run_catch(lab, lites, "life_test", timeout=480, env={"LITE_TEST_SCALE": program_scale(lab) * lab.part})
     for lite in lites:
         lite.check_idle()
 
