@@ -25,14 +25,14 @@ def test_two_nodes_in_one_machine(lab):
 @vmtest(nodes=2, mem_mb=768, timeout=200)
 def test_command_line(lab):
     here, there = on_machines(lab)
-    echo = serve(there, "echo", "--echo", "--length", "16M")
-    here.vm.run("head -c 10000000 /dev/urandom >/tmp/data")
-    here.vm.run(f"lite call -l 16M -t 60000 {there.id} echo - </tmp/data >/tmp/back && cmp /tmp/data /tmp/back", timeout=90)
-    said = here.vm.run(f"lite call -l 9M -t 60000 {there.id} echo - </tmp/data | wc -c", timeout=90)
+    echo = serve(there, "echo", "--echo", "--length", "4M")
+    here.vm.run("head -c 3000001 /dev/urandom >/tmp/data")  # in several pieces, each in several batches
+    here.vm.run(f"lite call -l 4M -t 60000 {there.id} echo - </tmp/data >/tmp/back && cmp /tmp/data /tmp/back", timeout=90)
+    said = here.vm.run(f"lite call -l 2M -t 60000 {there.id} echo - </tmp/data | wc -c", timeout=90)
     assert said.out.strip() == "0" and "larger than the buffer" in said.err, said
     echo.kill(signal.SIGTERM)
     echo.wait(20)
-    summed = serve(there, "sum", "--exec", "md5sum", "--length", "16M")
+    summed = serve(there, "sum", "--exec", "md5sum", "--length", "4M")
     wanted = here.vm.run("md5sum </tmp/data").out
     assert here.vm.run(f"lite call -t 60000 {there.id} sum - </tmp/data", timeout=90).out == wanted
     summed.kill(signal.SIGTERM)
