@@ -43,7 +43,7 @@ def test_words_from_all_machines(lab):
     """Two processes on each machine swap one word: each value that was ever stored is returned once, or is the last
     one. In a second word each process has a bit, and all have a counter; all kinds of operations are used on it."""
     lites = on_machines(lab, **patient(lab.n1))
-    count = lab.scale(150, 30)
+    count = lab.scale(150 * lab.part, 30)
     for number, home in enumerate(lites):
         name = f"words-{number}"
         _alloc(lites[0], name, [home], 4096)
