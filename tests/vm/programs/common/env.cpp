@@ -97,7 +97,7 @@ std::vector<Placement> Env::placements() const {
 
 std::vector<Placement> Env::some_placements(const std::string& test) const {
     auto all = placements();
-    if (scale >= 1)
+    if (!in_few_places())
         return all;
     std::seed_seq mixed(test.begin(), test.end());
     std::array<std::uint32_t, 1> salt{};

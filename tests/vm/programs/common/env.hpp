@@ -44,7 +44,11 @@ struct Env {
     // starting elsewhere.
     std::vector<Placement> placements() const;
 
-    // All placements at full scale. Else two, one node and several, by the seed and the test: for
+    // Whether what is the same in many places need not be tested in each. Debug kernels do little
+    // of everything, but everywhere.
+    bool in_few_places() const { return scale < 1 && slowness == 1; }
+
+    // All placements, or in few places two, one node and several, by the seed and the test: for
     // storms that are the same everywhere.
     std::vector<Placement> some_placements(const std::string& test) const;
 };
