@@ -231,7 +231,7 @@ def _first_screen():
 
 @vmtest(nodes=3, timeout=300)
 def test_readme(lab):
-    """The commands of the README's first screen work as shown, in their order."""
+    """The commands of the README's first screen work as shown, in their order; without --thorough in smaller LMRs."""
     stop_all([Lite(vm) for vm in lab.nodes])
     lites = on_machines(lab)
     assert [lite.id for lite in lites] == [1, 2, 3]
@@ -244,6 +244,8 @@ def test_readme(lab):
     said, server = {}, None
     for machine, user, command in _first_screen():
         vm = lites[machine - 1].vm
+        if lab.part < 1:
+            command = command.replace("64M", "8M")
         options = {"user": user, "cwd": "/tmp/readme"}
         if command.startswith("lite serve "):
             server = vm.spawn(command, **options)
