@@ -56,7 +56,7 @@ def test_all_machines_at_once(lab):
     for number, lite in enumerate(lites):
         name = f"own-{number}"
         lite.lite("alloc", name, (6 << 20) + 999, "--node", ",".join(map(str, ids[number:] + ids[:number])))
-        plans.append([name, "--seed", lab.rng.getrandbits(32), "--count", lab.scale(60, 8), "--max-length", 4 << 20])
+        plans.append([name, "--seed", lab.rng.getrandbits(32), "--count", lab.scale(60 * lab.part, 8), "--max-length", 4 << 20])
     running = [lite.spawn("run", *plan) for lite, plan in zip(lites, plans)]
     for process in running:
         process.wait(200, check=True)
@@ -73,7 +73,7 @@ def test_atomics_from_all_machines(lab):
     """Several processes on each machine add to one word: every old value is returned once, and the sum is right. The word's
     home takes part, so its atomics must not be plain CPU instructions."""
     lites = on_machines(lab, **patient(lab.n1))
-    count = lab.scale(1000, 50)
+    count = lab.scale(1000 * lab.part, 50)
     for number, home in enumerate(lites):
         name = f"tally-{number}"
         lites[0].lite("alloc", name, 4096, "--node", home.id)
