@@ -33,7 +33,7 @@ def _kill(lab, count):
     """Kills processes in the middle of operations. Gauges must go back to zero, and memory to where it was."""
     lites = on_machines(lab)
     # After a first run caches, per-CPU lists and lazily made connections have their final size.
-    run_program(lab, lites, "killstorm", "--count", count // 10)
+    run_program(lab, lites, "killstorm", "--count", max(15, count // 10))
     before = [_level(lite) for lite in lites]
     print(f"      {run_program(lab, lites, 'killstorm', '--count', count, timeout=560).out.splitlines()[-1]}")
     if lab.kernel.is_debug:
