@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::size_t kHuge = 2 << 20;
 constexpr std::size_t kSize = 2 * kHuge;
+constexpr std::size_t kSome = 1 << 20;  // of it, where so much will do
 constexpr std::uint64_t kFrame = (std::uint64_t{1} << 55) - 1;
 
 void skipped(const char* why) { std::printf("skipped: %s\n", why); }
@@ -45,6 +46,10 @@ std::vector<std::uint64_t> pattern(std::size_t length, std::uint64_t seed) {
     for (std::size_t i = 0; i < words.size(); ++i)
         words[i] = seed << 32 | (i + 1);
     return words;
+}
+
+bool all_are(const std::byte* at, std::size_t length, std::byte value) {
+    return *at == value && !std::memcmp(at, at + 1, length - 1);
 }
 
 struct Ways {
@@ -131,8 +136,8 @@ struct Ways {
     }
 
     void zero(std::size_t offset, std::size_t length, const char* what) {
-        for (std::size_t i = 0; i < length; ++i)
-            check(range.data()[offset + i] == std::byte{}, std::string(what) + ": not zero");
+        check(all_are(range.data() + offset, length, std::byte{}),
+              std::string(what) + ": not zero");
         same(offset, length, what);
     }
 };
@@ -155,8 +160,7 @@ void plain(Ways& w) {
     // Memory operations, across chunks, forwards and backwards.
     const std::uint64_t byte = 0x5a;
     check(!lite_set(w.user.get(), w.theirs, 100, 1 << 20, &byte, 1), "set");
-    for (std::size_t i = 0; i < 1 << 20; ++i)
-        check(w.range.data()[100 + i] == std::byte{0x5a}, "set in memory");
+    check(all_are(w.range.data() + 100, 1 << 20, std::byte{0x5a}), "set in memory");
     w.write(0, 1 << 20);
     const auto words = pattern(1 << 20, w.seed);
     for (const std::size_t to : {std::size_t{1} << 20, (std::size_t{512} << 10) + 40}) {
@@ -172,21 +176,21 @@ void plain(Ways& w) {
 }
 
 void unmapped(Ways& w) {
-    w.write(0, kSize);
+    w.write(0, kSome);
     check(!::munmap(w.range.data() + kPage, 2 * kPage), "munmap");
     check(w.read_error(kPage) == -EFAULT, "munmap: read");
     check(w.write_error(2 * kPage) == -EFAULT, "munmap: write");
     w.same(0, kPage, "munmap: before");
-    w.same(3 * kPage, kSize - 3 * kPage, "munmap: behind");
+    w.same(3 * kPage, kSome - 3 * kPage, "munmap: behind");
     w.range.renew(kPage, 2 * kPage);
     w.zero(kPage, 2 * kPage, "mapped again");
-    w.write(0, kSize);
-    w.written(0, kSize, "mapped again");
+    w.write(0, kSome);
+    w.written(0, kSome, "mapped again");
 }
 
 void moved(Ways& w) {
     const Range other(kPage * 4);
-    w.write(0, kSize);
+    w.write(0, kSome);
     std::vector<std::byte> had(w.range.data(), w.range.data() + 4 * kPage);
     void* at =
         ::mremap(w.range.data(), 4 * kPage, 4 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, other.data());
@@ -199,10 +203,10 @@ void moved(Ways& w) {
 }
 
 void dropped(Ways& w) {
-    w.write(0, kSize);
+    w.write(0, kSome);
     check(!::madvise(w.range.data() + kPage, 8 * kPage, MADV_DONTNEED), "madvise");
     w.zero(kPage, 8 * kPage, "MADV_DONTNEED");
-    w.same(0, kSize, "MADV_DONTNEED");
+    w.same(0, kSome, "MADV_DONTNEED");
     w.write(kPage, 8 * kPage);
     w.written(kPage, 8 * kPage, "after MADV_DONTNEED");
 }
@@ -221,8 +225,8 @@ void freed(Ways& w) {
 }
 
 void forked(Ways& w) {
-    w.write(0, kSize);
-    const auto words = pattern(kSize, w.seed);
+    w.write(0, kSome);
+    const auto words = pattern(kSome, w.seed);
     std::array<int, 2> go{};
     check_errno(::pipe(go.data()), "pipe");
     const pid_t child = ::fork();
@@ -231,13 +235,13 @@ void forked(Ways& w) {
         char c = 0;
         ::close(go[1]);
         (void)!::read(go[0], &c, 1);
-        ::_exit(std::memcmp(w.range.data(), words.data(), kSize) ? 1 : 0);
+        ::_exit(std::memcmp(w.range.data(), words.data(), kSome) ? 1 : 0);
     }
     ::close(go[0]);
-    w.write(0, kSize);
-    w.written(0, kSize, "fork: the parent's");
+    w.write(0, kSome);
+    w.written(0, kSome, "fork: the parent's");
     w.range.words()[0] = 1;
-    w.same(0, kSize, "fork");
+    w.same(0, kSome, "fork");
     ::close(go[1]);
     int status = 0;
     ::waitpid(child, &status, 0);
@@ -245,27 +249,27 @@ void forked(Ways& w) {
 }
 
 void protected_(Ways& w) {
-    w.write(0, kSize);
+    w.write(0, kSome);
     check(!::mprotect(w.range.data() + kPage, kPage, PROT_READ), "mprotect");
     check(w.write_error(kPage) == -EFAULT, "read-only: write");
-    w.same(0, kSize, "read-only");
+    w.same(0, kSome, "read-only");
     w.write(0, kPage);
     check(!::mprotect(w.range.data() + kPage, kPage, PROT_NONE), "mprotect");
     check(w.read_error(kPage) == -EFAULT, "no access: read");
     check(!::mprotect(w.range.data() + kPage, kPage, PROT_READ | PROT_WRITE), "mprotect");
-    w.write(0, kSize);
-    w.written(0, kSize, "writable again");
+    w.write(0, kSome);
+    w.written(0, kSome, "writable again");
 }
 
 void paged_out(Ways& w) {
-    w.write(0, kSize);
-    w.page_out(kSize, "paged out");
-    w.same(0, kSize, "paged out");
-    w.page_out(kSize, "paged out again");
-    w.written(0, kSize, "paged out again");
-    w.write(0, kSize);
-    w.page_out(kSize, "written and paged out");
-    w.written(0, kSize, "written and paged out");
+    w.write(0, kSome);
+    w.page_out(kSome, "paged out");
+    w.same(0, kSome, "paged out");
+    w.page_out(kSome, "paged out again");
+    w.written(0, kSome, "paged out again");
+    w.write(0, kSome);
+    w.page_out(kSome, "written and paged out");
+    w.written(0, kSome, "written and paged out");
 }
 
 // The kernel does it to all memory of the machine, and leaves out leased pages.
@@ -300,13 +304,13 @@ void compacted(Ways& w) {
 void migrated(Ways& w) {
     if (!has_node(1))
         return skipped("no second NUMA node");
-    check_errno(::madvise(w.range.data(), kSize, MADV_NOHUGEPAGE), "MADV_NOHUGEPAGE");
+    check_errno(::madvise(w.range.data(), kSome, MADV_NOHUGEPAGE), "MADV_NOHUGEPAGE");
     for (const int node : {1, 0, 1}) {
-        w.write(0, kSize);
+        w.write(0, kSome);
         // The kernel passes pages over that it has in hand just then, and needs memory there.
-        wait_for([&] { return migrate(w.range.data(), kSize, node) == kSize / kPage; });
-        w.written(0, kSize, "migrated");
-        w.same(0, kSize, "migrated");
+        wait_for([&] { return migrate(w.range.data(), kSome, node) == kSome / kPage; });
+        w.written(0, kSome, "migrated");
+        w.same(0, kSome, "migrated");
     }
 }
 
@@ -373,23 +377,23 @@ void of_file(Ways& w) {
     w.end();
     w.range.use_file(fd, kSize);
     w.begin();
-    w.write(0, kSize);
-    w.written(0, kSize, "a file");
+    w.write(0, kSome);
+    w.written(0, kSome, "a file");
     check_errno(::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kPage, 4 * kPage),
                 "punch");
     w.zero(kPage, 4 * kPage, "punched");
-    w.same(0, kSize, "punched");
+    w.same(0, kSome, "punched");
     check_errno(::ftruncate(fd, kPage), "ftruncate");
     check(w.read_error(kPage) == -EFAULT, "cut: read");
     w.same(0, kPage, "cut");
     check_errno(::ftruncate(fd, kSize), "ftruncate");
-    w.zero(kPage, kSize - kPage, "grown");
-    w.write(0, kSize);
-    std::vector<std::uint64_t> got(kSize / 8);
-    check(::pread(fd, got.data(), kSize, 0) == static_cast<ssize_t>(kSize), "pread");
-    check(got == pattern(kSize, w.seed), "in the file");
-    w.page_out(kSize, "a file, paged out");
-    w.same(0, kSize, "a file, paged out");
+    w.zero(kPage, kSome - kPage, "grown");
+    w.write(0, kSome);
+    std::vector<std::uint64_t> got(kSome / 8);
+    check(::pread(fd, got.data(), kSome, 0) == static_cast<ssize_t>(kSome), "pread");
+    check(got == pattern(kSome, w.seed), "in the file");
+    w.page_out(kSome, "a file, paged out");
+    w.same(0, kSome, "a file, paged out");
     ::close(fd);
 }
 

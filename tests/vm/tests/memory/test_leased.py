@@ -61,7 +61,8 @@ def test_each_way_to_change_memory(lab):
 def test_flood_of_events(lab):
     """No canary in a page that the process has given up is read or damaged."""
     lites = in_one_machine(lab.n1, unpinned=True, **patient(lab.n1))
-    print(_unpinned(lab.n1, "flood", 0, 1, lab.scale(1500), 3, lab.rng.getrandbits(31), env=_LEASED, timeout=350).out)
+    print(_unpinned(lab.n1, "flood", 0, 1, lab.scale(1500 * lab.part, 250), 3, lab.rng.getrandbits(31), env=_LEASED,
+                    timeout=350).out)
     _check_idle(lites)
 
 

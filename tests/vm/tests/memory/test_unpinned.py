@@ -116,7 +116,7 @@ def test_operations_beside_changes(lab):
     for user in users:
         user.wait_output("running", timeout=60)
     run_until("messages go", lambda: second.stats()["packed"] > packed)
-    for i in range(1, lab.scale(24, 2) + 1):
+    for i in range(1, lab.scale(24 * lab.part, 4) + 1):
         owner.write(f"{each}\n")
         owner.wait_output(f"shaken {i * each}\n", timeout=60)
         # Let users get on: after some seconds without progress operations would fail (ETIMEDOUT).
@@ -151,7 +151,7 @@ def _flood(lab, events, timeout):
 @vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, kernel_args=_WAYS, timeout=400)
 def test_flood_of_events(lab):
     """No canary in a page that the process has given up is read or damaged, nor a child's memory."""
-    _flood(lab, lab.scale(3000), 350)
+    _flood(lab, lab.scale(3000 * lab.part), 350)
 
 
 @vmtest(nodes=1, cpus=2, mem_mb=768, swap_mb=256, kernel_args=_WAYS, slow=True, timeout=7200)
