@@ -47,9 +47,14 @@ static inline int lite_order(u64 a, u64 b)
  * return NULL if there is none. @order compares the wanted field, at @key, with a node's, at @has.
  */
 #define LITE_TREE(name, type, node, field, order)				\
+static inline type *name##_of(const struct rb_node *rb)				\
+{										\
+	return rb ? rb_entry(rb, type, node) : NULL;				\
+}										\
+										\
 static inline const void *name##_field(const struct rb_node *rb)		\
 {										\
-	return (const void *)rb_entry(rb, type, node) + offsetof(type, field);	\
+	return &name##_of(rb)->field;						\
 }										\
 										\
 static inline int name##_cmp(const void *key, const struct rb_node *rb)		\
@@ -66,7 +71,7 @@ static inline bool name##_less(struct rb_node *a, const struct rb_node *b)	\
 										\
 static inline type *name##_find(const void *key, const struct rb_root *root)	\
 {										\
-	return rb_entry_safe(rb_find(key, root, name##_cmp), type, node);	\
+	return name##_of(rb_find(key, root, name##_cmp));			\
 }										\
 										\
 static inline type *name##_after(const void *key, const struct rb_root *root)	\
@@ -79,7 +84,7 @@ static inline type *name##_after(const void *key, const struct rb_root *root)	\
 		found = before ? rb : found;					\
 		rb = before ? rb->rb_left : rb->rb_right;			\
 	}									\
-	return rb_entry_safe(found, type, node);				\
+	return name##_of(found);						\
 }
 
 LITE_TREE(lite_line_tree, struct lite_line_place, by_kind, kind,

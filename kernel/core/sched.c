@@ -3,8 +3,9 @@
  * The policy of the scheduler: see sched.h. Documentation/scheduling.rst has rules and reasons.
  *
  * Tenants are served by start-time fair queueing (Goyal et al., 1996). A class keeps them in a
- * sorted list, because a connection has few (LITE_TENANTS_MAX). The window follows the mean latency,
- * as in TCP Vegas: by Little's law the mean tells how much is in flight, however latencies vary.
+ * sorted list, because a connection has few (LITE_TENANTS_MAX). The window follows the mean
+ * latency, as in TCP Vegas: by Little's law the mean tells how much is in flight, however latencies
+ * vary.
  */
 #include "sched.h"
 

@@ -112,8 +112,8 @@ static int lite_open(struct inode *inode, struct file *file)
 
 /*
  * Wait until a closed file is released, unless a close() of its user has recently waited for a
- * second or more, or this thread may be another user's: of a process to which the file was sent, or the kernel
- * thread that closes files for all.
+ * second or more, or this thread may be another user's: of a process to which the file was sent, or
+ * the kernel thread that closes files for all.
  */
 static void lite_file_await(struct lite_file *lf)
 {

@@ -137,7 +137,7 @@ class Runner {
     }
 
   private:
-    // Waits for another generation, or wakes who does. (Those of std::atomic wake threads only.)
+    // Waits for another generation, or wakes the waiters. (Those of std::atomic wake threads only.)
     void futex(int operation, std::uint32_t value, const timespec* timeout) {
         ::syscall(SYS_futex, &arena_.generation, operation, value, timeout, nullptr, 0);
     }

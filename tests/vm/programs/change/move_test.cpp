@@ -199,7 +199,7 @@ TEST_CASE_METHOD(ChangeSomewhere, "move: and free at once", "[move]") {
     }
 }
 
-TEST_CASE_METHOD(ChangeSomewhere, "move: several moves and resizes at once", "[move]") {
+TEST_CASE_METHOD(ChangeEverywhere, "move: several moves and resizes at once", "[move]") {
     INFO(where.label);
     // What is moved is never cut off.
     constexpr std::uint64_t kept = 70 * kPage + 1;

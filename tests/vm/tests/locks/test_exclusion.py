@@ -46,6 +46,8 @@ def test_the_holder_is_in_a_session_that_its_home_has_not_published(lab):
         # Only the home connects.
         hostile.make(lab.n2, hold=1, connects=1000)
         hostile.make(lab.n1, hold=1, sessions=1000)
+        # What the other has begun before is over.
+        wait_until("the other waits to connect", lambda: hostile.made(lab.n2, "connects") < 1000, 60, lab.n1.time_scale)
         lab.n2.cut(False)
         wait_until("the home is up for the other", lambda: other.states()[home.id] == "up", 60, lab.n1.time_scale)
         holder = locks.holder(other, "word")

@@ -20,7 +20,7 @@ _RARE = {"heartbeat": 1_000_000, "dead": 3_000_000, "op_timeout": 100_000}
 
 
 def _scale(lab):
-    """LITE_TEST_SCALE for change_test, whose cases each do many rounds."""
+    """LITE_TEST_SCALE for change_test: each of its cases does many rounds."""
     return {"LITE_TEST_SCALE": program_scale(lab) * lab.part}
 
 
