@@ -138,7 +138,7 @@ def test_many_rings(lab):
         with holds_of(lab.n1, function) as holds:
             if rings:
                 rings.use()
-            lab.n1.run([program_path("crowd"), "late", "0", str(there.id), "60"], timeout=100)
+            lab.n1.run([program_path("crowd"), "late", "0", str(there.id), "24"], timeout=100)
             # On a slow host some may have been idle for too long: then this shows nothing.
             kept = not rings or here.stats()["rings"] >= rings.count
         return average(holds) if kept else math.inf
@@ -153,6 +153,8 @@ def test_many_rings(lab):
     rings.end()
     holder.close_stdin()
     holder.wait(60, check=True)
+    if math.inf in finds + cancels:
+        lab.skip("slow host: the rings were idle for too long")
     _compare("ring", *finds)
     _compare("CANCEL", *cancels)
     for lite in lites:
