@@ -54,7 +54,7 @@ static inline type *name##_of(const struct rb_node *rb)				\
 										\
 static inline const void *name##_field(const struct rb_node *rb)		\
 {										\
-	return &name##_of(rb)->field;						\
+	return (const void *)name##_of(rb) + offsetof(type, field);		\
 }										\
 										\
 static inline int name##_cmp(const void *key, const struct rb_node *rb)		\
